@@ -1,0 +1,119 @@
+//! What every long operation carries: a byte budget that decoders debit, and a token that asks it to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A shared allowance of bytes. Clones debit the same allowance.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<BudgetState>);
+
+#[derive(Debug)]
+struct BudgetState {
+    limit_bytes: u64,
+    used_bytes: AtomicU64,
+}
+
+impl Budget {
+    /// An allowance of `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self(Arc::new(BudgetState { limit_bytes, used_bytes: AtomicU64::new(0) }))
+    }
+
+    /// Takes `bytes` from the allowance until the lease is dropped.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LimitExceeded`] when the allowance does not suffice; nothing is taken then.
+    pub fn lease(&self, bytes: u64) -> Result<Lease> {
+        let limit = self.0.limit_bytes;
+        let taken = self.0.used_bytes.try_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes).filter(|&total| total <= limit)
+        });
+        match taken {
+            Ok(_) => Ok(Lease { budget: self.clone(), bytes }),
+            Err(used) => Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!("{bytes} bytes more are needed, {used} of {limit} are in use"),
+            )
+            .hint("raise frazil.config.memory_limit, or read fewer columns or files at a time")),
+        }
+    }
+
+    /// How many bytes are in use.
+    pub fn used_bytes(&self) -> u64 {
+        self.0.used_bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Budget {
+    /// No limit.
+    fn default() -> Self {
+        Self::new(u64::MAX)
+    }
+}
+
+/// Bytes taken from a [`Budget`]; dropping it gives them back.
+#[derive(Debug)]
+pub struct Lease {
+    budget: Budget,
+    bytes: u64,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.budget.0.used_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Budget and cancellation of one operation; cheap to clone and to pass by reference.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// The bytes that decoders, planners and merges may hold.
+    pub budget: Budget,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Context {
+    /// A context with this budget.
+    pub fn new(budget: Budget) -> Self {
+        Self { budget, cancelled: Arc::default() }
+    }
+
+    /// Asks every operation with this context to stop.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// To be called in every long loop.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] after [`Context::cancel`].
+    pub fn check(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Relaxed) { Err(Error::new(ErrorKind::Cancelled, "cancelled")) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_shared_and_given_back() {
+        let budget = Budget::new(10);
+        let lease = budget.clone().lease(8).unwrap();
+        assert_eq!(budget.lease(3).unwrap_err().kind(), ErrorKind::LimitExceeded);
+        drop(lease);
+        assert_eq!(budget.used_bytes(), 0);
+        assert!(budget.lease(10).is_ok());
+    }
+
+    #[test]
+    fn cancelling_reaches_clones() {
+        let context = Context::default();
+        let clone = context.clone();
+        assert!(clone.check().is_ok());
+        context.cancel();
+        assert_eq!(clone.check().unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+}

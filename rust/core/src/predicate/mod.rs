@@ -1,0 +1,157 @@
+//! One predicate calculus for scan, prune, delete and merge: SQL three-valued logic at the surface.
+//!
+//! A [`Predicate`] is what a user wrote, by column name. [`bind`](bind::bind) turns it into a [`BoundPredicate`], by column id,
+//! with typed literals, with NOT pushed down to the leaves and trivial parts folded. Everything after that (pruning,
+//! projection to partitions, rows) works on the bound form only.
+
+use std::sync::Arc;
+
+use crate::scalar::{Scalar, ScalarType};
+
+/// The name of a column as it was written: one part, or several for a field in structs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ColumnName(pub Vec<String>);
+
+/// A literal as it was written; its type comes from the column it is compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    /// `NULL`.
+    Null,
+    /// `true`, `false`.
+    Boolean(bool),
+    /// An integer or decimal number, its digits kept: `10`, `-0.050`, `1e-3`. Also `nan`, `inf`, `-inf`, `-0.0`.
+    Number(String),
+    /// `'text'`: also stands for dates, times, timestamps, UUIDs.
+    String(String),
+    /// `X'00ff'`.
+    Binary(Vec<u8>),
+    /// `DATE '2024-01-01'`.
+    Date(String),
+    /// `TIME '10:00:00'`.
+    Time(String),
+    /// `TIMESTAMP '2024-01-01 00:00:00'`.
+    Timestamp(String),
+    /// A value that has its type already (from an API, never from text).
+    Typed(Scalar),
+}
+
+/// The comparisons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CompareOp {
+    /// `<`
+    Lt,
+    /// `<=`
+    LtEq,
+    /// `>`
+    Gt,
+    /// `>=`
+    GtEq,
+    /// `=`
+    Eq,
+    /// `<>`, `!=`
+    NotEq,
+}
+
+/// A filter by column name. `Display` prints SQL that parses to the same predicate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Predicate {
+    /// Every row.
+    True,
+    /// No row.
+    False,
+    /// All of these.
+    And(Vec<Predicate>),
+    /// Any of these.
+    Or(Vec<Predicate>),
+    /// Not this; NULL stays NULL.
+    Not(Box<Predicate>),
+    /// `column op literal`.
+    Compare(ColumnName, CompareOp, Literal),
+    /// `column IN (…)`; with a NULL among the literals, as SQL has it.
+    In(ColumnName, Vec<Literal>),
+    /// `column IS NULL`.
+    IsNull(ColumnName),
+    /// `column IS NAN`; false for NULL.
+    IsNan(ColumnName),
+    /// `column LIKE pattern`: `%` any text, `_` one character, `\` makes the next one plain.
+    Like(ColumnName, String),
+    /// A boolean column standing alone.
+    Column(ColumnName),
+}
+
+/// A column that a predicate refers to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundColumn {
+    /// The id by which statistics and rows know the column (a field id).
+    pub id: i32,
+    /// The full name, for messages and printing.
+    pub name: Arc<str>,
+    /// The type of its values.
+    pub data_type: ScalarType,
+    /// Whether it may be NULL (itself optional, or inside something optional).
+    pub nullable: bool,
+}
+
+/// What a leaf asks of a value that is not NULL. NULL fails every test but [`Test::IsNull`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Test {
+    /// The value is NULL.
+    IsNull,
+    /// The value is not NULL.
+    NotNull,
+    /// The value is NaN.
+    IsNan,
+    /// The value is NULL or not NaN (`is nan` of NULL is false, so its negation is true).
+    NotNan,
+    /// The value compares so with a scalar of the column's type.
+    Compare(CompareOp, Scalar),
+    /// The value is one of these: sorted, distinct, at least two.
+    In(Arc<[Scalar]>),
+    /// The value is not NULL and none of these: sorted, distinct, at least two.
+    NotIn(Arc<[Scalar]>),
+    /// The text or the bytes begin so.
+    StartsWith(Scalar),
+    /// The text or the bytes do not begin so.
+    NotStartsWith(Scalar),
+    /// The text matches a LIKE pattern that is more than a prefix.
+    Like(Arc<LikePattern>),
+    /// The text does not match a LIKE pattern that is more than a prefix.
+    NotLike(Arc<LikePattern>),
+}
+
+/// A parsed LIKE pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LikePattern {
+    /// The pattern as written.
+    pub text: String,
+    /// Its parts.
+    pub parts: Vec<LikePart>,
+}
+
+/// A part of a [`LikePattern`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum LikePart {
+    /// Exactly this text.
+    Text(String),
+    /// Any one character (`_`).
+    One,
+    /// Any text (`%`).
+    Any,
+}
+
+/// A predicate over column ids, without NOT: what is neither true nor false for a row is not kept.
+///
+/// Invariants: `And` and `Or` hold at least two parts, none of them a constant or the same connective.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BoundPredicate {
+    /// Every row.
+    True,
+    /// No row.
+    False,
+    /// All of these.
+    And(Vec<BoundPredicate>),
+    /// Any of these.
+    Or(Vec<BoundPredicate>),
+    /// One test of one column.
+    Leaf(BoundColumn, Test),
+}

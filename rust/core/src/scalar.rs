@@ -1,0 +1,165 @@
+//! Typed single values and their types, as predicates, bounds, partition tuples and defaults use them.
+//!
+//! Comparison follows the one predicate calculus of frazil: NaN equals NaN and is greater than every other number,
+//! -0.0 equals 0.0, strings and bytes compare as unsigned bytes, UUIDs as sixteen unsigned big-endian bytes.
+
+
+use arrow_schema::{DataType, TimeUnit};
+
+
+/// The types that a predicate can compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ScalarType {
+    /// Nothing but NULL.
+    Null,
+    /// `true` or `false`.
+    Boolean,
+    /// A signed 8-bit integer.
+    Int8,
+    /// A signed 16-bit integer.
+    Int16,
+    /// A signed 32-bit integer.
+    Int32,
+    /// A signed 64-bit integer.
+    Int64,
+    /// IEEE 754 single.
+    Float32,
+    /// IEEE 754 double.
+    Float64,
+    /// An unscaled integer of at most 38 digits, and where its point stands.
+    Decimal {
+        /// Digits in all, 1 to 38.
+        precision: u8,
+        /// Digits after the point.
+        scale: i8,
+    },
+    /// Days since 1970-01-01.
+    Date,
+    /// Microseconds since midnight.
+    Time,
+    /// Units since 1970-01-01T00:00:00.
+    Timestamp {
+        /// The unit of the stored integer.
+        unit: TimeUnit,
+        /// Whether it names an instant (UTC) rather than a wall clock.
+        utc: bool,
+    },
+    /// UTF-8 text.
+    String,
+    /// Sixteen bytes, big-endian.
+    Uuid,
+    /// Bytes of one length.
+    Fixed(u32),
+    /// Bytes.
+    Binary,
+}
+
+/// One non-null value of a [`ScalarType`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scalar {
+    /// See [`ScalarType::Boolean`].
+    Boolean(bool),
+    /// See [`ScalarType::Int8`].
+    Int8(i8),
+    /// See [`ScalarType::Int16`].
+    Int16(i16),
+    /// See [`ScalarType::Int32`].
+    Int32(i32),
+    /// See [`ScalarType::Int64`].
+    Int64(i64),
+    /// See [`ScalarType::Float32`].
+    Float32(f32),
+    /// See [`ScalarType::Float64`].
+    Float64(f64),
+    /// See [`ScalarType::Decimal`].
+    Decimal {
+        /// The integer without its point.
+        unscaled: i128,
+        /// Digits in all.
+        precision: u8,
+        /// Digits after the point.
+        scale: i8,
+    },
+    /// See [`ScalarType::Date`].
+    Date(i32),
+    /// See [`ScalarType::Time`].
+    Time(i64),
+    /// See [`ScalarType::Timestamp`].
+    Timestamp {
+        /// Units since the epoch.
+        value: i64,
+        /// The unit.
+        unit: TimeUnit,
+        /// Whether it names an instant.
+        utc: bool,
+    },
+    /// See [`ScalarType::String`].
+    String(String),
+    /// See [`ScalarType::Uuid`].
+    Uuid([u8; 16]),
+    /// See [`ScalarType::Fixed`].
+    Fixed(Vec<u8>),
+    /// See [`ScalarType::Binary`].
+    Binary(Vec<u8>),
+}
+
+impl ScalarType {
+    /// The Arrow type that frazil uses for values of this type (UUID is `FixedSizeBinary(16)`).
+    pub fn arrow(self) -> DataType {
+        match self {
+            Self::Null => DataType::Null,
+            Self::Boolean => DataType::Boolean,
+            Self::Int8 => DataType::Int8,
+            Self::Int16 => DataType::Int16,
+            Self::Int32 => DataType::Int32,
+            Self::Int64 => DataType::Int64,
+            Self::Float32 => DataType::Float32,
+            Self::Float64 => DataType::Float64,
+            Self::Decimal { precision, scale } => DataType::Decimal128(precision, scale),
+            Self::Date => DataType::Date32,
+            Self::Time => DataType::Time64(TimeUnit::Microsecond),
+            Self::Timestamp { unit, utc } => DataType::Timestamp(unit, utc.then(|| "UTC".into())),
+            Self::String => DataType::Utf8,
+            Self::Uuid => DataType::FixedSizeBinary(16),
+            Self::Fixed(n) => DataType::FixedSizeBinary(i32::try_from(n).unwrap_or(i32::MAX)),
+            Self::Binary => DataType::Binary,
+        }
+    }
+
+    /// Whether NaN is a value of this type.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::Float32 | Self::Float64)
+    }
+}
+
+impl Scalar {
+    /// The type.
+    pub fn scalar_type(&self) -> ScalarType {
+        match self {
+            Self::Boolean(_) => ScalarType::Boolean,
+            Self::Int8(_) => ScalarType::Int8,
+            Self::Int16(_) => ScalarType::Int16,
+            Self::Int32(_) => ScalarType::Int32,
+            Self::Int64(_) => ScalarType::Int64,
+            Self::Float32(_) => ScalarType::Float32,
+            Self::Float64(_) => ScalarType::Float64,
+            Self::Decimal { precision, scale, .. } => ScalarType::Decimal { precision: *precision, scale: *scale },
+            Self::Date(_) => ScalarType::Date,
+            Self::Time(_) => ScalarType::Time,
+            Self::Timestamp { unit, utc, .. } => ScalarType::Timestamp { unit: *unit, utc: *utc },
+            Self::String(_) => ScalarType::String,
+            Self::Uuid(_) => ScalarType::Uuid,
+            Self::Fixed(bytes) => ScalarType::Fixed(u32::try_from(bytes.len()).unwrap_or(u32::MAX)),
+            Self::Binary(_) => ScalarType::Binary,
+        }
+    }
+
+    /// Whether this is NaN.
+    pub fn is_nan(&self) -> bool {
+        match self {
+            Self::Float32(v) => v.is_nan(),
+            Self::Float64(v) => v.is_nan(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The one storage contract. Synchronous and batch-first: many ranges in, many buffers out; concurrency stays inside.
+//!
+//! Locations are the text that metadata records, after [`location`] has resolved them (relocation, aliases,
+//! confinement). A `Storage` never interprets metadata and never follows a path that it was not given.
+
+use std::fmt;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::error::Result;
+
+/// One object of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectMeta {
+    /// Its full location, in the scheme that was listed.
+    pub location: String,
+    /// Its length.
+    pub size_bytes: u64,
+    /// When it was last written: milliseconds since the epoch, by the store's clock.
+    pub modified_ms: i64,
+}
+
+/// A place that holds files. Implementations are shared between threads.
+pub trait Storage: fmt::Debug + Send + Sync {
+    /// The length of a file.
+    ///
+    /// # Errors
+    /// `MissingFile` when there is none (a directory is none).
+    fn size(&self, location: &str) -> Result<u64>;
+
+    /// A whole file, if it is not longer than `limit_bytes`.
+    ///
+    /// # Errors
+    /// `MissingFile`; `LimitExceeded` before anything is allocated when the file is longer.
+    fn read(&self, location: &str, limit_bytes: u64) -> Result<Bytes>;
+
+    /// Ranges of one file, in the order asked for. A range that runs over the end is an error, never a short buffer.
+    ///
+    /// # Errors
+    /// `MissingFile`; `CorruptData` when a range is not inside the file.
+    fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+
+    /// Whole files, fetched concurrently; one result each, in the order asked for.
+    fn read_all(&self, locations: &[&str], limit_bytes: u64) -> Vec<Result<Bytes>> {
+        locations.iter().map(|location| self.read(location, limit_bytes)).collect()
+    }
+
+    /// The files directly in a folder (no recursion), in no particular order; empty when there is no such folder.
+    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>>;
+
+    /// Writes a file, replacing what is there.
+    fn put(&self, location: &str, content: Bytes) -> Result<()>;
+
+    /// Writes a file where none is, atomically: of two callers exactly one succeeds.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `Unsupported` where the store cannot promise it.
+    fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()>;
+
+    /// Deletes a file; deleting what is not there is no error.
+    fn delete(&self, location: &str) -> Result<()>;
+}

@@ -1,0 +1,4 @@
+//! Apache Iceberg v1-v3 for frazil: metadata, planning, deletes and projection. Reads beside the Iceberg spec.
+
+pub mod spec;
+pub mod transform;
