@@ -6,3 +6,4 @@ pub mod error;
 pub mod predicate;
 pub mod scalar;
 pub mod storage;
+pub mod variant;
