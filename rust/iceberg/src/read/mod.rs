@@ -22,3 +22,6 @@ pub enum FileFormat {
     /// Apache Avro: top-level columns are read whole.
     Avro,
 }
+
+#[cfg(test)]
+mod tests;

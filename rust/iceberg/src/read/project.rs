@@ -263,15 +263,16 @@ impl Planner<'_, '_> {
                 }
                 Ok(Read::Struct(self.fields(fields, children, place)?))
             }
-            (Type::List(list), DataType::Map(..), _) => Err(self.differs(&Type::List(Arc::clone(list)), field)),
-            (Type::List(list), _, [element]) => Ok(Read::List(Box::new(self.part(&list.element, element)?))),
+            (Type::List(list), from, [element]) if is_list(from) => {
+                Ok(Read::List(Box::new(self.part(&list.element, element)?)))
+            }
             (Type::Map(map), DataType::Map(..), [key, value]) => {
                 // A map without one of its keys' leaves would not come as a map.
                 self.select_all(key);
                 Ok(Read::Map(Box::new((self.part(&map.key, key)?, self.part(&map.value, value)?))))
             }
             // Avro stores maps whose keys are no strings as arrays of key-value records.
-            (Type::Map(map), _, [FileField { children, .. }]) => match children.as_slice() {
+            (Type::Map(map), from, [FileField { children, .. }]) if is_list(from) => match children.as_slice() {
                 [key, value] => {
                     self.select_all(key);
                     Ok(Read::Map(Box::new((self.part(&map.key, key)?, self.part(&map.value, value)?))))
@@ -317,6 +318,11 @@ enum Planned {
     Fill(Source),
     /// From the field of the file at this place among its siblings.
     File(usize, Read),
+}
+
+fn is_list(data_type: &DataType) -> bool {
+    use DataType as D;
+    matches!(data_type, D::List(_) | D::LargeList(_) | D::ListView(_) | D::LargeListView(_) | D::FixedSizeList(..))
 }
 
 fn is_read(wanted: &NestedField, child: &FileField) -> bool {
