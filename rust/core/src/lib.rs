@@ -7,3 +7,4 @@ pub mod hash;
 pub mod predicate;
 pub mod scalar;
 pub mod storage;
+pub mod variant;
