@@ -3,12 +3,29 @@
 //! Locations are the text that metadata records, after [`location`] has resolved them (relocation, aliases,
 //! confinement). A `Storage` never interprets metadata and never follows a path that it was not given.
 
+pub mod confinement;
+pub mod faulty;
+pub mod files;
+pub mod local;
+pub mod location;
+pub mod memory;
+pub mod relocation;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
+
+pub use confinement::Confinement;
+pub use files::Files;
+pub use local::LocalStorage;
+pub use location::Location;
+pub use memory::MemoryStorage;
+pub use relocation::Relocation;
 
 /// One object of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,4 +77,36 @@ pub trait Storage: fmt::Debug + Send + Sync {
 
     /// Deletes a file; deleting what is not there is no error.
     fn delete(&self, location: &str) -> Result<()>;
+}
+
+/// The error of [`Storage::read`] for a file longer than its limit.
+pub fn too_long(location: &str, size_bytes: u64, limit_bytes: u64) -> Error {
+    Error::new(ErrorKind::LimitExceeded, format!("the file has {size_bytes} bytes, {limit_bytes} are allowed"))
+        .with("path", location::redacted(location))
+}
+
+/// Checks the ranges of [`Storage::read_ranges`] against the length of the file.
+///
+/// # Errors
+/// `CorruptData` when a range ends before it starts or after the file.
+pub fn check_ranges(location: &str, ranges: &[Range<u64>], size_bytes: u64) -> Result<()> {
+    match ranges.iter().find(|range| range.start > range.end || range.end > size_bytes) {
+        None => Ok(()),
+        Some(range) => {
+            let message = format!("bytes {}..{} are asked of a file of {size_bytes}", range.start, range.end);
+            Err(Error::corrupt(message).with("path", location::redacted(location)))
+        }
+    }
+}
+
+/// A checked part of `content`, sharing its memory.
+///
+/// # Errors
+/// `CorruptData` when the range is not inside.
+pub fn slice(content: &Bytes, range: &Range<u64>) -> Result<Bytes> {
+    let bounds = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+    match bounds.filter(|&(start, end)| start <= end && end <= content.len()) {
+        Some((start, end)) => Ok(content.slice(start..end)),
+        None => Err(Error::corrupt(format!("bytes {}..{} are asked of {}", range.start, range.end, content.len()))),
+    }
 }

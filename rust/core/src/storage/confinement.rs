@@ -1,0 +1,136 @@
+//! Which places a table may read.
+//!
+//! Metadata is written by others. A path in it is followed only below a root that the user named (the table, its
+//! warehouse, a mapping, `frazil.config.allowed_locations`) or, in an object store, inside the same bucket. Roots never
+//! come from metadata.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::error::{Error, ErrorKind, Result};
+
+use super::local;
+use super::location::{Location, Scheme, redacted};
+
+const HINT: &str = "add its folder to frazil.config.allowed_locations if the table may read it";
+
+/// Hosts by which clouds hand out credentials.
+const METADATA_HOSTS: [&str; 5] =
+    ["metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"];
+
+/// The roots below which a table may read.
+#[derive(Debug, Clone, Default)]
+pub struct Confinement {
+    roots: Vec<Location>,
+    /// The local roots with their symbolic links resolved.
+    real_roots: Arc<OnceLock<Vec<PathBuf>>>,
+}
+
+impl Confinement {
+    /// Allows everything at and below `root`, and everything in the same bucket.
+    ///
+    /// # Errors
+    /// As [`Location::parse_absolute`].
+    pub fn allow(&mut self, root: &str) -> Result<()> {
+        self.allow_location(Location::parse_absolute(root)?);
+        Ok(())
+    }
+
+    /// As [`Confinement::allow`] for a parsed location.
+    pub fn allow_location(&mut self, root: Location) {
+        if !self.roots.contains(&root) {
+            self.roots.push(root);
+            self.real_roots = Arc::default();
+        }
+    }
+
+    /// Whether the text of `actual` may be followed; the disk is not touched.
+    ///
+    /// # Errors
+    /// `PathNotAllowed`.
+    pub fn check(&self, actual: &Location) -> Result<()> {
+        match actual.scheme() {
+            Scheme::Http | Scheme::Https if is_metadata_host(actual.authority()) => {
+                return Err(refusal("a metadata service of a cloud is never read", actual));
+            }
+            Scheme::Other(name) => {
+                return Err(refusal(&format!("the scheme '{}' is not known", redacted(name)), actual)
+                    .hint("map its prefix with relocate={...} to where the files lie"));
+            }
+            _ => {}
+        }
+        if self.roots.iter().any(|root| allows(root, actual)) {
+            Ok(())
+        } else {
+            Err(refusal("the path leads out of the places this table may read", actual).hint(HINT))
+        }
+    }
+
+    /// Whether the file that a local location leads to, through every symbolic link, lies below a root. To be called
+    /// right before opening. Does nothing for other stores.
+    ///
+    /// # Errors
+    /// `PathNotAllowed`; `MissingFile` when there is no such file.
+    pub fn check_links(&self, actual: &Location) -> Result<()> {
+        if !actual.is_local() {
+            return Ok(());
+        }
+        let text = actual.canonical();
+        let real = std::fs::canonicalize(local::os_path(&text)).map_err(|e| local::map_error(&e, &text))?;
+        let roots = self.real_roots.get_or_init(|| self.resolve_roots());
+        if roots.iter().any(|root| real.starts_with(root)) {
+            Ok(())
+        } else {
+            Err(refusal("a symbolic link leads out of the places this table may read", actual).hint(HINT))
+        }
+    }
+
+    fn resolve_roots(&self) -> Vec<PathBuf> {
+        let local = self.roots.iter().filter(|root| root.is_local());
+        local.filter_map(|root| std::fs::canonicalize(Path::new(&local::os_path(&root.canonical()))).ok()).collect()
+    }
+}
+
+fn allows(root: &Location, actual: &Location) -> bool {
+    match root.scheme() {
+        Scheme::Local | Scheme::Hdfs => actual.strip_prefix(root).is_some(),
+        _ => actual.same_store(root),
+    }
+}
+
+fn refusal(message: &str, actual: &Location) -> Error {
+    Error::new(ErrorKind::PathNotAllowed, message).with("path", redacted(&actual.canonical()))
+}
+
+/// Link-local addresses and the hosts that hand out credentials, in every notation that a URL library may accept.
+fn is_metadata_host(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or(""),
+        None => authority.split(':').next().unwrap_or(""),
+    };
+    let host = host.trim_end_matches('.');
+    if METADATA_HOSTS.contains(&host) {
+        return true;
+    }
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(v4)) => is_metadata_v4(v4),
+        Ok(IpAddr::V6(v6)) => {
+            v6.to_ipv4().is_some_and(is_metadata_v4)
+                || v6.is_unicast_link_local()
+                || v6 == Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)
+        }
+        // `2852039166`, `0xa9fea9fe` and `169.254.43518` are addresses too.
+        Err(_) => host.rsplit('.').next().is_some_and(is_number) || host.contains('%'),
+    }
+}
+
+fn is_metadata_v4(v4: Ipv4Addr) -> bool {
+    v4.is_link_local() || v4.is_unspecified() || v4 == Ipv4Addr::new(100, 100, 100, 200)
+}
+
+fn is_number(label: &str) -> bool {
+    let digits = label.strip_prefix("0x").unwrap_or(label);
+    let hex = digits.len() < label.len();
+    !digits.is_empty() && digits.bytes().all(|b| if hex { b.is_ascii_hexdigit() } else { b.is_ascii_digit() })
+}

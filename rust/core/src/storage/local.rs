@@ -1,0 +1,204 @@
+//! Files of this machine.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::UNIX_EPOCH;
+
+use bytes::Bytes;
+
+use crate::error::{Error, ErrorKind, Result};
+
+use super::location::{Location, redacted};
+use super::{ObjectMeta, Storage, too_long};
+
+/// Storage over `std::fs`. Locations are absolute paths, or anything that [`Location`] takes for a local file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalStorage;
+
+impl Storage for LocalStorage {
+    fn size(&self, location: &str) -> Result<u64> {
+        regular_file(&path_of(location)?, location)
+    }
+
+    fn read(&self, location: &str, limit_bytes: u64) -> Result<Bytes> {
+        let path = path_of(location)?;
+        let size = regular_file(&path, location)?;
+        if size > limit_bytes {
+            return Err(too_long(location, size, limit_bytes));
+        }
+        let mut file = File::open(&path).map_err(|e| map_error(&e, location))?;
+        read_exactly(&mut file, size).map(Bytes::from).map_err(|e| map_error(&e, location))
+    }
+
+    fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let path = path_of(location)?;
+        let size = regular_file(&path, location)?;
+        super::check_ranges(location, ranges, size)?;
+        let mut file = File::open(&path).map_err(|e| map_error(&e, location))?;
+        let mut read = |range: &Range<u64>| {
+            file.seek(SeekFrom::Start(range.start))?;
+            read_exactly(&mut file, range.end - range.start).map(Bytes::from)
+        };
+        ranges.iter().map(|range| read(range).map_err(|e| map_error(&e, location))).collect()
+    }
+
+    /// Links to files are listed, links to folders are not: a listing never leaves its folder.
+    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        let path = path_of(folder)?;
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(vec![]),
+            Err(e) => return Err(map_error(&e, folder)),
+        };
+        let base = Location::parse_absolute(folder)?;
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|e| map_error(&e, folder))?;
+            // Names that are not Unicode cannot stand in metadata.
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let Ok(mut meta) = entry.metadata() else { continue };
+            if meta.is_symlink() {
+                // A dangling link keeps its own length, so that it is found and opening it says that it dangles.
+                meta = fs::metadata(entry.path()).unwrap_or(meta);
+            }
+            if meta.is_file() || meta.is_symlink() {
+                let modified = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                found.push(ObjectMeta {
+                    location: base.join(&name).canonical(),
+                    size_bytes: meta.len(),
+                    modified_ms: modified.and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    fn put(&self, location: &str, content: Bytes) -> Result<()> {
+        let path = path_of(location)?;
+        let temporary = Temporary::write(&path, &content).map_err(|e| map_error(&e, location))?;
+        fs::rename(&temporary.path, &path).and_then(|()| sync_folder(&path)).map_err(|e| map_error(&e, location))
+    }
+
+    /// A synced temporary file is linked to its name: `link(2)` fails when the name is taken, and a reader never sees
+    /// half a file. Where links are not supported the file is made with `O_EXCL`, which is as exclusive but shows the
+    /// file while it is written.
+    fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
+        let path = path_of(location)?;
+        let temporary = Temporary::write(&path, &content).map_err(|e| map_error(&e, location))?;
+        let made = match fs::hard_link(&temporary.path, &path) {
+            Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+                create_exclusively(&path, &content)
+            }
+            other => other,
+        };
+        made.and_then(|()| sync_folder(&path)).map_err(|e| map_error(&e, location))
+    }
+
+    fn delete(&self, location: &str) -> Result<()> {
+        match fs::remove_file(path_of(location)?) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(map_error(&e, location)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The path that the operating system knows for a canonical local location. Windows drives lose their slash there.
+pub(crate) fn os_path(canonical: &str) -> PathBuf {
+    let path = if cfg!(windows) { canonical.strip_prefix('/').unwrap_or(canonical) } else { canonical };
+    PathBuf::from(path)
+}
+
+/// The kind of an error of the operating system.
+pub(crate) fn map_error(error: &io::Error, location: &str) -> Error {
+    use io::ErrorKind as Io;
+    let (kind, message) = match error.kind() {
+        Io::NotFound | Io::NotADirectory | Io::IsADirectory | Io::InvalidFilename => {
+            (ErrorKind::MissingFile, "there is no such file")
+        }
+        Io::PermissionDenied => (ErrorKind::Forbidden, "the file may not be read or written"),
+        Io::AlreadyExists => (ErrorKind::AlreadyExists, "the file exists already"),
+        Io::UnexpectedEof => (ErrorKind::Storage, "the file became shorter while it was read"),
+        Io::OutOfMemory => (ErrorKind::LimitExceeded, "the file does not fit into memory"),
+        _ => (ErrorKind::Storage, "the file could not be read or written"),
+    };
+    let failure = Error::new(kind, message).with("path", redacted(location));
+    if kind == ErrorKind::Storage { failure.caused_by(io::Error::from(error.kind())) } else { failure }
+}
+
+fn path_of(location: &str) -> Result<PathBuf> {
+    let parsed = Location::parse_absolute(location)?;
+    if parsed.is_local() {
+        Ok(os_path(&parsed.canonical()))
+    } else {
+        Err(Error::unsupported(format!("'{}' is not a scheme of local files", parsed.scheme().name()))
+            .with("path", redacted(location)))
+    }
+}
+
+/// The length of a regular file. Folders, pipes and devices are no files: opening a pipe would wait for ever.
+fn regular_file(path: &Path, location: &str) -> Result<u64> {
+    let meta = fs::metadata(path).map_err(|e| map_error(&e, location))?;
+    if meta.is_file() {
+        Ok(meta.len())
+    } else {
+        Err(Error::new(ErrorKind::MissingFile, "this is not a regular file").with("path", redacted(location)))
+    }
+}
+
+fn read_exactly(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
+    let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let mut content = Vec::new();
+    content.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    file.take(length as u64).read_to_end(&mut content)?;
+    if content.len() == length { Ok(content) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// A file beside its target, removed when dropped.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn write(target: &Path, content: &[u8]) -> io::Result<Self> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let folder = target.parent().ok_or(io::ErrorKind::InvalidFilename)?;
+        fs::create_dir_all(folder)?;
+        // Process and counter differ between writers of one machine; the time makes clashes between machines unlikely,
+        // and `create_new` refuses what is left.
+        let nanos = std::time::SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".frazil-{}-{number}-{nanos}.tmp", std::process::id()));
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let temporary = Self { path };
+        file.write_all(content)?;
+        file.sync_all()?;
+        Ok(temporary)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After a rename there is nothing left to remove.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn create_exclusively(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+/// Makes a new name durable. Windows cannot open folders and does not need it.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,106 @@
+//! Files in memory, for tests and small tables.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::error::{Error, ErrorKind, Result};
+
+use super::location::{Location, redacted};
+use super::{ObjectMeta, Storage, check_ranges, slice, too_long};
+
+/// A map from canonical locations of any scheme to contents.
+#[derive(Debug, Default)]
+pub struct MemoryStorage {
+    files: Mutex<BTreeMap<String, Stored>>,
+}
+
+#[derive(Debug)]
+struct Stored {
+    content: Bytes,
+    modified_ms: i64,
+}
+
+impl MemoryStorage {
+    /// The locations of all files, sorted.
+    pub fn locations(&self) -> Vec<String> {
+        self.files().keys().cloned().collect()
+    }
+
+    /// No caller's panic leaves the map half written, so a poisoned lock is as good as a sound one.
+    fn files(&self) -> MutexGuard<'_, BTreeMap<String, Stored>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn content(&self, location: &str) -> Result<Bytes> {
+        let key = Location::parse(location)?.canonical();
+        let found = self.files().get(&key).map(|stored| stored.content.clone());
+        found
+            .ok_or_else(|| Error::new(ErrorKind::MissingFile, "there is no such file").with("path", redacted(location)))
+    }
+}
+
+impl Storage for MemoryStorage {
+    fn size(&self, location: &str) -> Result<u64> {
+        self.content(location).map(|content| content.len() as u64)
+    }
+
+    fn read(&self, location: &str, limit_bytes: u64) -> Result<Bytes> {
+        let content = self.content(location)?;
+        let size = content.len() as u64;
+        if size > limit_bytes { Err(too_long(location, size, limit_bytes)) } else { Ok(content) }
+    }
+
+    fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let content = self.content(location)?;
+        check_ranges(location, ranges, content.len() as u64)?;
+        ranges.iter().map(|range| slice(&content, range)).collect()
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        let prefix = format!("{}/", Location::parse(folder)?.canonical().trim_end_matches('/'));
+        let files = self.files();
+        let below = files.range(prefix.clone()..).take_while(|(location, _)| location.starts_with(&prefix));
+        let name = |location: &str| location.get(prefix.len()..).is_some_and(|name| !name.contains('/'));
+        let direct = below.filter(|(location, _)| name(location));
+        Ok(direct
+            .map(|(location, stored)| ObjectMeta {
+                location: location.clone(),
+                size_bytes: stored.content.len() as u64,
+                modified_ms: stored.modified_ms,
+            })
+            .collect())
+    }
+
+    fn put(&self, location: &str, content: Bytes) -> Result<()> {
+        let key = Location::parse(location)?.canonical();
+        self.files().insert(key, Stored { content, modified_ms: now_ms() });
+        Ok(())
+    }
+
+    fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
+        use std::collections::btree_map::Entry;
+        match self.files().entry(Location::parse(location)?.canonical()) {
+            Entry::Vacant(free) => {
+                free.insert(Stored { content, modified_ms: now_ms() });
+                Ok(())
+            }
+            Entry::Occupied(_) => {
+                Err(Error::new(ErrorKind::AlreadyExists, "the file exists already").with("path", redacted(location)))
+            }
+        }
+    }
+
+    fn delete(&self, location: &str) -> Result<()> {
+        let key = Location::parse(location)?.canonical();
+        self.files().remove(&key);
+        Ok(())
+    }
+}
+
+fn now_ms() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.ok().and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0)
+}
