@@ -4,5 +4,6 @@ pub mod bytes;
 pub mod context;
 pub mod error;
 pub mod predicate;
+pub mod prune;
 pub mod scalar;
 pub mod storage;
