@@ -6,6 +6,7 @@ pub mod context;
 pub mod error;
 pub mod hash;
 pub mod predicate;
+pub mod prune;
 pub mod scalar;
 pub mod storage;
 pub mod variant;
