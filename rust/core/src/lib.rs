@@ -5,6 +5,7 @@ pub mod bytes;
 pub mod context;
 pub mod error;
 pub mod hash;
+pub mod parallel;
 pub mod predicate;
 pub mod prune;
 pub mod scalar;
