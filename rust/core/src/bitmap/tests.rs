@@ -25,7 +25,7 @@ fn all(positions: &Positions) -> Vec<u64> {
 /// `count` and the bytes of its bitmaps.
 fn map64(bitmaps: &[&str]) -> Vec<u8> {
     let mut bytes = (bitmaps.len() as u64).to_le_bytes().to_vec();
-    bitmaps.iter().for_each(|bitmap| bytes.extend(hex(bitmap)));
+    bytes.extend(bitmaps.iter().flat_map(|bitmap| hex(bitmap)));
     bytes
 }
 
