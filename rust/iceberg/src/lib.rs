@@ -2,5 +2,7 @@
 
 pub mod single_value;
 pub mod read;
+pub mod deletes;
+pub mod puffin;
 pub mod spec;
 pub mod transform;
