@@ -2,6 +2,14 @@
 //!
 //! Comparison follows the one predicate calculus of frazil: NaN equals NaN and is greater than every other number,
 //! -0.0 equals 0.0, strings and bytes compare as unsigned bytes, UUIDs as sixteen unsigned big-endian bytes.
+//!
+//! `Display` of a [`Scalar`] is an SQL literal that the predicate parser reads back.
+
+mod array;
+pub(crate) mod civil;
+pub(crate) mod print;
+
+use std::cmp::Ordering;
 
 use arrow_schema::{DataType, TimeUnit};
 
@@ -160,4 +168,74 @@ impl Scalar {
             _ => false,
         }
     }
+    /// Compares two scalars of one kind by the calculus of this module; None when the kinds differ.
+    ///
+    /// Decimals compare by number whatever their precision and scale, timestamps by the moment whatever their unit; a
+    /// timestamp with a zone and one without do not compare, nor do fixed bytes and plain bytes.
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        Some(match (self, other) {
+            (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
+            (Self::Int8(a), Self::Int8(b)) => a.cmp(b),
+            (Self::Int16(a), Self::Int16(b)) => a.cmp(b),
+            (Self::Int32(a), Self::Int32(b)) | (Self::Date(a), Self::Date(b)) => a.cmp(b),
+            (Self::Int64(a), Self::Int64(b)) | (Self::Time(a), Self::Time(b)) => a.cmp(b),
+            (Self::Float32(a), Self::Float32(b)) => float32_key(*a).cmp(&float32_key(*b)),
+            (Self::Float64(a), Self::Float64(b)) => float64_key(*a).cmp(&float64_key(*b)),
+            (Self::Decimal { unscaled: a, scale: a_scale, .. }, Self::Decimal { unscaled: b, scale: b_scale, .. }) => {
+                compare_decimals((*a, *a_scale), (*b, *b_scale))
+            }
+            (
+                Self::Timestamp { value: a, unit: a_unit, utc: a_utc },
+                Self::Timestamp { value: b, unit: b_unit, utc: b_utc },
+            ) if a_utc == b_utc => (i128::from(*a) * unit_nanos(*a_unit)).cmp(&(i128::from(*b) * unit_nanos(*b_unit))),
+            (Self::String(a), Self::String(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Self::Uuid(a), Self::Uuid(b)) => a.cmp(b),
+            (Self::Fixed(a), Self::Fixed(b)) | (Self::Binary(a), Self::Binary(b)) => a.cmp(b),
+            _ => return None,
+        })
+    }
 }
+
+/// An integer that orders as the float does: NaN greatest and equal to itself, -0.0 equal to 0.0.
+pub(crate) fn float64_key(value: f64) -> i64 {
+    if value.is_nan() {
+        return i64::MAX;
+    }
+    let bits = (value + 0.0).to_bits().cast_signed(); // -0.0 + 0.0 is 0.0
+    bits ^ ((bits >> 63) & i64::MAX)
+}
+
+/// As [`float64_key`].
+pub(crate) fn float32_key(value: f32) -> i32 {
+    if value.is_nan() {
+        return i32::MAX;
+    }
+    let bits = (value + 0.0).to_bits().cast_signed();
+    bits ^ ((bits >> 31) & i32::MAX)
+}
+
+/// Nanoseconds in one unit.
+pub(crate) fn unit_nanos(unit: TimeUnit) -> i128 {
+    match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Nanosecond => 1,
+    }
+}
+
+/// Compares `unscaled / 10^scale`. The side with the smaller scale is multiplied; where that leaves 128 bits, its
+/// magnitude is beyond every number of the other side, so that its sign decides.
+fn compare_decimals((a, a_scale): (i128, i8), (b, b_scale): (i128, i8)) -> Ordering {
+    let raised = |unscaled: i128, by: u32| 10_i128.checked_pow(by).and_then(|power| unscaled.checked_mul(power));
+    let distance = u32::from(a_scale.abs_diff(b_scale));
+    match a_scale.cmp(&b_scale) {
+        Ordering::Equal => a.cmp(&b),
+        Ordering::Less if a == 0 => 0.cmp(&b),
+        Ordering::Less => raised(a, distance).map_or_else(|| a.cmp(&0), |a| a.cmp(&b)),
+        Ordering::Greater => compare_decimals((b, b_scale), (a, a_scale)).reverse(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

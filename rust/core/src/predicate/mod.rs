@@ -4,6 +4,17 @@
 //! with typed literals, with NOT pushed down to the leaves and trivial parts folded. Everything after that (pruning,
 //! projection to partitions, rows) works on the bound form only.
 
+pub mod bind;
+pub mod eval;
+pub(crate) mod keys;
+mod lex;
+mod like;
+mod literal;
+mod number;
+mod parse;
+mod print;
+
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::scalar::{Scalar, ScalarType};
@@ -119,7 +130,7 @@ pub enum Test {
     NotLike(Arc<LikePattern>),
 }
 
-/// A parsed LIKE pattern.
+/// A parsed LIKE pattern: neighbouring texts are one part, neighbouring `%` too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LikePattern {
     /// The pattern as written.
@@ -154,4 +165,117 @@ pub enum BoundPredicate {
     Or(Vec<BoundPredicate>),
     /// One test of one column.
     Leaf(BoundColumn, Test),
+}
+
+impl CompareOp {
+    /// The operator as SQL writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Lt => "<",
+            Self::LtEq => "<=",
+            Self::Gt => ">",
+            Self::GtEq => ">=",
+            Self::Eq => "=",
+            Self::NotEq => "<>",
+        }
+    }
+
+    /// The operator that holds for two non-null values exactly when this one does not.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        match self {
+            Self::Lt => Self::GtEq,
+            Self::LtEq => Self::Gt,
+            Self::Gt => Self::LtEq,
+            Self::GtEq => Self::Lt,
+            Self::Eq => Self::NotEq,
+            Self::NotEq => Self::Eq,
+        }
+    }
+
+    /// The operator that says the same with its sides exchanged.
+    #[must_use]
+    pub fn flipped(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::LtEq => Self::GtEq,
+            Self::Gt => Self::Lt,
+            Self::GtEq => Self::LtEq,
+            Self::Eq | Self::NotEq => self,
+        }
+    }
+
+    /// Whether it holds for a left side that stands so to the right side.
+    pub fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Lt => ordering.is_lt(),
+            Self::LtEq => ordering.is_le(),
+            Self::Gt => ordering.is_gt(),
+            Self::GtEq => ordering.is_ge(),
+            Self::Eq => ordering.is_eq(),
+            Self::NotEq => ordering.is_ne(),
+        }
+    }
+}
+
+impl BoundPredicate {
+    /// All of these, with the invariants of [`BoundPredicate`] established.
+    pub fn and(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut kept = Vec::new();
+        for part in parts {
+            match part {
+                Self::True => {}
+                Self::False => return Self::False,
+                Self::And(inner) => kept.extend(inner),
+                other => kept.push(other),
+            }
+        }
+        match (kept.pop(), kept.is_empty()) {
+            (None, _) => Self::True,
+            (Some(only), true) => only,
+            (Some(last), false) => {
+                kept.push(last);
+                Self::And(kept)
+            }
+        }
+    }
+
+    /// Any of these, with the invariants of [`BoundPredicate`] established.
+    pub fn or(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut kept = Vec::new();
+        for part in parts {
+            match part {
+                Self::False => {}
+                Self::True => return Self::True,
+                Self::Or(inner) => kept.extend(inner),
+                other => kept.push(other),
+            }
+        }
+        match (kept.pop(), kept.is_empty()) {
+            (None, _) => Self::False,
+            (Some(only), true) => only,
+            (Some(last), false) => {
+                kept.push(last);
+                Self::Or(kept)
+            }
+        }
+    }
+
+    /// The columns that it tests, each once, in the order of their first test.
+    pub fn columns(&self) -> Vec<&BoundColumn> {
+        let mut found: Vec<&BoundColumn> = Vec::new();
+        let mut rest = vec![self];
+        while let Some(next) = rest.pop() {
+            match next {
+                Self::True | Self::False => {}
+                Self::And(parts) | Self::Or(parts) => rest.extend(parts.iter().rev()),
+                Self::Leaf(column, _) => {
+                    if !found.iter().any(|known| known.id == column.id) {
+                        found.push(column);
+                    }
+                }
+            }
+        }
+        found
+    }
 }

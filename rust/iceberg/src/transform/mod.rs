@@ -1,5 +1,22 @@
 //! Partition transforms (spec: "Partition Transforms", appendix B).
 
+mod bucket;
+pub mod project;
+mod temporal;
+mod truncate;
+mod value_test;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, make_array, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::DataType;
+use arrow_select::take::take;
+use frazil_core::error::{Error, Result};
+use frazil_core::scalar::{Scalar, ScalarType};
+
+use crate::spec::types::PrimitiveType;
+use temporal::Unit;
+
 /// How a partition value is computed from a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Transform {
@@ -22,3 +39,136 @@ pub enum Transform {
     /// A transform that this version does not know, by its text. Readers ignore it, writers refuse it.
     Unknown(String),
 }
+
+impl Transform {
+    /// The type of the partition values of a column of type `source`; None where the transform does not apply to it, is
+    /// not known, or has the parameter 0.
+    pub fn result_type(&self, source: &PrimitiveType) -> Option<PrimitiveType> {
+        match self {
+            Self::Identity => source.scalar().map(|_| source.clone()),
+            Self::Void => Some(source.clone()),
+            Self::Bucket(buckets) => (*buckets > 0 && bucket::takes(source)).then_some(PrimitiveType::Int),
+            Self::Truncate(width) => (*width > 0 && truncate::takes(source)).then(|| source.clone()),
+            Self::Year | Self::Month | Self::Day | Self::Hour => Unit::of(self)?.result_type(source),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// The partition values of a column, in the Arrow type of [`Transform::result_type`]. NULL stays NULL.
+    ///
+    /// `array` has the Arrow type of `source`. Dictionaries, the large and view forms of text and bytes, and any zone
+    /// of a timestamp with zone are taken as well.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where the transform does not apply to `source`, `array` is of another type, or a result does
+    /// not fit (`truncate` of a decimal gains a digit, `hour` leaves the range of an int); `Unsupported` for a
+    /// transform that is not known.
+    pub fn apply(&self, array: &dyn Array, source: &PrimitiveType) -> Result<ArrayRef> {
+        self.check(source)?;
+        if let Some(dictionary) = array.as_any_dictionary_opt() {
+            let values = self.apply(dictionary.values().as_ref(), source)?;
+            return Ok(take(values.as_ref(), dictionary.keys(), None)?);
+        }
+        let array = canonical(array, source)?;
+        match self {
+            Self::Identity => Ok(array),
+            Self::Void => Ok(new_null_array(array.data_type(), array.len())),
+            Self::Bucket(buckets) => bucket::apply(&array, source, *buckets).ok_or_else(|| self.not_for(source)),
+            Self::Truncate(width) => truncate::apply(&array, source, *width),
+            Self::Year | Self::Month | Self::Day | Self::Hour | Self::Unknown(_) => {
+                Unit::of(self).ok_or_else(|| self.not_for(source))?.apply(&array, source)
+            }
+        }
+    }
+
+    /// The partition value of one value that is not NULL; None for NULL (`void`).
+    ///
+    /// # Errors
+    /// As [`Transform::apply`] has them.
+    pub fn apply_scalar(&self, value: &Scalar) -> Result<Option<Scalar>> {
+        let source = source_type(value.scalar_type())
+            .ok_or_else(|| Error::invalid(format!("no Iceberg type holds {value:?}")))?;
+        self.check(&source)?;
+        match self {
+            Self::Identity => Ok(Some(value.clone())),
+            Self::Void => Ok(None),
+            Self::Bucket(buckets) => Ok(bucket::apply_scalar(value, *buckets).map(Scalar::Int32)),
+            Self::Truncate(width) => truncate::apply_scalar(value, *width),
+            Self::Year | Self::Month | Self::Day | Self::Hour | Self::Unknown(_) => {
+                Unit::of(self).ok_or_else(|| self.not_for(&source))?.apply_scalar(value, &source)
+            }
+        }
+    }
+
+    fn check(&self, source: &PrimitiveType) -> Result<()> {
+        match self {
+            Self::Unknown(text) => Err(Error::unsupported(format!("partition transform {text:?} is not known"))),
+            _ if self.result_type(source).is_some() => Ok(()),
+            _ => Err(self.not_for(source)),
+        }
+    }
+
+    #[cold]
+    fn not_for(&self, source: &PrimitiveType) -> Error {
+        Error::invalid(format!("partition transform {self:?} does not apply to the type {source:?}"))
+    }
+}
+
+/// The Iceberg type of values of a scalar type; None where Iceberg has none.
+fn source_type(scalar: ScalarType) -> Option<PrimitiveType> {
+    use arrow_schema::TimeUnit::{Microsecond, Nanosecond};
+    Some(match scalar {
+        ScalarType::Null => PrimitiveType::Unknown,
+        ScalarType::Boolean => PrimitiveType::Boolean,
+        ScalarType::Int32 => PrimitiveType::Int,
+        ScalarType::Int64 => PrimitiveType::Long,
+        ScalarType::Float32 => PrimitiveType::Float,
+        ScalarType::Float64 => PrimitiveType::Double,
+        ScalarType::Decimal { precision, scale } => {
+            PrimitiveType::Decimal { precision, scale: u8::try_from(scale).ok()? }
+        }
+        ScalarType::Date => PrimitiveType::Date,
+        ScalarType::Time => PrimitiveType::Time,
+        ScalarType::Timestamp { unit: Microsecond, utc: false } => PrimitiveType::Timestamp,
+        ScalarType::Timestamp { unit: Microsecond, utc: true } => PrimitiveType::Timestamptz,
+        ScalarType::Timestamp { unit: Nanosecond, utc: false } => PrimitiveType::TimestampNs,
+        ScalarType::Timestamp { unit: Nanosecond, utc: true } => PrimitiveType::TimestamptzNs,
+        ScalarType::String => PrimitiveType::String,
+        ScalarType::Uuid => PrimitiveType::Uuid,
+        ScalarType::Fixed(length) => PrimitiveType::Fixed(length),
+        ScalarType::Binary => PrimitiveType::Binary,
+        ScalarType::Int8 | ScalarType::Int16 | ScalarType::Timestamp { .. } => return None,
+    })
+}
+
+/// `array` in the Arrow type of `source`, where the two differ in form only.
+fn canonical(array: &dyn Array, source: &PrimitiveType) -> Result<ArrayRef> {
+    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Timestamp, Utf8, Utf8View};
+    let found = array.data_type();
+    let wanted = match source {
+        PrimitiveType::Geometry(_) | PrimitiveType::Geography(..) => Binary,
+        _ => match source.scalar() {
+            Some(scalar) => scalar.arrow(),
+            // A variant has no form but its own, and only `void` comes here.
+            None => return Ok(make_array(array.to_data())),
+        },
+    };
+    if *found == wanted {
+        return Ok(make_array(array.to_data()));
+    }
+    let same_values = match (found, &wanted) {
+        (LargeUtf8 | Utf8View, Utf8) | (LargeBinary | BinaryView, Binary) => true,
+        // The zone says how an instant is shown.
+        (Timestamp(found, Some(_)), Timestamp(wanted, Some(_))) => found == wanted,
+        _ => false,
+    };
+    if !same_values {
+        return Err(Error::invalid(format!("an Arrow array of {found} does not hold values of the type {source:?}")));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, &wanted, &options)
+        .map_err(|e| Error::invalid(format!("an Arrow array of {found} is too large for {wanted}")).caused_by(e))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! Decompression of blocks (Avro specification, "Required Codecs" and "Optional Codecs") under a cap.
+//!
+//! ```text
+//! null       the bytes
+//! deflate    raw DEFLATE, no zlib header, no checksum
+//! snappy     raw Snappy, then crc32:u32 BE of what it holds
+//! zstandard, bzip2, xz   their own container formats
+//! ```
+
+use std::io;
+
+use bytes::Bytes;
+use libdeflater::DecompressionError;
+
+use crate::context::{Budget, Lease};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The most bytes that one block may hold once decompressed. Writers flush blocks at 16 KiB to a few MiB.
+pub const MAX_BLOCK_BYTES: usize = 256 << 20;
+
+/// The compression of a file's blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// None.
+    Null,
+    /// Raw DEFLATE.
+    Deflate,
+    /// Raw Snappy with a checksum.
+    Snappy,
+    /// Zstandard frames.
+    Zstandard,
+    /// A bzip2 stream.
+    Bzip2,
+    /// An xz stream.
+    Xz,
+}
+
+impl Codec {
+    /// The codec that `avro.codec` names.
+    ///
+    /// # Errors
+    /// `Unsupported` for unknown names.
+    pub fn parse(name: &[u8]) -> Result<Self> {
+        Ok(match name {
+            b"null" => Self::Null,
+            b"deflate" => Self::Deflate,
+            b"snappy" => Self::Snappy,
+            b"zstandard" => Self::Zstandard,
+            b"bzip2" => Self::Bzip2,
+            b"xz" => Self::Xz,
+            other => {
+                let shown = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();
+                return Err(Error::unsupported(format!("Avro codec {shown:?}")).hint(
+                    "rewrite the file with one of null, deflate, snappy, zstandard, bzip2, xz",
+                ));
+            }
+        })
+    }
+}
+
+/// Decompresses one block after the other into the same buffer.
+pub(super) struct Inflater {
+    codec: Codec,
+    /// The block as the file has it.
+    compressed: Bytes,
+    /// How many bytes of `buffer` it fills.
+    length: usize,
+    limit_bytes: usize,
+    budget: Budget,
+    buffer: Vec<u8>,
+    /// For the length of `buffer`.
+    leases: Vec<Lease>,
+    deflate: Option<libdeflater::Decompressor>,
+}
+
+impl std::fmt::Debug for Inflater {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inflater").field("codec", &self.codec).finish_non_exhaustive()
+    }
+}
+
+impl Inflater {
+    pub(super) fn new(codec: Codec, budget: Budget) -> Self {
+        Self::with_limit(codec, budget, MAX_BLOCK_BYTES)
+    }
+
+    fn with_limit(codec: Codec, budget: Budget, limit_bytes: usize) -> Self {
+        Self {
+            codec,
+            compressed: Bytes::new(),
+            length: 0,
+            limit_bytes,
+            budget,
+            buffer: Vec::new(),
+            leases: Vec::new(),
+            deflate: None,
+        }
+    }
+
+    /// Decompresses a block; it stays until the next one.
+    ///
+    /// # Errors
+    /// `CorruptData` where it does not decompress or its checksum differs; `LimitExceeded` above the cap or the budget.
+    pub(super) fn load(&mut self, compressed: Bytes) -> Result<()> {
+        self.length = 0;
+        self.length = match self.codec {
+            Codec::Null if compressed.len() > self.limit_bytes => return Err(self.too_large()),
+            Codec::Null => 0,
+            Codec::Deflate => self.deflate(&compressed)?,
+            Codec::Snappy => self.snappy(&compressed)?,
+            Codec::Zstandard => self.stream(zstd::Decoder::new(compressed.as_ref()).map_err(undecodable)?)?,
+            Codec::Bzip2 => self.stream(bzip2::read::MultiBzDecoder::new(compressed.as_ref()))?,
+            Codec::Xz => {
+                let stream = liblzma::stream::Stream::new_stream_decoder(self.limit_bytes as u64, 0);
+                let stream = stream.map_err(undecodable)?;
+                self.stream(liblzma::read::XzDecoder::new_stream(compressed.as_ref(), stream))?
+            }
+        };
+        self.compressed = compressed;
+        Ok(())
+    }
+
+    /// What the block holds.
+    pub(super) fn block(&self) -> &[u8] {
+        match self.codec {
+            Codec::Null => &self.compressed,
+            _ => self.buffer.get(..self.length).unwrap_or_default(),
+        }
+    }
+
+    /// Raw DEFLATE does not say how much it holds: guess, and try again with more room.
+    fn deflate(&mut self, compressed: &[u8]) -> Result<usize> {
+        let guess = compressed.len().saturating_mul(8).clamp(1 << 16, self.limit_bytes.max(1 << 16));
+        self.room(guess.min(self.limit_bytes))?;
+        loop {
+            let decompressor = self.deflate.get_or_insert_with(libdeflater::Decompressor::new);
+            match decompressor.deflate_decompress(compressed, &mut self.buffer) {
+                Ok(length) => return Ok(length),
+                Err(DecompressionError::BadData) => return Err(undecodable(DecompressionError::BadData)),
+                Err(DecompressionError::InsufficientSpace) if self.buffer.len() >= self.limit_bytes => {
+                    return Err(self.too_large());
+                }
+                Err(DecompressionError::InsufficientSpace) => {
+                    self.room(self.buffer.len().saturating_mul(4).min(self.limit_bytes))?;
+                }
+            }
+        }
+    }
+
+    fn snappy(&mut self, block: &[u8]) -> Result<usize> {
+        let Some((compressed, checksum)) = block.split_last_chunk::<4>() else {
+            return Err(Error::corrupt("a Snappy block without a checksum"));
+        };
+        let length = snap::raw::decompress_len(compressed).map_err(undecodable)?;
+        // Three bytes of Snappy make 64 bytes at most.
+        if length > compressed.len().saturating_mul(64) {
+            return Err(Error::corrupt(format!("{length} bytes declared by {} of Snappy", compressed.len())));
+        }
+        if length > self.limit_bytes {
+            return Err(self.too_large());
+        }
+        self.room(length)?;
+        let length = snap::raw::Decoder::new().decompress(compressed, &mut self.buffer).map_err(undecodable)?;
+        let found = crc32fast::hash(self.buffer.get(..length).unwrap_or_default());
+        let expected = u32::from_be_bytes(*checksum);
+        if found == expected {
+            Ok(length)
+        } else {
+            Err(Error::corrupt(format!("the block's checksum is {found:08x}, {expected:08x} is recorded")))
+        }
+    }
+
+    /// A decoder that says when it is at its end.
+    fn stream(&mut self, mut decoder: impl io::Read) -> Result<usize> {
+        let mut length = 0;
+        loop {
+            let wanted = self.buffer.len().saturating_mul(2).clamp(1 << 16, self.limit_bytes.max(1 << 16));
+            if length == self.buffer.len() {
+                if length >= self.limit_bytes {
+                    // Full: fine only when nothing is left.
+                    return if some(&mut decoder, &mut [0])? == 0 { Ok(length) } else { Err(self.too_large()) };
+                }
+                self.room(wanted.min(self.limit_bytes))?;
+            }
+            match some(&mut decoder, self.buffer.get_mut(length..).unwrap_or_default())? {
+                0 => return Ok(length),
+                n => length += n,
+            }
+        }
+    }
+
+    /// Grows the buffer to `bytes`, which the budget must hold.
+    fn room(&mut self, bytes: usize) -> Result<()> {
+        if let Some(more) = bytes.checked_sub(self.buffer.len()).filter(|&more| more > 0) {
+            self.leases.push(self.budget.lease(more as u64)?);
+            if self.buffer.is_empty() {
+                // Fresh zeroed memory costs nothing until it is written.
+                self.buffer = vec![0; bytes];
+            } else {
+                self.buffer.resize(bytes, 0);
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn too_large(&self) -> Error {
+        Error::new(ErrorKind::LimitExceeded, format!("an Avro block holds more than {} bytes", self.limit_bytes))
+    }
+}
+
+/// Some of what is left; 0 at the end only.
+fn some(decoder: &mut impl io::Read, buffer: &mut [u8]) -> Result<usize> {
+    loop {
+        #[expect(clippy::disallowed_methods, reason = "the caller loops until the end")]
+        match decoder.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other.map_err(undecodable),
+        }
+    }
+}
+
+#[cold]
+fn undecodable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::corrupt("an Avro block does not decompress").caused_by(cause)
+}

@@ -1,0 +1,186 @@
+//! A few keys out of maps of hundreds: statistics by column id. Entries of other keys are passed over uncopied.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StructArray};
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::Fields;
+
+use super::node::Node;
+use super::skip::Skip;
+use super::wire::Wire;
+use crate::error::{Error, Result};
+
+/// Wanted keys that span no more than this are found through a table, others by bisection.
+const MAX_TABLE: usize = 1 << 16;
+
+/// A struct with one child per wanted key, growing.
+#[derive(Debug)]
+pub(super) struct Lookup {
+    pub(super) fields: Fields,
+    key: MapKey,
+    wanted: Wanted,
+    /// One column per wanted key.
+    values: Vec<Node>,
+    /// For each of them, the row that filled it last, counted from 1.
+    filled: Vec<u64>,
+    row: u64,
+    unwanted: Skip,
+    min_width_bytes: usize,
+    nulls: NullBufferBuilder,
+}
+
+/// How keys stand in the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MapKey {
+    /// As `int` or `long`.
+    Number,
+    /// As decimal text.
+    Text,
+}
+
+impl Lookup {
+    /// One child of `fields` and one column of `values` for each of `keys`; `unwanted` passes over a value.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when a key is wanted twice.
+    pub(super) fn new(
+        key: MapKey,
+        keys: &[i32],
+        fields: Fields,
+        values: Vec<Node>,
+        unwanted: Skip,
+        min_width_bytes: usize,
+    ) -> Result<Self> {
+        let wanted = Wanted::new(keys)?;
+        let filled = vec![0; values.len()];
+        let nulls = NullBufferBuilder::new(0);
+        Ok(Self { fields, key, wanted, values, filled, row: 0, unwanted, min_width_bytes, nulls })
+    }
+
+    #[inline]
+    pub(super) fn read(&mut self, wire: &mut Wire<'_>) -> Result<()> {
+        self.row += 1;
+        while let Some(items) = wire.items(self.min_width_bytes)? {
+            let start = wire.position();
+            for _ in 0..items.count {
+                let slot = match self.key {
+                    MapKey::Number => self.wanted.place(wire.long()?),
+                    MapKey::Text => decimal(wire.sized()?).and_then(|key| self.wanted.place(key)),
+                };
+                match slot.and_then(|slot| self.values.get_mut(slot).zip(self.filled.get_mut(slot))) {
+                    None => self.unwanted.run(wire)?,
+                    Some((_, filled)) if *filled == self.row => {
+                        return Err(wire.error(format_args!("a map with one key twice")));
+                    }
+                    Some((value, filled)) => {
+                        *filled = self.row;
+                        value.read(wire)?;
+                    }
+                }
+            }
+            wire.end_items(items, start)?;
+        }
+        for (value, filled) in self.values.iter_mut().zip(&self.filled) {
+            if *filled != self.row {
+                value.push_null()?;
+            }
+        }
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    pub(super) fn push_null(&mut self) -> Result<()> {
+        self.values.iter_mut().try_for_each(Node::push_null)?;
+        self.nulls.append_null();
+        Ok(())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nulls.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.values.iter().map(Node::bytes).sum::<usize>() + self.nulls.allocated_size()
+    }
+
+    pub(super) fn finish(&mut self) -> Result<ArrayRef> {
+        let (len, nulls) = (self.nulls.len(), self.nulls.finish());
+        let column = |(value, field): (&mut Node, &Arc<arrow_schema::Field>)| {
+            value.finish().map_err(|e| e.with("field", field.name()))
+        };
+        let columns = self.values.iter_mut().zip(&self.fields).map(column).collect::<Result<_>>()?;
+        Ok(Arc::new(StructArray::try_new_with_length(self.fields.clone(), columns, nulls, len)?))
+    }
+}
+
+/// The wanted keys, for finding the place of one.
+#[derive(Debug, Clone, PartialEq)]
+enum Wanted {
+    /// The places of `first`, `first + 1`, ...
+    Table { first: i64, places: Vec<Option<u32>> },
+    /// Keys and their places, by key.
+    Sorted(Vec<(i64, usize)>),
+}
+
+impl Wanted {
+    fn new(keys: &[i32]) -> Result<Self> {
+        let mut sorted: Vec<(i64, usize)> = keys.iter().map(|&key| i64::from(key)).zip(0..).collect();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b)) {
+            return Err(Error::invalid("a map key is wanted twice"));
+        }
+        let (Some(&(first, _)), Some(&(last, _))) = (sorted.first(), sorted.last()) else {
+            return Ok(Self::Sorted(sorted));
+        };
+        let mut places = match usize::try_from(last - first) {
+            Ok(span) if span < MAX_TABLE => vec![None; span + 1],
+            _ => return Ok(Self::Sorted(sorted)),
+        };
+        for &(key, place) in &sorted {
+            let slot = usize::try_from(key - first).ok().and_then(|slot| places.get_mut(slot));
+            if let (Some(slot), Ok(place)) = (slot, u32::try_from(place)) {
+                *slot = Some(place);
+            }
+        }
+        Ok(Self::Table { first, places })
+    }
+
+    #[inline]
+    fn place(&self, key: i64) -> Option<usize> {
+        match self {
+            Self::Table { first, places } => {
+                let slot = usize::try_from(key.checked_sub(*first)?).ok()?;
+                places.get(slot).copied().flatten().and_then(|place| usize::try_from(place).ok())
+            }
+            Self::Sorted(sorted) => {
+                let found = sorted.binary_search_by_key(&key, |&(key, _)| key).ok()?;
+                sorted.get(found).map(|&(_, place)| place)
+            }
+        }
+    }
+}
+
+/// A number in its decimal text.
+fn decimal(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wanted_key_is_found_at_its_place() {
+        for keys in [vec![], vec![7], vec![3, 1, 2], vec![i32::MAX, 0, i32::MIN], vec![5, 2_147_483_546]] {
+            let wanted = Wanted::new(&keys).unwrap();
+            for (place, key) in keys.iter().enumerate() {
+                assert_eq!(wanted.place(i64::from(*key)), Some(place));
+            }
+            for absent in [4, -4, i64::MAX, i64::MIN] {
+                assert_eq!(wanted.place(absent), None);
+            }
+        }
+        assert!(Wanted::new(&[1, 2, 1]).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! The Arrow type that holds what a writer's type holds.
+//!
+//! | Avro | Arrow |
+//! |---|---|
+//! | boolean, int, long, float, double, bytes, string | Boolean, Int32, Int64, Float32, Float64, Binary, Utf8 |
+//! | fixed(n) | FixedSizeBinary(n); Binary for n = 0 |
+//! | enum | Utf8 |
+//! | record, variant | Struct |
+//! | array | List of `element` |
+//! | map, array with logical type map | Map of `key` and `value` |
+//! | union of null and T | nullable T; unions of several types are unsupported |
+//! | date, time-millis, time-micros | Date32, Time32(ms), Time64(us) |
+//! | timestamp-x, local-timestamp-x | Timestamp(x), with zone UTC where it names an instant |
+//! | decimal(p, s) | Decimal128(p, s) |
+//! | uuid | FixedSizeBinary(16), extension arrow.uuid |
+//! | duration | FixedSizeBinary(12) |
+//!
+//! Field ids stand in the field metadata under [`FIELD_ID_KEY`], of list elements and map parts too.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, TimeUnit};
+
+use super::schema::{Logical, Record, Schema, Shape};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The key of field ids in the metadata of Arrow fields; the value is decimal text.
+pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
+
+/// The longest `fixed` that is decoded: nulls in a column of such values take as much as values do.
+pub const MAX_FIXED_BYTES: usize = 16 << 20;
+
+const EXTENSION_KEY: &str = "ARROW:extension:name";
+const UUID_EXTENSION: &str = "arrow.uuid";
+
+/// The field for values of `schema`.
+///
+/// # Errors
+/// `Unsupported` for unions of several types and decimals of more than 38 digits; `LimitExceeded` for a `fixed` above
+/// [`MAX_FIXED_BYTES`].
+pub(super) fn field(name: &str, id: Option<i32>, schema: &Schema) -> Result<Field> {
+    let value = schema.non_null().ok_or_else(|| {
+        Error::unsupported("an Avro union of several types").with("field", name).hint("read the other columns only")
+    })?;
+    let mut metadata = HashMap::new();
+    if let Some(id) = id {
+        metadata.insert(FIELD_ID_KEY.to_owned(), id.to_string());
+    }
+    if value.logical == Some(Logical::Uuid) {
+        metadata.insert(EXTENSION_KEY.to_owned(), UUID_EXTENSION.to_owned());
+    }
+    let data_type = data_type(value).map_err(|e| e.with("field", name))?;
+    Ok(Field::new(name, data_type, schema.is_nullable()).with_metadata(metadata))
+}
+
+/// The fields for the fields of a record.
+pub(super) fn fields(record: &Record) -> Result<Fields> {
+    record.fields.iter().map(|f| field(&f.name, f.id, &f.schema)).collect()
+}
+
+/// The type for non-null values of `schema`, which is no union.
+pub(super) fn data_type(schema: &Schema) -> Result<DataType> {
+    if let Some(logical) = schema.logical.and_then(|logical| scalar(logical).transpose()) {
+        return logical;
+    }
+    Ok(match &schema.shape {
+        Shape::Null => DataType::Null,
+        Shape::Boolean => DataType::Boolean,
+        Shape::Int => DataType::Int32,
+        Shape::Long => DataType::Int64,
+        Shape::Float => DataType::Float32,
+        Shape::Double => DataType::Float64,
+        Shape::Bytes | Shape::Fixed(0) => DataType::Binary,
+        Shape::String | Shape::Enum(_) => DataType::Utf8,
+        Shape::Fixed(size) => fixed(*size)?,
+        Shape::Record(record) => DataType::Struct(fields(record)?),
+        Shape::Array(items) => match (schema.logical, items.as_record()) {
+            (Some(Logical::Map), Some(entry)) => map(fields(entry)?)?,
+            _ => DataType::List(Arc::new(field("element", schema.ids.element, items)?)),
+        },
+        Shape::Map(values) => {
+            let key = field("key", schema.ids.key, &Schema::plain(Shape::String))?;
+            map(Fields::from(vec![key, field("value", schema.ids.value, values)?]))?
+        }
+        Shape::Union(_) => return Err(Error::internal("a union where its value is meant")),
+    })
+}
+
+/// A map of these two fields, which are named as Arrow names them.
+fn map(parts: Fields) -> Result<DataType> {
+    let [key, value] = parts.as_ref() else { return Err(Error::corrupt("a map entry of other than two fields")) };
+    let key = key.as_ref().clone().with_name("key");
+    let value = value.as_ref().clone().with_name("value");
+    let entries = Field::new("entries", DataType::Struct(Fields::from(vec![key, value])), false);
+    Ok(DataType::Map(Arc::new(entries), false))
+}
+
+fn fixed(size: usize) -> Result<DataType> {
+    match i32::try_from(size) {
+        Ok(width) if size <= MAX_FIXED_BYTES => Ok(DataType::FixedSizeBinary(width)),
+        _ => Err(Error::new(ErrorKind::LimitExceeded, format!("Avro fixed of {size} bytes, {MAX_FIXED_BYTES} allowed"))),
+    }
+}
+
+/// The type of a logical type that is one value; `None` for maps and variants, which are as their shapes say.
+fn scalar(logical: Logical) -> Result<Option<DataType>> {
+    Ok(Some(match logical {
+        Logical::Date => DataType::Date32,
+        Logical::Time(TimeUnit::Millisecond) => DataType::Time32(TimeUnit::Millisecond),
+        Logical::Time(unit) => DataType::Time64(unit),
+        Logical::Timestamp { unit, utc } => DataType::Timestamp(unit, utc.then(|| "UTC".into())),
+        Logical::Decimal { precision, scale } => match (u8::try_from(precision), i8::try_from(scale)) {
+            (Ok(precision), Ok(scale)) if precision <= DECIMAL128_MAX_PRECISION => {
+                DataType::Decimal128(precision, scale)
+            }
+            _ => return Err(Error::unsupported(format!("decimals of {precision} digits, 38 are supported"))),
+        },
+        Logical::Uuid => DataType::FixedSizeBinary(16),
+        Logical::Duration => DataType::FixedSizeBinary(12),
+        Logical::Map | Logical::Variant => return Ok(None),
+    }))
+}

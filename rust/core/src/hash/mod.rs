@@ -1,0 +1,39 @@
+//! Hashes that table formats prescribe, over values and over Arrow arrays.
+
+pub mod murmur3;
+
+/// How many bytes the shortest two's complement form of `value` has, 1 to 16: the last so many of its big-endian bytes.
+///
+/// Iceberg hashes and stores unscaled decimals in this form (Iceberg spec, appendices B and D).
+#[inline]
+pub fn twos_complement_len(value: i128) -> usize {
+    // Folded onto the non-negative numbers, what is left besides leading zeros needs one more bit for the sign.
+    let leading = (value ^ (value >> 127)).leading_zeros() as usize;
+    (128 - leading) / 8 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::twos_complement_len;
+
+    #[test]
+    fn the_shortest_form_keeps_one_sign_bit() {
+        let cases = [
+            (0, 1),
+            (-1, 1),
+            (127, 1),
+            (-128, 1),
+            (128, 2),
+            (-129, 2),
+            (255, 2),
+            (i128::from(i64::MAX), 8),
+            (i128::from(i64::MAX) + 1, 9),
+            (i128::from(i64::MIN), 8),
+            (i128::MAX, 16),
+            (i128::MIN, 16),
+        ];
+        for (value, length) in cases {
+            assert_eq!(twos_complement_len(value), length, "{value}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Binds a predicate to a schema: names become ids, literals become values of the column's type, NOT moves to the leaves.
+//!
+//! A row is kept only where the predicate is TRUE, so that a NULL truth value and FALSE need not be told apart once no NOT
+//! is left. Negation of a comparison is the opposite comparison (the order is total, NaN included), which is not TRUE for
+//! NULL either.
+
+use std::sync::Arc;
+
+use super::literal::{Place, place};
+use super::{BoundColumn, BoundPredicate, ColumnName, CompareOp, LikePart, LikePattern, Literal, Predicate, Test};
+use crate::error::{Error, Result};
+use crate::scalar::{Scalar, ScalarType};
+
+/// Predicates inside each other beyond this are refused.
+const MAX_DEPTH: usize = 1000;
+
+/// Names beyond this many are not searched for a suggestion.
+const MAX_SUGGESTED_FROM: usize = 10_000;
+
+/// The columns that a predicate can name.
+pub trait Columns {
+    /// Finds a column: first one whose name is all the parts joined by points, then by the path of the parts through
+    /// structs. None when there is none; an error when the name is ambiguous.
+    ///
+    /// A column that holds no comparable values (a struct, a list, a variant) can be returned with
+    /// [`ScalarType::Null`] if [`comparable`](Self::comparable) denies it; it can then be tested for NULL.
+    fn column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>>;
+
+    /// The full names of all columns, to suggest one for a name that is not found.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether the values of a column that was returned can be compared.
+    fn comparable(&self, _column: &BoundColumn) -> bool {
+        true
+    }
+}
+
+/// Binds a predicate to columns. `InvalidArgument` for a name that is not found, and for a literal that cannot be
+/// compared with its column.
+pub fn bind(predicate: &Predicate, columns: &dyn Columns, case_sensitive: bool) -> Result<BoundPredicate> {
+    Binder { columns, case_sensitive }.bind(predicate, false, 0)
+}
+
+struct Binder<'a> {
+    columns: &'a dyn Columns,
+    case_sensitive: bool,
+}
+
+impl Binder<'_> {
+    /// Binds the predicate, or its negation.
+    fn bind(&self, predicate: &Predicate, negated: bool, depth: usize) -> Result<BoundPredicate> {
+        if depth > MAX_DEPTH {
+            return Err(Error::invalid(format!("a predicate with more than {MAX_DEPTH} parts inside each other"))
+                .hint("write one AND or OR of many parts"));
+        }
+        match predicate {
+            Predicate::And(parts) | Predicate::Or(parts) => {
+                let parts = parts.iter().map(|part| self.bind(part, negated, depth + 1)).collect::<Result<Vec<_>>>()?;
+                let all = matches!(predicate, Predicate::And(_)) != negated;
+                Ok(if all { BoundPredicate::and(parts) } else { BoundPredicate::or(parts) })
+            }
+            Predicate::Not(inner) => self.bind(inner, !negated, depth + 1),
+            leaf => self.leaf(leaf, negated),
+        }
+    }
+
+    fn leaf(&self, predicate: &Predicate, negated: bool) -> Result<BoundPredicate> {
+        match predicate {
+            Predicate::Compare(name, op, literal) => {
+                let column = self.comparable(name)?;
+                let place = place(literal, &column)?;
+                Ok(compare(column, if negated { op.negated() } else { *op }, place))
+            }
+            Predicate::In(name, literals) => {
+                let column = self.comparable(name)?;
+                members(column, literals, negated)
+            }
+            Predicate::IsNull(name) => {
+                let test = if negated { Test::NotNull } else { Test::IsNull };
+                Ok(BoundPredicate::Leaf(self.column(name)?, test))
+            }
+            Predicate::IsNan(name) => is_nan(self.comparable(name)?, negated),
+            Predicate::Like(name, pattern) => like(self.comparable(name)?, pattern, negated),
+            Predicate::Column(name) => {
+                let column = self.comparable(name)?;
+                match column.data_type {
+                    ScalarType::Null => Ok(BoundPredicate::False),
+                    ScalarType::Boolean => {
+                        let value = Place::At(Scalar::Boolean(!negated));
+                        Ok(compare(column, CompareOp::Eq, value))
+                    }
+                    other => Err(Error::invalid(format!("column `{}` of type {other} stands alone", column.name))
+                        .hint("only a boolean column is a condition by itself; compare others with a literal")),
+                }
+            }
+            // The connectives were taken apart by the caller, so that only the constants are left.
+            constant => {
+                Ok(if (*constant == Predicate::True) == negated { BoundPredicate::False } else { BoundPredicate::True })
+            }
+        }
+    }
+
+    fn column(&self, name: &ColumnName) -> Result<BoundColumn> {
+        if let Some(column) = self.columns.column(name, self.case_sensitive)? {
+            return Ok(column);
+        }
+        let error = Error::invalid(format!("no column `{}`", name.0.join(".")));
+        Err(match nearest(&name.0.join("."), &self.columns.names()) {
+            Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
+            None => error,
+        })
+    }
+
+    fn comparable(&self, name: &ColumnName) -> Result<BoundColumn> {
+        let column = self.column(name)?;
+        if self.columns.comparable(&column) {
+            return Ok(column);
+        }
+        Err(Error::invalid(format!("column `{}` holds no values that can be compared", column.name))
+            .hint("it can only be tested with IS NULL and IS NOT NULL"))
+    }
+}
+
+/// A comparison with a place in the order of the column's type.
+fn compare(column: BoundColumn, op: CompareOp, place: Place) -> BoundPredicate {
+    use CompareOp::{Gt, GtEq, Lt, LtEq, NotEq};
+
+    let leaf = |test| BoundPredicate::Leaf(column, test);
+    match (place, op) {
+        (Place::At(value), op) => leaf(Test::Compare(op, value)),
+        (Place::After(value), Lt | LtEq) => leaf(Test::Compare(LtEq, value)),
+        (Place::After(value), Gt | GtEq) => leaf(Test::Compare(Gt, value)),
+        (Place::After(_) | Place::BelowAll | Place::AboveAll, NotEq)
+        | (Place::BelowAll, Gt | GtEq)
+        | (Place::AboveAll, Lt | LtEq) => leaf(Test::NotNull),
+        (Place::Null | Place::After(_) | Place::BelowAll | Place::AboveAll, _) => BoundPredicate::False,
+    }
+}
+
+/// `IN`, `NOT IN`: places between values are members of nothing; NULL makes `NOT IN` never true.
+fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<BoundPredicate> {
+    let mut values = Vec::with_capacity(literals.len());
+    let mut any_null = false;
+    for literal in literals {
+        match place(literal, &column)? {
+            Place::At(value) => values.push(value),
+            Place::Null => any_null = true,
+            Place::After(_) | Place::BelowAll | Place::AboveAll => {}
+        }
+    }
+    if negated && any_null {
+        return Ok(BoundPredicate::False);
+    }
+    if negated && literals.is_empty() {
+        return Ok(BoundPredicate::True);
+    }
+    // They are of one type, so that they always compare.
+    values.sort_unstable_by(|a, b| a.compare(b).unwrap_or(std::cmp::Ordering::Equal));
+    values.dedup_by(|a, b| a.compare(b).is_some_and(std::cmp::Ordering::is_eq));
+    let op = if negated { CompareOp::NotEq } else { CompareOp::Eq };
+    Ok(match (values.pop(), values.is_empty()) {
+        (None, _) if negated => BoundPredicate::Leaf(column, Test::NotNull),
+        (None, _) => BoundPredicate::False,
+        (Some(only), true) => BoundPredicate::Leaf(column, Test::Compare(op, only)),
+        (Some(last), false) => {
+            values.push(last);
+            let values: Arc<[Scalar]> = values.into();
+            BoundPredicate::Leaf(column, if negated { Test::NotIn(values) } else { Test::In(values) })
+        }
+    })
+}
+
+/// Numbers that cannot be NaN are not, NULL included; other types cannot be asked.
+fn is_nan(column: BoundColumn, negated: bool) -> Result<BoundPredicate> {
+    match column.data_type {
+        ScalarType::Float32 | ScalarType::Float64 => {
+            Ok(BoundPredicate::Leaf(column, if negated { Test::NotNan } else { Test::IsNan }))
+        }
+        ScalarType::Null
+        | ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::Int64
+        | ScalarType::Decimal { .. } => Ok(if negated { BoundPredicate::True } else { BoundPredicate::False }),
+        other => Err(Error::invalid(format!("column `{}` of type {other} is asked for NaN", column.name))
+            .hint("only float and double columns hold NaN")),
+    }
+}
+
+/// `LIKE`: a pattern without wildcards is an equality, text before one `%` a prefix.
+fn like(column: BoundColumn, pattern: &str, negated: bool) -> Result<BoundPredicate> {
+    let pattern = LikePattern::parse(pattern)?;
+    match column.data_type {
+        ScalarType::String => {}
+        ScalarType::Null => return Ok(BoundPredicate::False),
+        other => {
+            return Err(Error::invalid(format!("LIKE on column `{}` of type {other}", column.name))
+                .hint("LIKE matches only strings"));
+        }
+    }
+    let equality = if negated { CompareOp::NotEq } else { CompareOp::Eq };
+    let text = |text: &str| Scalar::String(text.to_string());
+    let test = match (pattern.parts.as_slice(), negated) {
+        ([], _) => Test::Compare(equality, text("")),
+        ([LikePart::Text(only)], _) => Test::Compare(equality, text(only)),
+        ([LikePart::Any], false) => Test::NotNull,
+        ([LikePart::Any], true) => return Ok(BoundPredicate::False),
+        ([LikePart::Text(prefix), LikePart::Any], false) => Test::StartsWith(text(prefix)),
+        ([LikePart::Text(prefix), LikePart::Any], true) => Test::NotStartsWith(text(prefix)),
+        (_, false) => Test::Like(Arc::new(pattern)),
+        (_, true) => Test::NotLike(Arc::new(pattern)),
+    };
+    Ok(BoundPredicate::Leaf(column, test))
+}
+
+/// The name that is most like the wanted one, if any is near: a third of its characters, at least one, may differ.
+fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
+    let wanted: Vec<char> = wanted.to_lowercase().chars().take(64).collect();
+    let allowed = (wanted.len() / 3).max(1);
+    names
+        .iter()
+        .take(MAX_SUGGESTED_FROM)
+        .filter_map(|name| {
+            let candidate: Vec<char> = name.to_lowercase().chars().take(64).collect();
+            (candidate.len().abs_diff(wanted.len()) <= allowed).then(|| (edits(&wanted, &candidate), name))
+        })
+        .filter(|(edits, _)| *edits <= allowed)
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, name)| name.as_str())
+}
+
+/// How many characters must be put in, taken out or changed (Levenshtein), a row of the table at a time.
+fn edits(a: &[char], b: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (index, x) in a.iter().enumerate() {
+        let mut diagonal = index;
+        let mut left = index + 1;
+        if let Some(first) = row.first_mut() {
+            *first = left;
+        }
+        for (y, cell) in b.iter().zip(row.iter_mut().skip(1)) {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = *cell;
+            left = substituted.min(*cell + 1).min(left + 1);
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "bind_tests.rs"]
+mod tests;

@@ -1,0 +1,218 @@
+//! Finds the rows of Arrow arrays for which a bound predicate is TRUE.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::DataType;
+
+use super::keys::{self, Keyed, with_primitive};
+use super::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
+use crate::error::{Error, Result};
+use crate::scalar::{Scalar, ScalarType};
+
+/// The columns of some rows.
+pub trait RowColumns {
+    /// The values of a column, of the type that [`ScalarType::arrow`] names (any width of offsets, any name of the zone,
+    /// plain or as a dictionary) or of type Null; NULL also where something around the field is NULL. A column that is
+    /// only tested for NULL may be of any type. None when there is no such column.
+    fn column(&self, id: i32) -> Option<ArrayRef>;
+}
+
+/// The rows for which the predicate is TRUE, neither FALSE nor NULL. `length` is the number of rows.
+///
+/// `Internal` when a column is missing, has another number of rows or another type.
+pub fn evaluate(predicate: &BoundPredicate, columns: &dyn RowColumns, length: usize) -> Result<BooleanBuffer> {
+    match predicate {
+        BoundPredicate::True => Ok(BooleanBuffer::new_set(length)),
+        BoundPredicate::False => Ok(BooleanBuffer::new_unset(length)),
+        BoundPredicate::And(parts) => {
+            let mut rows = BooleanBuffer::new_set(length);
+            for part in parts {
+                rows = &rows & &evaluate(part, columns, length)?;
+                if rows.count_set_bits() == 0 {
+                    break;
+                }
+            }
+            Ok(rows)
+        }
+        BoundPredicate::Or(parts) => {
+            let mut rows = BooleanBuffer::new_unset(length);
+            for part in parts {
+                rows = &rows | &evaluate(part, columns, length)?;
+                if rows.count_set_bits() == length {
+                    break;
+                }
+            }
+            Ok(rows)
+        }
+        BoundPredicate::Leaf(column, test) => {
+            let array = columns.column(column.id).ok_or_else(|| {
+                Error::internal("the column of a predicate was not read").with("column", &column.name)
+            })?;
+            if array.len() != length {
+                return Err(
+                    Error::internal(format!("{} values in {length} rows", array.len())).with("column", &column.name)
+                );
+            }
+            leaf(column, test, array.as_ref())
+        }
+    }
+}
+
+fn leaf(column: &BoundColumn, test: &Test, array: &dyn Array) -> Result<BooleanBuffer> {
+    if matches!(test, Test::IsNull | Test::NotNull) || *array.data_type() == DataType::Null {
+        return Ok(by_nulls(test, array));
+    }
+    if let Some(dictionary) = array.as_any_dictionary_opt() {
+        let values = arrow_select::take::take(dictionary.values().as_ref(), dictionary.keys(), None)?;
+        return leaf(column, test, values.as_ref());
+    }
+    let rows = with_primitive!(column.data_type,
+        T => test_primitive::<T>(keys::primitive::<T>(array, column)?, test, column)?,
+        other => match (other, test) {
+            (ScalarType::Boolean, _) => test_boolean(array, test, column)?,
+            (ScalarType::String, Test::Like(pattern)) => test_like(array, pattern, true, column)?,
+            (ScalarType::String, Test::NotLike(pattern)) => test_like(array, pattern, false, column)?,
+            _ => test_bytes(array, test, column)?,
+        }
+    );
+    let Some(nulls) = array.nulls() else { return Ok(rows) };
+    Ok(if *test == Test::NotNan { &rows | &!nulls.inner() } else { &rows & nulls.inner() })
+}
+
+/// Tests that only NULLs decide.
+fn by_nulls(test: &Test, array: &dyn Array) -> BooleanBuffer {
+    let valid = array
+        .logical_nulls()
+        .map_or_else(|| BooleanBuffer::new_set(array.len()), |nulls: NullBuffer| nulls.into_inner());
+    match test {
+        Test::NotNull => valid,
+        Test::IsNull | Test::NotNan => !&valid,
+        _ => BooleanBuffer::new_unset(array.len()),
+    }
+}
+
+fn test_primitive<T: Keyed>(array: &PrimitiveArray<T>, test: &Test, column: &BoundColumn) -> Result<BooleanBuffer> {
+    let key = |scalar: &Scalar| T::literal(scalar).ok_or_else(|| keys::foreign(scalar, column));
+    let values = array.values();
+    Ok(match test {
+        Test::Compare(op, scalar) => {
+            let k = key(scalar)?;
+            match op {
+                CompareOp::Lt => select(values, |value| T::key(value) < k),
+                CompareOp::LtEq => select(values, |value| T::key(value) <= k),
+                CompareOp::Gt => select(values, |value| T::key(value) > k),
+                CompareOp::GtEq => select(values, |value| T::key(value) >= k),
+                CompareOp::Eq => select(values, |value| T::key(value) == k),
+                CompareOp::NotEq => select(values, |value| T::key(value) != k),
+            }
+        }
+        Test::In(scalars) => {
+            let members = scalars.iter().map(key).collect::<Result<Vec<_>>>()?;
+            select(values, |value| is_member(&members, &T::key(value)))
+        }
+        Test::NotIn(scalars) => {
+            let members = scalars.iter().map(key).collect::<Result<Vec<_>>>()?;
+            select(values, |value| !is_member(&members, &T::key(value)))
+        }
+        Test::IsNan => select(values, T::is_nan),
+        Test::NotNan => select(values, |value| !T::is_nan(value)),
+        _ => return Err(unmeant(test, column)),
+    })
+}
+
+fn test_boolean(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<BooleanBuffer> {
+    let values = array.as_boolean_opt().ok_or_else(|| keys::unfit(array, column))?.values();
+    let matches = |value: bool| -> Result<bool> {
+        let is = |scalar: &Scalar| match scalar {
+            Scalar::Boolean(literal) => Ok(value.cmp(literal)),
+            other => Err(keys::foreign(other, column)),
+        };
+        let any = |scalars: &[Scalar]| scalars.iter().try_fold(false, |any, scalar| Ok(any | is(scalar)?.is_eq()));
+        match test {
+            Test::Compare(op, scalar) => Ok(op.accepts(is(scalar)?)),
+            Test::In(scalars) => any(scalars),
+            Test::NotIn(scalars) => Ok(!any(scalars)?),
+            _ => Err(unmeant(test, column)),
+        }
+    };
+    Ok(match (matches(false)?, matches(true)?) {
+        (false, false) => BooleanBuffer::new_unset(array.len()),
+        (false, true) => values.clone(),
+        (true, false) => !values,
+        (true, true) => BooleanBuffer::new_set(array.len()),
+    })
+}
+
+fn test_bytes(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<BooleanBuffer> {
+    let key = |scalar| keys::scalar_bytes(scalar).ok_or_else(|| keys::foreign(scalar, column));
+    let all = |scalars| -> Result<Vec<&[u8]>> { <[Scalar]>::iter(scalars).map(key).collect() };
+    let values = keys::bytes(array, column)?;
+    // Rows that are NULL are taken out by the caller.
+    let values = values.map(Option::unwrap_or_default);
+    Ok(match test {
+        Test::Compare(CompareOp::Eq, scalar) => {
+            let k = key(scalar)?;
+            values.map(|value| value == k).collect()
+        }
+        Test::Compare(op, scalar) => {
+            let k = key(scalar)?;
+            values.map(|value| op.accepts(value.cmp(k))).collect()
+        }
+        Test::In(scalars) => {
+            let members = all(scalars)?;
+            values.map(|value| is_member(&members, &value)).collect()
+        }
+        Test::NotIn(scalars) => {
+            let members = all(scalars)?;
+            values.map(|value| !is_member(&members, &value)).collect()
+        }
+        Test::StartsWith(prefix) => {
+            let prefix = key(prefix)?;
+            values.map(|value| value.starts_with(prefix)).collect()
+        }
+        Test::NotStartsWith(prefix) => {
+            let prefix = key(prefix)?;
+            values.map(|value| !value.starts_with(prefix)).collect()
+        }
+        _ => return Err(unmeant(test, column)),
+    })
+}
+
+fn test_like(array: &dyn Array, pattern: &LikePattern, expected: bool, column: &BoundColumn) -> Result<BooleanBuffer> {
+    let test = |text: Option<&str>| text.is_some_and(|text| pattern.matches(text) == expected);
+    Ok(match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().map(test).collect(),
+        DataType::LargeUtf8 => array.as_string::<i64>().iter().map(test).collect(),
+        DataType::Utf8View => array.as_string_view().iter().map(test).collect(),
+        _ => return Err(keys::unfit(array, column)),
+    })
+}
+
+/// Whether sorted members hold a value. Few are searched one after the other, which the processor does without guessing.
+fn is_member<K: Ord>(members: &[K], value: &K) -> bool {
+    if members.len() <= 8 {
+        members.iter().fold(false, |found, member| found | (member == value))
+    } else {
+        members.binary_search(value).is_ok()
+    }
+}
+
+/// A bit for each value, a word of 64 at a time.
+fn select<V: Copy>(values: &[V], test: impl Fn(V) -> bool) -> BooleanBuffer {
+    let words = values.chunks(64).map(|chunk| {
+        let word = chunk.iter().enumerate().fold(0_u64, |word, (bit, value)| word | u64::from(test(*value)) << bit);
+        word.to_le()
+    });
+    let words: Vec<u64> = words.collect();
+    BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
+}
+
+fn unmeant(test: &Test, column: &BoundColumn) -> Error {
+    Error::internal(format!("the test {test:?} has no meaning for type {}", column.data_type))
+        .with("column", &column.name)
+}
+
+#[cfg(test)]
+#[path = "eval_tests.rs"]
+mod tests;

@@ -1,0 +1,210 @@
+//! The values of Arrow arrays as keys whose plain order is that of the predicate calculus.
+//!
+//! Numbers become integers (floats so that NaN is greatest and -0.0 is 0.0), text and bytes stay slices. Rows and bounds are
+//! both compared by these keys and so cannot disagree.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
+};
+use arrow_array::{Array, PrimitiveArray};
+use arrow_schema::{DataType, TimeUnit};
+
+use super::BoundColumn;
+use crate::error::{Error, Result};
+use crate::scalar::{Scalar, ScalarType, float32_key, float64_key};
+
+/// A primitive Arrow type whose values have keys.
+pub(crate) trait Keyed: ArrowPrimitiveType {
+    /// What is compared.
+    type Key: Ord + Copy;
+
+    /// The key of a value.
+    fn key(value: Self::Native) -> Self::Key;
+
+    /// The key of a scalar, None for a scalar of another type.
+    fn literal(scalar: &Scalar) -> Option<Self::Key>;
+
+    /// Whether a value is NaN.
+    fn is_nan(_value: Self::Native) -> bool {
+        false
+    }
+
+    /// The least and the greatest key of a value that is not NaN, where they follow from nothing but the type.
+    fn extent() -> Option<(Self::Key, Self::Key)> {
+        None
+    }
+}
+
+macro_rules! keyed {
+    ($($arrow:ty, $key:ty, $scalar:pat => $literal:expr;)*) => {$(
+        impl Keyed for $arrow {
+            type Key = $key;
+
+            fn key(value: Self::Native) -> $key {
+                value
+            }
+
+            fn literal(scalar: &Scalar) -> Option<$key> {
+                match scalar {
+                    $scalar => Some(*$literal),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+keyed! {
+    Int8Type, i8, Scalar::Int8(value) => value;
+    Int16Type, i16, Scalar::Int16(value) => value;
+    Int32Type, i32, Scalar::Int32(value) => value;
+    Int64Type, i64, Scalar::Int64(value) => value;
+    Date32Type, i32, Scalar::Date(value) => value;
+    Time64MicrosecondType, i64, Scalar::Time(value) => value;
+    TimestampSecondType, i64, Scalar::Timestamp { value, unit: TimeUnit::Second, .. } => value;
+    TimestampMillisecondType, i64, Scalar::Timestamp { value, unit: TimeUnit::Millisecond, .. } => value;
+    TimestampMicrosecondType, i64, Scalar::Timestamp { value, unit: TimeUnit::Microsecond, .. } => value;
+    TimestampNanosecondType, i64, Scalar::Timestamp { value, unit: TimeUnit::Nanosecond, .. } => value;
+    Decimal128Type, i128, Scalar::Decimal { unscaled, .. } => unscaled;
+}
+
+impl Keyed for Float32Type {
+    type Key = i32;
+
+    fn key(value: f32) -> i32 {
+        float32_key(value)
+    }
+
+    fn literal(scalar: &Scalar) -> Option<i32> {
+        match scalar {
+            Scalar::Float32(value) => Some(float32_key(*value)),
+            _ => None,
+        }
+    }
+
+    fn is_nan(value: f32) -> bool {
+        value.is_nan()
+    }
+
+    fn extent() -> Option<(Self::Key, Self::Key)> {
+        Some((Self::key(f32::NEG_INFINITY), Self::key(f32::INFINITY)))
+    }
+}
+
+impl Keyed for Float64Type {
+    type Key = i64;
+
+    fn key(value: f64) -> i64 {
+        float64_key(value)
+    }
+
+    fn literal(scalar: &Scalar) -> Option<i64> {
+        match scalar {
+            Scalar::Float64(value) => Some(float64_key(*value)),
+            _ => None,
+        }
+    }
+
+    fn is_nan(value: f64) -> bool {
+        value.is_nan()
+    }
+
+    fn extent() -> Option<(Self::Key, Self::Key)> {
+        Some((Self::key(f64::NEG_INFINITY), Self::key(f64::INFINITY)))
+    }
+}
+
+/// Runs `body` with `$T` standing for the Arrow type of a primitive scalar type, or `other` for the rest.
+macro_rules! with_primitive {
+    ($data_type:expr, $T:ident => $body:expr, $other:pat => $rest:expr) => {{
+        use arrow_array::types as t;
+        use arrow_schema::TimeUnit as unit;
+        use $crate::scalar::ScalarType as scalar;
+        macro_rules! with {
+            ($arrow:ty) => {{
+                type $T = $arrow;
+                $body
+            }};
+        }
+        match $data_type {
+            scalar::Int8 => with!(t::Int8Type),
+            scalar::Int16 => with!(t::Int16Type),
+            scalar::Int32 => with!(t::Int32Type),
+            scalar::Int64 => with!(t::Int64Type),
+            scalar::Float32 => with!(t::Float32Type),
+            scalar::Float64 => with!(t::Float64Type),
+            scalar::Decimal { .. } => with!(t::Decimal128Type),
+            scalar::Date => with!(t::Date32Type),
+            scalar::Time => with!(t::Time64MicrosecondType),
+            scalar::Timestamp { unit: unit::Second, .. } => with!(t::TimestampSecondType),
+            scalar::Timestamp { unit: unit::Millisecond, .. } => with!(t::TimestampMillisecondType),
+            scalar::Timestamp { unit: unit::Microsecond, .. } => with!(t::TimestampMicrosecondType),
+            scalar::Timestamp { unit: unit::Nanosecond, .. } => with!(t::TimestampNanosecondType),
+            $other => $rest,
+        }
+    }};
+}
+pub(crate) use with_primitive;
+
+/// The array as one of its primitive type; `Internal` when it is another.
+pub(crate) fn primitive<'a, T: Keyed>(array: &'a dyn Array, column: &BoundColumn) -> Result<&'a PrimitiveArray<T>> {
+    array.as_primitive_opt::<T>().filter(|array| fits(array.data_type(), column)).ok_or_else(|| unfit(array, column))
+}
+
+/// The values of text, bytes and fixed bytes; `Internal` for other arrays.
+pub(crate) fn bytes<'a>(
+    array: &'a dyn Array,
+    column: &BoundColumn,
+) -> Result<Box<dyn Iterator<Item = Option<&'a [u8]>> + 'a>> {
+    if !fits(array.data_type(), column) {
+        return Err(unfit(array, column));
+    }
+    Ok(match array.data_type() {
+        DataType::Utf8 => Box::new(array.as_string::<i32>().iter().map(|text| text.map(str::as_bytes))),
+        DataType::LargeUtf8 => Box::new(array.as_string::<i64>().iter().map(|text| text.map(str::as_bytes))),
+        DataType::Utf8View => Box::new(array.as_string_view().iter().map(|text| text.map(str::as_bytes))),
+        DataType::Binary => Box::new(array.as_binary::<i32>().iter()),
+        DataType::LargeBinary => Box::new(array.as_binary::<i64>().iter()),
+        DataType::BinaryView => Box::new(array.as_binary_view().iter()),
+        DataType::FixedSizeBinary(_) => Box::new(array.as_fixed_size_binary().iter()),
+        _ => return Err(unfit(array, column)),
+    })
+}
+
+/// The bytes of a scalar that has some.
+pub(crate) fn scalar_bytes(scalar: &Scalar) -> Option<&[u8]> {
+    match scalar {
+        Scalar::String(text) => Some(text.as_bytes()),
+        Scalar::Uuid(bytes) => Some(bytes),
+        Scalar::Fixed(bytes) | Scalar::Binary(bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// The error for a scalar in a test that is not of the column's type.
+pub(crate) fn foreign(scalar: &Scalar, column: &BoundColumn) -> Error {
+    Error::internal(format!("{scalar} of type {} is tested against type {}", scalar.scalar_type(), column.data_type))
+        .with("column", &column.name)
+}
+
+/// The error for an array that is not of the column's type.
+pub(crate) fn unfit(array: &dyn Array, column: &BoundColumn) -> Error {
+    Error::internal(format!("an array of {} where {} was expected", array.data_type(), column.data_type))
+        .with("column", &column.name)
+}
+
+/// Whether an array of that type holds values of the column. The widths of offsets and the name of the zone are free.
+fn fits(data_type: &DataType, column: &BoundColumn) -> bool {
+    match (column.data_type, data_type) {
+        (ScalarType::String, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+        | (ScalarType::Binary, DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => true,
+        (ScalarType::Timestamp { unit, utc }, DataType::Timestamp(found, zone)) => {
+            unit == *found && utc == zone.is_some()
+        }
+        (ScalarType::Decimal { scale, .. }, DataType::Decimal128(_, found)) => scale == *found,
+        (expected, found) => expected.arrow() == *found,
+    }
+}

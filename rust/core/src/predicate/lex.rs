@@ -1,0 +1,259 @@
+//! Predicate text to tokens, one at a time.
+//!
+//! A dotted name is one token, because its parts may not be taken apart by spaces; so are a number and `X'00ff'`.
+
+use super::CompareOp;
+use crate::error::{Error, Result};
+
+/// Text beyond this is refused.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// How much of the text a message shows.
+const EXCERPT_CHARS: usize = 120;
+
+/// A token.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    /// An unquoted name of one part, which may be a keyword.
+    Word(String),
+    /// A name that is quoted or has several parts.
+    Name(Vec<String>),
+    /// An unsigned number, as written.
+    Number(String),
+    /// `'text'`.
+    Text(String),
+    /// `X'00ff'`.
+    Bytes(Vec<u8>),
+    /// A comparison.
+    Compare(CompareOp),
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+    /// `,`
+    Comma,
+    /// `-`
+    Minus,
+    /// `+`
+    Plus,
+    /// The end of the text.
+    End,
+}
+
+/// The text and how far it is read.
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Token {
+    /// The token as messages show it.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::Word(word) => format!("`{}`", excerpt(word, 0)),
+            Self::Name(parts) => format!("the name `{}`", excerpt(&parts.join("."), 0)),
+            Self::Number(number) => format!("the number {number}"),
+            Self::Text(text) => format!("the text '{}'", excerpt(text, 0)),
+            Self::Bytes(_) => "bytes X'...'".to_string(),
+            Self::Compare(op) => format!("`{}`", op.symbol()),
+            Self::Open => "`(`".to_string(),
+            Self::Close => "`)`".to_string(),
+            Self::Comma => "`,`".to_string(),
+            Self::Minus => "`-`".to_string(),
+            Self::Plus => "`+`".to_string(),
+            Self::End => "the end".to_string(),
+        }
+    }
+}
+
+impl<'a> Lexer<'a> {
+    /// Starts at the beginning; `InvalidArgument` for text that is too long.
+    pub(super) fn new(text: &'a str) -> Result<Self> {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(Error::invalid(format!(
+                "a filter of {} bytes; at most {MAX_TEXT_BYTES} are allowed",
+                text.len()
+            )));
+        }
+        Ok(Self { text, at: 0 })
+    }
+
+    /// An error at a byte offset, saying the character's place and the text around it.
+    pub(super) fn error(&self, offset: usize, message: impl std::fmt::Display) -> Error {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let position = before.chars().count() + 1;
+        Error::invalid(format!("cannot read the filter at character {position}: {message}"))
+            .with("filter", excerpt(self.text, position.saturating_sub(EXCERPT_CHARS / 2)))
+    }
+
+    /// The next token and the byte offset where it begins.
+    pub(super) fn next(&mut self) -> Result<(Token, usize)> {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+        let start = self.at;
+        let Some(first) = self.peek() else { return Ok((Token::End, start)) };
+        let token = match first {
+            '\'' => Token::Text(self.quoted('\'')?),
+            'x' | 'X' if self.rest().get(1..2) == Some("'") => {
+                self.at += 1;
+                Token::Bytes(self.bytes(start)?)
+            }
+            '"' | '`' => self.name()?,
+            _ if begins_name(first) => self.name()?,
+            _ if first.is_ascii_digit() || (first == '.' && self.digit_follows()) => Token::Number(self.number()?),
+            _ => self.symbol(first)?,
+        };
+        Ok((token, start))
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn digit_follows(&self) -> bool {
+        self.rest().chars().nth(1).is_some_and(|c| c.is_ascii_digit())
+    }
+
+    /// Reads on while `keep` holds.
+    fn run(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let length = rest.find(|c| !keep(c)).unwrap_or(rest.len());
+        self.at += length;
+        rest.get(..length).unwrap_or_default()
+    }
+
+    /// Text between two quotes, where two of them stand for one.
+    fn quoted(&mut self, quote: char) -> Result<String> {
+        let start = self.at;
+        let mut found = String::new();
+        loop {
+            self.at += 1; // the opening quote, or the second of two
+            found.push_str(self.run(|c| c != quote));
+            if self.peek().is_none() {
+                return Err(self.error(start, format!("{quote} is opened here and never closed")));
+            }
+            self.at += 1;
+            if self.peek() != Some(quote) {
+                return Ok(found);
+            }
+            found.push(quote);
+        }
+    }
+
+    fn bytes(&mut self, start: usize) -> Result<Vec<u8>> {
+        let text = self.quoted('\'')?;
+        let digit = |c: u8| char::from(c).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let pair = |pair: &[u8]| match pair {
+            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+            _ => None,
+        };
+        text.as_bytes()
+            .chunks(2)
+            .map(pair)
+            .collect::<Option<_>>()
+            .ok_or_else(|| self.error(start, "X'...' holds pairs of hexadecimal digits"))
+    }
+
+    /// `part.part`, each part quoted or not.
+    fn name(&mut self) -> Result<Token> {
+        let mut parts = Vec::new();
+        let mut any_quoted = false;
+        loop {
+            let start = self.at;
+            match self.peek() {
+                Some(quote @ ('"' | '`')) => {
+                    any_quoted = true;
+                    parts.push(self.quoted(quote)?);
+                }
+                Some(first) if begins_name(first) => parts.push(self.run(continues_name).to_string()),
+                _ => return Err(self.error(start, "expected a field name after `.`")),
+            }
+            if self.peek() != Some('.') {
+                break;
+            }
+            self.at += 1;
+        }
+        match (parts.pop(), parts.is_empty(), any_quoted) {
+            (Some(only), true, false) => Ok(Token::Word(only)),
+            (last, _, _) => {
+                parts.extend(last);
+                Ok(Token::Name(parts))
+            }
+        }
+    }
+
+    /// `digits[.digits][e[+-]digits]` or `.digits…`.
+    fn number(&mut self) -> Result<String> {
+        let start = self.at;
+        self.run(|c| c.is_ascii_digit());
+        if self.peek() == Some('.') {
+            self.at += 1;
+            self.run(|c| c.is_ascii_digit());
+        }
+        if matches!(self.peek(), Some('e' | 'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some('+' | '-')) {
+                self.at += 1;
+            }
+            if self.run(|c| c.is_ascii_digit()).is_empty() {
+                return Err(self.error(start, "the exponent of the number has no digits"));
+            }
+        }
+        if self.peek().is_some_and(|c| continues_name(c) || c == '.') {
+            return Err(self
+                .error(start, "a number runs into other text")
+                .hint("quote a name that begins with a digit"));
+        }
+        Ok(self.text.get(start..self.at).unwrap_or_default().to_string())
+    }
+
+    fn symbol(&mut self, first: char) -> Result<Token> {
+        let two = |text: &str| self.rest().starts_with(text);
+        let (token, length) = match first {
+            '<' if two("<=>") => {
+                return Err(self.error(self.at, "`<=>` is not supported").hint("write `x = 1` or `x is null`"));
+            }
+            '<' if two("<=") => (Token::Compare(CompareOp::LtEq), 2),
+            '<' if two("<>") => (Token::Compare(CompareOp::NotEq), 2),
+            '>' if two(">=") => (Token::Compare(CompareOp::GtEq), 2),
+            '!' if two("!=") => (Token::Compare(CompareOp::NotEq), 2),
+            '=' if two("==") => (Token::Compare(CompareOp::Eq), 2),
+            '<' => (Token::Compare(CompareOp::Lt), 1),
+            '>' => (Token::Compare(CompareOp::Gt), 1),
+            '=' => (Token::Compare(CompareOp::Eq), 1),
+            '(' => (Token::Open, 1),
+            ')' => (Token::Close, 1),
+            ',' => (Token::Comma, 1),
+            '-' => (Token::Minus, 1),
+            '+' => (Token::Plus, 1),
+            other => return Err(self.error(self.at, format!("`{other}` has no meaning here"))),
+        };
+        self.at += length;
+        Ok(token)
+    }
+}
+
+/// Whether an unquoted name can begin so.
+pub(super) fn begins_name(c: char) -> bool {
+    c == '_' || c.is_ascii_alphabetic() || (!c.is_ascii() && !c.is_whitespace() && !c.is_control())
+}
+
+/// Whether an unquoted name can go on so.
+pub(super) fn continues_name(c: char) -> bool {
+    c == '$' || c.is_ascii_digit() || begins_name(c)
+}
+
+/// At most [`EXCERPT_CHARS`] of a text, from a character on.
+fn excerpt(text: &str, from: usize) -> String {
+    let mut chars = text.chars().skip(from);
+    let mut shown: String = if from > 0 { "...".to_string() } else { String::new() };
+    shown.extend(chars.by_ref().take(EXCERPT_CHARS));
+    if chars.next().is_some() {
+        shown.push_str("...");
+    }
+    shown
+}

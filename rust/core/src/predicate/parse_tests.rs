@@ -1,0 +1,223 @@
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::*;
+use crate::error::ErrorKind;
+
+fn name(text: &str) -> ColumnName {
+    ColumnName(text.split('.').map(str::to_string).collect())
+}
+
+fn number(text: &str) -> Literal {
+    Literal::Number(text.to_string())
+}
+
+fn text(text: &str) -> Literal {
+    Literal::String(text.to_string())
+}
+
+fn compare(column: &str, op: CompareOp, literal: Literal) -> Predicate {
+    Predicate::Compare(name(column), op, literal)
+}
+
+fn eq(column: &str, digits: &str) -> Predicate {
+    compare(column, CompareOp::Eq, number(digits))
+}
+
+fn not(inner: Predicate) -> Predicate {
+    Predicate::Not(Box::new(inner))
+}
+
+#[test]
+fn a_filter_of_everything_parses() {
+    let filter = "ts >= '2024-01-01T00:00:00' and id in (1, 2) and name like 'a%' and not (x is null or f is nan)";
+    let expected = Predicate::And(vec![
+        compare("ts", CompareOp::GtEq, text("2024-01-01T00:00:00")),
+        Predicate::In(name("id"), vec![number("1"), number("2")]),
+        Predicate::Like(name("name"), "a%".into()),
+        not(Predicate::Or(vec![Predicate::IsNull(name("x")), Predicate::IsNan(name("f"))])),
+    ]);
+    assert_eq!(Predicate::parse(filter).unwrap(), expected);
+}
+
+#[rstest]
+#[case("x == 1", eq("x", "1"))]
+#[case("x=1", eq("x", "1"))]
+#[case("x<-1", compare("x", CompareOp::Lt, number("-1")))]
+#[case("x <> +1", compare("x", CompareOp::NotEq, number("1")))]
+#[case("x != .5", compare("x", CompareOp::NotEq, number(".5")))]
+#[case("5 < x", compare("x", CompareOp::Gt, number("5")))]
+#[case("-0.0 = x", eq("x", "-0.0"))]
+#[case("x = 1e-3", eq("x", "1e-3"))]
+#[case("x = NaN", eq("x", "nan"))]
+#[case("x = -Infinity", eq("x", "-inf"))]
+#[case("nan = x", eq("x", "nan"))]
+#[case("inf = 1", eq("inf", "1"))]
+#[case("inf = nan", eq("inf", "nan"))]
+#[case("x = null", compare("x", CompareOp::Eq, Literal::Null))]
+#[case("x = TRUE", compare("x", CompareOp::Eq, Literal::Boolean(true)))]
+#[case("true = x", compare("x", CompareOp::Eq, Literal::Boolean(true)))]
+#[case("x = X'00Ff'", compare("x", CompareOp::Eq, Literal::Binary(vec![0, 255])))]
+#[case("x = DATE '2024-01-01'", compare("x", CompareOp::Eq, Literal::Date("2024-01-01".into())))]
+#[case("date = date '2024-01-01'", compare("date", CompareOp::Eq, Literal::Date("2024-01-01".into())))]
+#[case("time '10:00' > time", compare("time", CompareOp::Lt, Literal::Time("10:00".into())))]
+#[case("x >= Timestamp'2024-01-01'", compare("x", CompareOp::GtEq, Literal::Timestamp("2024-01-01".into())))]
+#[case("x = 'it''s'", compare("x", CompareOp::Eq, text("it's")))]
+#[case("x = ''", compare("x", CompareOp::Eq, text("")))]
+#[case("a.b.c = 1", eq("a.b.c", "1"))]
+#[case("`a b`.\"c\"\"d\" = 1", Predicate::Compare(ColumnName(vec!["a b".into(), "c\"d".into()]), CompareOp::Eq, number("1")))]
+#[case("\"a.b\" = 1", Predicate::Compare(ColumnName(vec!["a.b".into()]), CompareOp::Eq, number("1")))]
+#[case("`not` is null", Predicate::IsNull(name("not")))]
+#[case("gr\u{f6}\u{df}e > 1", compare("gr\u{f6}\u{df}e", CompareOp::Gt, number("1")))]
+#[case("\u{1F600}$1 > 1", compare("\u{1F600}$1", CompareOp::Gt, number("1")))]
+#[case("x is not null", not(Predicate::IsNull(name("x"))))]
+#[case("x is not NaN", not(Predicate::IsNan(name("x"))))]
+#[case("x not in ('a', null)", not(Predicate::In(name("x"), vec![text("a"), Literal::Null])))]
+#[case("x in ()", Predicate::In(name("x"), vec![]))]
+#[case("x not like 'a'", not(Predicate::Like(name("x"), "a".into())))]
+#[case("x like '5!%!!' escape '!'", Predicate::Like(name("x"), r"5\%\!".into()))]
+#[case(r"x like '\d' escape ''", Predicate::Like(name("x"), r"\\d".into()))]
+#[case(r"x like '\%' escape '\'", Predicate::Like(name("x"), r"\%".into()))]
+#[case("flag", Predicate::Column(name("flag")))]
+#[case("not flag", not(Predicate::Column(name("flag"))))]
+#[case("true", Predicate::True)]
+#[case("not False", not(Predicate::False))]
+#[case("(((x = 1)))", eq("x", "1"))]
+#[case("not x = 1 and y = 2", Predicate::And(vec![not(eq("x", "1")), eq("y", "2")]))]
+#[case("x = 1 or y = 2 and z = 3", Predicate::Or(vec![eq("x", "1"), Predicate::And(vec![eq("y", "2"), eq("z", "3")])]))]
+#[case("x = 1\n\tAND\u{a0}y = 2", Predicate::And(vec![eq("x", "1"), eq("y", "2")]))]
+fn text_parses_to(#[case] filter: &str, #[case] expected: Predicate) {
+    let parsed = Predicate::parse(filter).unwrap();
+    assert_eq!(parsed, expected);
+    assert_eq!(Predicate::parse(&parsed.to_string()).unwrap(), expected, "{parsed}");
+}
+
+#[test]
+fn between_binds_tighter_than_and() {
+    let range =
+        Predicate::And(vec![compare("x", CompareOp::GtEq, number("1")), compare("x", CompareOp::LtEq, number("2"))]);
+    let parsed = Predicate::parse("x between 1 and 2 and y = 3").unwrap();
+    assert_eq!(parsed, Predicate::And(vec![range.clone(), eq("y", "3")]));
+    assert_eq!(Predicate::parse("x not between 1 and 2").unwrap(), not(range));
+}
+
+#[rstest]
+#[case("", "character 1: expected a column, a literal, NOT or `(`, found the end")]
+#[case("x >", "character 4: expected a literal, found the end")]
+#[case("x = y", "character 5: expected a literal, found the name `y`")]
+#[case("x = and", "character 5: expected a literal, found `and`")]
+#[case("1 = 2", "character 5: expected a column")]
+#[case("1", "character 2: expected a comparison after the literal, found the end")]
+#[case("x = 1 y", "character 7: expected AND, OR or the end, found `y`")]
+#[case("(x = 1", "character 7: expected AND, OR or `)`, found the end")]
+#[case("x = 1)", "character 6: expected AND, OR or the end, found `)`")]
+#[case("x is 1", "character 6: expected NULL, NAN or NOT, found the number 1")]
+#[case("x not 1", "character 7: expected IN, BETWEEN or LIKE after NOT")]
+#[case("x in 1", "character 6: expected `(` after IN")]
+#[case("x in (1 2)", "character 9: expected `,` or `)`, found the number 2")]
+#[case("x in (1,)", "character 9: expected a literal, found `)`")]
+#[case("x between 1 or 2", "character 13: expected AND and the upper end of BETWEEN")]
+#[case("x like 1", "character 8: expected a pattern in single quotes after LIKE")]
+#[case("x like 'a' escape 'ab'", "character 19: expected one character")]
+#[case("x = 'abc", "character 5: ' is opened here and never closed")]
+#[case("\u{f6} = `abc", "character 5: ` is opened here and never closed")]
+#[case("x = X'0'", "character 5: X'...' holds pairs")]
+#[case("x = X'+f'", "character 5: X'...' holds pairs")]
+#[case("x = 1e", "character 5: the exponent")]
+#[case("x = 10L", "character 5: a number runs into other text")]
+#[case("x = 1.2.3", "character 5: a number runs into other text")]
+#[case("x = - 'a'", "character 7: expected a number after the sign")]
+#[case("a. = 1", "character 3: expected a field name after `.`")]
+#[case("a.1 = 1", "character 3: expected a field name after `.`")]
+#[case("x <=> 1", "character 3: `<=>` is not supported")]
+#[case("x = 1; drop", "character 6: `;` has no meaning here")]
+fn errors_say_where_and_what(#[case] filter: &str, #[case] expected: &str) {
+    let error = Predicate::parse(filter).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+#[test]
+fn nesting_has_a_limit() {
+    let nested = |depth: usize| format!("{}x{}", "(".repeat(depth), ")".repeat(depth));
+    assert!(Predicate::parse(&nested(200)).is_ok());
+    assert!(Predicate::parse(&nested(201)).is_err());
+    assert!(Predicate::parse(&nested(1_000_000)).is_err());
+    assert!(Predicate::parse(&"not ".repeat(1_000_000)).is_err());
+}
+
+#[test]
+fn messages_stay_short() {
+    let error = Predicate::parse(&format!("x = 1 {}", "y".repeat(1_000_000))).unwrap_err();
+    assert!(error.to_string().len() < 1000, "{}", error.to_string().len());
+}
+
+fn names() -> impl Strategy<Value = ColumnName> {
+    let part = prop_oneof![
+        "[a-z_][a-z0-9_$]{0,6}",
+        "\\PC{0,6}",
+        prop::sample::select(vec!["and", "NOT", "null", "nan", "inf", "date", "X", "true", "a.b", "\"`'", ""])
+            .prop_map(str::to_string),
+    ];
+    prop::collection::vec(part, 1..4).prop_map(ColumnName)
+}
+
+fn literals() -> impl Strategy<Value = Literal> {
+    prop_oneof![
+        Just(Literal::Null),
+        any::<bool>().prop_map(Literal::Boolean),
+        "-?([0-9]{1,5}(\\.[0-9]{0,4})?|\\.[0-9]{1,3})([eE][+-]?[0-9]{1,3})?".prop_map(Literal::Number),
+        prop::sample::select(vec!["nan", "inf", "-inf", "-0.0"]).prop_map(|digits| number(digits)),
+        "\\PC{0,6}".prop_map(Literal::String),
+        "[a-z'%\n]{0,4}".prop_map(Literal::String),
+        prop::collection::vec(any::<u8>(), 0..4).prop_map(Literal::Binary),
+        "\\PC{0,6}".prop_map(Literal::Date),
+        "\\PC{0,6}".prop_map(Literal::Time),
+        "\\PC{0,6}".prop_map(Literal::Timestamp),
+    ]
+}
+
+fn predicates() -> impl Strategy<Value = Predicate> {
+    use CompareOp::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    let leaf = prop_oneof![
+        Just(Predicate::True),
+        Just(Predicate::False),
+        (names(), prop::sample::select(vec![Eq, Gt, GtEq, Lt, LtEq, NotEq]), literals())
+            .prop_map(|(name, op, literal)| Predicate::Compare(name, op, literal)),
+        (names(), prop::collection::vec(literals(), 0..4)).prop_map(|(name, list)| Predicate::In(name, list)),
+        names().prop_map(Predicate::IsNull),
+        names().prop_map(Predicate::IsNan),
+        (names(), "[a%_'\\\\]{0,5}").prop_map(|(name, pattern)| Predicate::Like(name, pattern)),
+        names().prop_map(Predicate::Column),
+    ];
+    leaf.prop_recursive(4, 20, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 2..4).prop_map(Predicate::And),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(Predicate::Or),
+            inner.prop_map(not),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_parses_to_the_same(predicate in predicates()) {
+        let text = predicate.to_string();
+        prop_assert_eq!(Predicate::parse(&text).unwrap(), predicate, "{}", text);
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,40}") {
+        let _ = Predicate::parse(&text);
+    }
+
+    #[test]
+    fn no_tokens_panic(words in prop::collection::vec(prop::sample::select(vec![
+        "x", "and", "or", "not", "(", ")", "in", "between", "like", "is", "null", "nan", "1", "-", "'a'", "=", "<",
+        ",", "date", "X'00'", "true", "a.b", "escape",
+    ]), 0..12)) {
+        if let Ok(predicate) = Predicate::parse(&words.join(" ")) {
+            prop_assert_eq!(Predicate::parse(&predicate.to_string()).unwrap(), predicate);
+        }
+    }
+}

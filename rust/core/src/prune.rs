@@ -1,0 +1,241 @@
+//! What statistics say about a predicate: which things (files, row groups, manifests) may hold a matching row, and which
+//! hold only matching rows.
+//!
+//! The rows of a thing are of three classes, and each test takes each class apart:
+//!
+//! ```text
+//! class     known from                     a test of it
+//! values    lower and upper bound          may match some, matches all: by the range
+//! NaNs      NaN count                      one answer for all of them
+//! NULLs     NULL count                     one answer for all of them
+//!
+//! may match = some class may be there and may match
+//! all match = every class matches wholly or is known not to be there
+//! ```
+//!
+//! NaN is greater than every value, so that an upper bound does not exclude `>` where NaN may be. Whatever is unknown,
+//! contradicts itself or is NaN where a bound should be excludes nothing. (Iceberg spec, "Scan Planning" and "Manifests":
+//! bounds hold for values that are neither NULL nor NaN.)
+
+mod range;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+
+use crate::error::{Error, Result};
+use crate::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
+use crate::scalar::Scalar;
+
+use range::{ValueTest, judge};
+
+/// Statistics of one column over some things. Every array has one value for each thing; a NULL in it, and a missing
+/// array, mean that it is not known.
+#[derive(Debug, Clone, Default)]
+pub struct Bounds {
+    /// Rows, NULLs and NaNs included. For values inside lists this does not count elements: leave it out.
+    pub row_count: Option<Int64Array>,
+    /// How many of them are NULL.
+    pub null_count: Option<Int64Array>,
+    /// How many of them are NaN; without meaning for types that have none.
+    pub nan_count: Option<Int64Array>,
+    /// No value that is neither NULL nor NaN is less. Of the type that [`ScalarType::arrow`] names.
+    pub lower: Option<ArrayRef>,
+    /// No value that is neither NULL nor NaN is greater. Of the type that [`ScalarType::arrow`] names.
+    pub upper: Option<ArrayRef>,
+    /// Whether the bounds are values that occur, rather than perhaps cut text or bytes.
+    pub exact: bool,
+}
+
+/// Statistics of columns over the same things.
+pub trait ColumnStats {
+    /// How many things.
+    fn len(&self) -> usize;
+
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The statistics of a column, None when nothing is known. Asked once for each test, so that decoded arrays should be
+    /// kept. A column that is in none of the things must be described by what reads give for it (NULLs or a default).
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>>;
+}
+
+/// What is known of each thing. Whatever is in `all` is in `may`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdicts {
+    /// Some row may match.
+    pub may: BooleanBuffer,
+    /// Every row matches, and it is not known that there is none.
+    pub all: BooleanBuffer,
+}
+
+impl Bounds {
+    /// The statistics of things in which a column has one value each, as partition tuples give it; NULL means NULL.
+    pub fn constant(values: &ArrayRef) -> Self {
+        let length = values.len();
+        let count = |bits: BooleanBuffer| Int64Array::from_iter_values(bits.iter().map(i64::from));
+        let nulls = values.logical_nulls().map_or_else(|| BooleanBuffer::new_unset(length), |nulls| !nulls.inner());
+        let nans: BooleanBuffer = if let Some(floats) = values.as_primitive_opt::<Float32Type>() {
+            floats.values().iter().map(|value| value.is_nan()).collect()
+        } else if let Some(floats) = values.as_primitive_opt::<Float64Type>() {
+            floats.values().iter().map(|value| value.is_nan()).collect()
+        } else {
+            BooleanBuffer::new_unset(length)
+        };
+        Self {
+            row_count: Some(Int64Array::from_value(1, length)),
+            nan_count: Some(count(&nans & &!&nulls)),
+            null_count: Some(count(nulls)),
+            lower: Some(Arc::clone(values)),
+            upper: Some(Arc::clone(values)),
+            exact: true,
+        }
+    }
+
+    fn check(&self, length: usize, column: &BoundColumn) -> Result<()> {
+        let counts = [&self.row_count, &self.null_count, &self.nan_count];
+        let counts = counts.into_iter().flatten().map(Array::len);
+        let bounds = [&self.lower, &self.upper].into_iter().flatten().map(|array| array.len());
+        match counts.chain(bounds).find(|found| *found != length) {
+            Some(found) => {
+                Err(Error::internal(format!("statistics of {found} things for {length}")).with("column", &column.name))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Judges every thing by its statistics.
+///
+/// `Internal` when statistics are not of the length or the type that they promise.
+pub fn prune(predicate: &BoundPredicate, stats: &dyn ColumnStats) -> Result<Verdicts> {
+    let length = stats.len();
+    match predicate {
+        BoundPredicate::True => Ok(Verdicts::same(BooleanBuffer::new_set(length))),
+        BoundPredicate::False => Ok(Verdicts::same(BooleanBuffer::new_unset(length))),
+        BoundPredicate::And(parts) => {
+            let mut sum = Verdicts::same(BooleanBuffer::new_set(length));
+            for part in parts {
+                let next = prune(part, stats)?;
+                sum = Verdicts { may: &sum.may & &next.may, all: &sum.all & &next.all };
+                if sum.may.count_set_bits() == 0 {
+                    break;
+                }
+            }
+            Ok(sum)
+        }
+        BoundPredicate::Or(parts) => {
+            let mut sum = Verdicts::same(BooleanBuffer::new_unset(length));
+            for part in parts {
+                let next = prune(part, stats)?;
+                sum = Verdicts { may: &sum.may | &next.may, all: &sum.all | &next.all };
+                if sum.all.count_set_bits() == length {
+                    break;
+                }
+            }
+            Ok(sum)
+        }
+        BoundPredicate::Leaf(column, test) => match stats.bounds(column)? {
+            Some(bounds) => {
+                bounds.check(length, column)?;
+                leaf(column, test, &bounds, length)
+            }
+            None => Ok(Verdicts { may: BooleanBuffer::new_set(length), all: BooleanBuffer::new_unset(length) }),
+        },
+    }
+}
+
+impl Verdicts {
+    fn same(bits: BooleanBuffer) -> Self {
+        Self { may: bits.clone(), all: bits }
+    }
+
+    /// The verdicts on the negation, for values alone.
+    fn negated(self) -> Self {
+        Self { may: !&self.all, all: !&self.may }
+    }
+}
+
+/// Which classes of rows may be there.
+struct Classes {
+    values: BooleanBuffer,
+    nans: BooleanBuffer,
+    nulls: BooleanBuffer,
+}
+
+fn leaf(column: &BoundColumn, test: &Test, bounds: &Bounds, length: usize) -> Result<Verdicts> {
+    let everything = || Verdicts::same(BooleanBuffer::new_set(length));
+    let nothing = || Verdicts::same(BooleanBuffer::new_unset(length));
+    let values = match (ValueTest::new(test), test) {
+        (Some((positive, negated)), _) => {
+            let verdicts = judge(column, &positive, bounds, length)?;
+            if negated { verdicts.negated() } else { verdicts }
+        }
+        (None, Test::NotNull | Test::NotNan) => everything(),
+        (None, _) => nothing(),
+    };
+    let nans_match = column.data_type.is_float() && matches_nan(test);
+    let nulls_match = matches!(test, Test::IsNull | Test::NotNan);
+
+    let classes = classes(bounds, column.data_type.is_float(), length);
+    let mut may = &values.may & &classes.values;
+    let mut all = &values.all | &!&classes.values;
+    for (present, matching) in [(&classes.nans, nans_match), (&classes.nulls, nulls_match)] {
+        if matching {
+            may = &may | present;
+        } else {
+            all = &all & &!present;
+        }
+    }
+    all = &all & &may;
+    Ok(Verdicts { may, all })
+}
+
+/// Counts to classes. A count that cannot be (negative, or more than the rows) is unknown.
+fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
+    let mut values = BooleanBufferBuilder::new(length);
+    let mut nans = BooleanBufferBuilder::new(length);
+    let mut nulls = BooleanBufferBuilder::new(length);
+    let counts = each(bounds.row_count.as_ref()).zip(each(bounds.null_count.as_ref()));
+    for ((rows, null_count), nan_count) in counts.zip(each(bounds.nan_count.as_ref())).take(length) {
+        let rows = rows.filter(|rows| *rows >= 0);
+        let possible = |count: &i64| *count >= 0 && rows.is_none_or(|rows| *count <= rows);
+        let mut null_count = null_count.filter(possible);
+        let mut nan_count = if float { nan_count.filter(possible) } else { Some(0) };
+        let sum = null_count.zip(nan_count).map(|(nulls, nans)| nulls.saturating_add(nans));
+        if sum.zip(rows).is_some_and(|(sum, rows)| sum > rows) {
+            (null_count, nan_count) = (None, if float { None } else { Some(0) });
+        }
+        // Of a class that holds all rows, and of two that do together, it follows that there are no others.
+        let is_all = |count: Option<i64>| count.is_some() && count == rows;
+        let some_rows = rows != Some(0);
+        values.append(some_rows && !is_all(null_count) && !is_all(nan_count) && !is_all(sum));
+        nans.append(some_rows && nan_count != Some(0) && !is_all(null_count));
+        nulls.append(some_rows && null_count != Some(0) && !is_all(nan_count));
+    }
+    Classes { values: values.finish(), nans: nans.finish(), nulls: nulls.finish() }
+}
+
+/// The counts of an array and then, or without one from the start, no counts.
+fn each(counts: Option<&Int64Array>) -> impl Iterator<Item = Option<i64>> {
+    counts.into_iter().flat_map(|counts| counts.iter()).chain(std::iter::repeat(None))
+}
+
+/// Whether NaN passes a test of floats.
+fn matches_nan(test: &Test) -> bool {
+    let has_nan = |scalars: &[Scalar]| scalars.iter().any(Scalar::is_nan);
+    match test {
+        Test::NotNull | Test::IsNan => true,
+        Test::Compare(CompareOp::Eq | CompareOp::LtEq, scalar) => scalar.is_nan(),
+        Test::Compare(CompareOp::NotEq | CompareOp::Gt, scalar) => !scalar.is_nan(),
+        Test::Compare(CompareOp::GtEq, _) => true,
+        Test::In(scalars) => has_nan(scalars),
+        Test::NotIn(scalars) => !has_nan(scalars),
+        _ => false,
+    }
+}

@@ -1,0 +1,238 @@
+//! What the bounds of one thing say about its values, NULLs and NaNs aside.
+
+use std::iter::repeat;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_schema::DataType;
+
+use super::{Bounds, Verdicts};
+use crate::error::{Error, Result};
+use crate::predicate::keys::{self, Keyed, with_primitive};
+use crate::predicate::{BoundColumn, CompareOp, LikePattern, Test};
+use crate::scalar::{Scalar, ScalarType};
+
+/// A test of values. Of two that are opposites, one stands for both.
+pub(super) enum ValueTest<'a> {
+    Compare(CompareOp, &'a Scalar),
+    In(&'a [Scalar]),
+    StartsWith(&'a Scalar),
+    Like(&'a LikePattern),
+}
+
+impl<'a> ValueTest<'a> {
+    /// The test and whether its negation is meant; None for tests that do not look at values.
+    pub(super) fn new(test: &'a Test) -> Option<(Self, bool)> {
+        Some(match test {
+            Test::IsNull | Test::NotNull | Test::IsNan | Test::NotNan => return None,
+            Test::Compare(op, scalar) => (Self::Compare(*op, scalar), false),
+            Test::In(scalars) => (Self::In(scalars), false),
+            Test::NotIn(scalars) => (Self::In(scalars), true),
+            Test::StartsWith(prefix) => (Self::StartsWith(prefix), false),
+            Test::NotStartsWith(prefix) => (Self::StartsWith(prefix), true),
+            Test::Like(pattern) => (Self::Like(pattern), false),
+            Test::NotLike(pattern) => (Self::Like(pattern), true),
+        })
+    }
+}
+
+/// May some value pass, must all of them?
+type Verdict = (bool, bool);
+
+/// Nothing is known.
+const UNKNOWN: Verdict = (true, false);
+
+/// Judges the values of each thing.
+pub(super) fn judge(column: &BoundColumn, test: &ValueTest<'_>, bounds: &Bounds, length: usize) -> Result<Verdicts> {
+    let known = |array: &Option<ArrayRef>| array.clone().filter(|array| *array.data_type() != DataType::Null);
+    let (lower, upper) = (known(&bounds.lower), known(&bounds.upper));
+    let (lower, upper) = (lower.as_deref(), upper.as_deref());
+    let exact = bounds.exact;
+    with_primitive!(column.data_type,
+        T => {
+            let test = KeyTest::new(test, column, T::literal)?;
+            let pairs = primitives::<T>(lower, column)?.zip(primitives::<T>(upper, column)?);
+            Ok(collect(pairs, length, |lower, upper| {
+                // Even without bounds a float that is no NaN lies between the infinities.
+                let (least, greatest) = T::extent().unzip();
+                test.judge(lower.or(least), upper.or(greatest), exact)
+            }))
+        },
+        other => match other {
+            ScalarType::Null => Ok(collect(repeat((None::<bool>, None)), length, |_, _| UNKNOWN)),
+            ScalarType::Boolean => {
+                let test = KeyTest::new(test, column, |scalar| match scalar {
+                    Scalar::Boolean(value) => Some(*value),
+                    _ => None,
+                })?;
+                let pairs = booleans(lower, column)?.zip(booleans(upper, column)?);
+                Ok(collect(pairs, length, |lower, upper| test.judge(lower, upper, exact)))
+            }
+            ScalarType::Uuid => {
+                let number = |bytes: &[u8]| bytes.try_into().ok().map(u128::from_be_bytes);
+                let test = KeyTest::new(test, column, |scalar| keys::scalar_bytes(scalar).and_then(number))?;
+                let pairs = bytes(lower, column)?.zip(bytes(upper, column)?);
+                let pairs = pairs.map(|(lower, upper)| (lower.and_then(number), upper.and_then(number)));
+                Ok(collect(pairs, length, |lower, upper| {
+                    let (lower, upper) = in_either_order(lower, upper).unzip();
+                    test.judge(lower, upper, exact)
+                }))
+            }
+            _ => {
+                let pairs = bytes(lower, column)?.zip(bytes(upper, column)?);
+                judge_bytes(pairs, length, exact, test, column)
+            }
+        }
+    )
+}
+
+fn judge_bytes<'a>(
+    pairs: impl Iterator<Item = (Option<&'a [u8]>, Option<&'a [u8]>)>,
+    length: usize,
+    exact: bool,
+    test: &ValueTest<'_>,
+    column: &BoundColumn,
+) -> Result<Verdicts> {
+    match test {
+        ValueTest::StartsWith(prefix) => {
+            let prefix = keys::scalar_bytes(prefix).ok_or_else(|| keys::foreign(prefix, column))?;
+            Ok(collect(pairs, length, |lower, upper| starts_with(prefix, lower, upper)))
+        }
+        ValueTest::Like(pattern) => Ok(collect(pairs, length, |lower, upper| {
+            if let Some(only) = lower.filter(|_| exact && lower == upper).and_then(|only| str::from_utf8(only).ok()) {
+                let matches = pattern.matches(only);
+                return (matches, matches);
+            }
+            (starts_with(pattern.prefix().as_bytes(), lower, upper).0, false)
+        })),
+        test => {
+            // The literals live as long as the test, which is not as long as the bounds.
+            let test = KeyTest::new(test, column, keys::scalar_bytes)?;
+            Ok(collect(pairs, length, |lower, upper| test.judge(lower, upper, exact)))
+        }
+    }
+}
+
+/// A test of keys.
+enum KeyTest<K> {
+    Compare(CompareOp, K),
+    /// Sorted.
+    In(Vec<K>),
+}
+
+impl<K: Ord + Copy> KeyTest<K> {
+    fn new<'a>(test: &ValueTest<'a>, column: &BoundColumn, key: impl Fn(&'a Scalar) -> Option<K>) -> Result<Self> {
+        let key = |scalar: &'a Scalar| key(scalar).ok_or_else(|| keys::foreign(scalar, column));
+        match test {
+            ValueTest::Compare(op, scalar) => Ok(Self::Compare(*op, key(scalar)?)),
+            ValueTest::In(scalars) => Ok(Self::In(scalars.iter().map(key).collect::<Result<_>>()?)),
+            ValueTest::StartsWith(_) | ValueTest::Like(_) => {
+                Err(Error::internal(format!("a test of text on type {}", column.data_type))
+                    .with("column", &column.name))
+            }
+        }
+    }
+
+    /// Judges values between `lower` and `upper`, where both are known `lower <= upper`. That the bounds meet at one value
+    /// says that all values are that one, but only exact bounds are trusted so far.
+    fn judge(&self, lower: Option<K>, upper: Option<K>, exact: bool) -> Verdict {
+        match self {
+            Self::Compare(op, k) => {
+                let (lower, upper) = (lower.map(|bound| bound.cmp(k)), upper.map(|bound| bound.cmp(k)));
+                let within = |test: fn(std::cmp::Ordering) -> bool, bound: Option<_>| bound.is_some_and(test);
+                let equal = (
+                    !within(|o| o.is_gt(), lower) && !within(|o| o.is_lt(), upper),
+                    exact && within(|o| o.is_eq(), lower) && within(|o| o.is_eq(), upper),
+                );
+                match op {
+                    CompareOp::Lt => (!within(|o| o.is_ge(), lower), within(|o| o.is_lt(), upper)),
+                    CompareOp::LtEq => (!within(|o| o.is_gt(), lower), within(|o| o.is_le(), upper)),
+                    CompareOp::Gt => (!within(|o| o.is_le(), upper), within(|o| o.is_gt(), lower)),
+                    CompareOp::GtEq => (!within(|o| o.is_lt(), upper), within(|o| o.is_ge(), lower)),
+                    CompareOp::Eq => equal,
+                    CompareOp::NotEq => (!equal.1, !equal.0),
+                }
+            }
+            Self::In(members) => {
+                let first = lower.map_or(0, |lower| members.partition_point(|member| *member < lower));
+                let nearest = members.get(first).copied();
+                let may = nearest.is_some_and(|member| upper.is_none_or(|upper| member <= upper));
+                (may, exact && nearest.is_some() && lower == upper && nearest == lower)
+            }
+        }
+    }
+}
+
+/// Compares only as many bytes as bound and prefix both have, so that a cut bound is never taken for more than it says.
+fn starts_with(prefix: &[u8], lower: Option<&[u8]>, upper: Option<&[u8]>) -> Verdict {
+    let against = |bound: &[u8]| bound.iter().take(prefix.len()).cmp(prefix.iter().take(bound.len()));
+    let excluded =
+        lower.is_some_and(|bound| against(bound).is_gt()) || upper.is_some_and(|bound| against(bound).is_lt());
+    let has = |bound: Option<&[u8]>| bound.is_some_and(|bound| bound.starts_with(prefix));
+    (!excluded, has(lower) && has(upper))
+}
+
+/// Bounds of UUIDs that hold whether their writer compared unsigned bytes, as the specification says, or two signed halves,
+/// as older ones did. Where the first bits agree both orders agree on the first half, and the second half is given up; one
+/// value is its own bounds in any order.
+fn in_either_order(lower: Option<u128>, upper: Option<u128>) -> Option<(u128, u128)> {
+    let (lower, upper) = lower.zip(upper)?;
+    if lower == upper {
+        return Some((lower, upper));
+    }
+    let second_half = u128::from(u64::MAX);
+    (lower.leading_ones().min(1) == upper.leading_ones().min(1)).then_some((lower & !second_half, upper | second_half))
+}
+
+/// Judges each pair. Bounds in the wrong order are no bounds.
+fn collect<K: Ord + Copy>(
+    pairs: impl Iterator<Item = (Option<K>, Option<K>)>,
+    length: usize,
+    judge: impl Fn(Option<K>, Option<K>) -> Verdict,
+) -> Verdicts {
+    let mut may = BooleanBufferBuilder::new(length);
+    let mut all = BooleanBufferBuilder::new(length);
+    for (lower, upper) in pairs.take(length) {
+        let inverted = lower.zip(upper).is_some_and(|(lower, upper)| lower > upper);
+        let verdict = if inverted { judge(None, None) } else { judge(lower, upper) };
+        may.append(verdict.0);
+        all.append(verdict.1);
+    }
+    Verdicts { may: finish(may, length), all: finish(all, length) }
+}
+
+fn finish(mut bits: BooleanBufferBuilder, length: usize) -> BooleanBuffer {
+    debug_assert_eq!(bits.len(), length, "iterators of bounds never end early");
+    bits.finish()
+}
+
+/// The keys of bounds, NaN being none; without an array no bounds.
+fn primitives<'a, T: Keyed>(
+    array: Option<&'a dyn Array>,
+    column: &BoundColumn,
+) -> Result<impl Iterator<Item = Option<T::Key>> + use<'a, T>> {
+    let array = array.map(|array| keys::primitive::<T>(array, column)).transpose()?;
+    let values = array.into_iter().flat_map(|array| array.iter());
+    let keys = values.map(|value| value.filter(|value| !T::is_nan(*value)).map(T::key));
+    Ok(keys.chain(repeat(None)))
+}
+
+fn booleans<'a>(
+    array: Option<&'a dyn Array>,
+    column: &BoundColumn,
+) -> Result<impl Iterator<Item = Option<bool>> + use<'a>> {
+    let typed = |array: &'a dyn Array| array.as_boolean_opt().ok_or_else(|| keys::unfit(array, column));
+    let array: Option<&'a BooleanArray> = array.map(typed).transpose()?;
+    Ok(array.into_iter().flat_map(|array| array.iter()).chain(repeat(None)))
+}
+
+fn bytes<'a>(
+    array: Option<&'a dyn Array>,
+    column: &BoundColumn,
+) -> Result<Box<dyn Iterator<Item = Option<&'a [u8]>> + 'a>> {
+    match array {
+        Some(array) => keys::bytes(array, column),
+        None => Ok(Box::new(repeat(None))),
+    }
+}

@@ -1,0 +1,116 @@
+//! Scalars as SQL literals, scalar types by their SQL names.
+
+use std::fmt;
+
+use arrow_schema::TimeUnit;
+
+use super::{Scalar, ScalarType, civil, unit_nanos};
+
+impl fmt::Display for Scalar {
+    /// Writes a literal that parses back to this value against a column of this type.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Boolean(value) => write!(f, "{value}"),
+            Self::Int8(value) => write!(f, "{value}"),
+            Self::Int16(value) => write!(f, "{value}"),
+            Self::Int32(value) => write!(f, "{value}"),
+            Self::Int64(value) => write!(f, "{value}"),
+            Self::Float32(value) if value.is_nan() => f.write_str("nan"),
+            Self::Float64(value) if value.is_nan() => f.write_str("nan"),
+            // Through a double, because literals are compared as doubles: the shortest text of a single reads otherwise.
+            Self::Float32(value) => write!(f, "{:?}", f64::from(*value)),
+            Self::Float64(value) => write!(f, "{value:?}"),
+            Self::Decimal { unscaled, scale, .. } => write_decimal(f, *unscaled, *scale),
+            Self::Date(days) => {
+                f.write_str("DATE '")?;
+                civil::write_date(f, i64::from(*days))?;
+                f.write_str("'")
+            }
+            Self::Time(micros) => {
+                f.write_str("TIME '")?;
+                civil::write_time(f, i128::from(*micros) * unit_nanos(TimeUnit::Microsecond))?;
+                f.write_str("'")
+            }
+            Self::Timestamp { value, unit, utc } => {
+                f.write_str("TIMESTAMP '")?;
+                civil::write_timestamp(f, i128::from(*value) * unit_nanos(*unit))?;
+                f.write_str(if *utc { "Z'" } else { "'" })
+            }
+            Self::String(text) => write_text(f, text),
+            Self::Uuid(bytes) => write_uuid(f, *bytes),
+            Self::Fixed(bytes) | Self::Binary(bytes) => write_bytes(f, bytes),
+        }
+    }
+}
+
+impl fmt::Display for ScalarType {
+    /// Writes the SQL name, for messages.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Int8 => "tinyint",
+            Self::Int16 => "smallint",
+            Self::Int32 => "int",
+            Self::Int64 => "bigint",
+            Self::Float32 => "float",
+            Self::Float64 => "double",
+            Self::Decimal { precision, scale } => return write!(f, "decimal({precision}, {scale})"),
+            Self::Date => "date",
+            Self::Time => "time",
+            Self::Timestamp { unit, utc } => {
+                let digits = match unit {
+                    TimeUnit::Second => 0,
+                    TimeUnit::Millisecond => 3,
+                    TimeUnit::Microsecond => 6,
+                    TimeUnit::Nanosecond => 9,
+                };
+                let zone = if *utc { " with time zone" } else { "" };
+                return write!(f, "timestamp({digits}){zone}");
+            }
+            Self::String => "string",
+            Self::Uuid => "uuid",
+            Self::Fixed(length) => return write!(f, "fixed({length})"),
+            Self::Binary => "binary",
+        })
+    }
+}
+
+/// Writes `'text'` with its quotes doubled.
+pub(crate) fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    write!(f, "'{}'", text.replace('\'', "''"))
+}
+
+/// Writes `X'00ff'`.
+pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    f.write_str("X'")?;
+    for byte in bytes {
+        write!(f, "{byte:02x}")?;
+    }
+    f.write_str("'")
+}
+
+fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: [u8; 16]) -> fmt::Result {
+    f.write_str("'")?;
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            f.write_str("-")?;
+        }
+        write!(f, "{byte:02x}")?;
+    }
+    f.write_str("'")
+}
+
+fn write_decimal(f: &mut fmt::Formatter<'_>, unscaled: i128, scale: i8) -> fmt::Result {
+    if scale < 0 {
+        return write!(f, "{unscaled}e{}", scale.unsigned_abs());
+    }
+    let places = usize::from(scale.unsigned_abs());
+    let sign = if unscaled < 0 { "-" } else { "" };
+    // At least one digit stands before the point.
+    let digits = format!("{:0width$}", unscaled.unsigned_abs(), width = places + 1);
+    match digits.split_at_checked(digits.len() - places) {
+        Some((whole, fraction)) if places > 0 => write!(f, "{sign}{whole}.{fraction}"),
+        _ => write!(f, "{sign}{digits}"),
+    }
+}

@@ -1,0 +1,240 @@
+//! Arrays of the columns of a data file as arrays of the columns of the table, as [`super::project`] planned it.
+//!
+//! NULLs of a struct are NULLs of all it holds: they are passed down as a mask, so that a required field inside a NULL
+//! struct is no error. Lists and maps are cut to what their offsets reach, so that nothing else is looked at.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt64Array, new_null_array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, FieldRef, Fields};
+use frazil_core::error::{Error, Result};
+use frazil_core::variant;
+
+use super::{FileFormat, convert, default};
+use crate::spec::types::PrimitiveType;
+
+/// A field of a struct of the table, or a column of it, and where its values come from.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) slot: Slot,
+    pub(crate) source: Source,
+}
+
+/// What an array has to be.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    /// The dotted name, for errors.
+    pub(crate) path: String,
+    /// Name, type, nullability and id.
+    pub(crate) field: FieldRef,
+}
+
+/// Where the values of a column come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Always NULL.
+    Null,
+    /// Always the value of this one row.
+    One(ArrayRef),
+    /// A column of the file.
+    File {
+        /// Its place among the columns, or fields, that are read.
+        position: usize,
+        /// Its name in the file.
+        name: String,
+        /// How to read it.
+        read: Read,
+    },
+}
+
+/// How to read a column of the file.
+#[derive(Debug)]
+pub(crate) enum Read {
+    /// As a primitive.
+    Leaf { to: PrimitiveType, format: FileFormat },
+    /// As a variant, shredded or not.
+    Variant,
+    /// As a struct of these fields.
+    Struct(Vec<Column>),
+    /// As a list of this element.
+    List(Box<(Slot, Read)>),
+    /// As a map of this key and value.
+    Map(Box<((Slot, Read), (Slot, Read))>),
+}
+
+impl Column {
+    /// This column of `row_count` rows of the file, of which those that `mask` says NULL do not count.
+    pub(crate) fn read(
+        &self,
+        fields: &Fields,
+        arrays: &[ArrayRef],
+        row_count: usize,
+        mask: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        match &self.source {
+            Source::Null => Ok(new_null_array(self.slot.field.data_type(), row_count)),
+            Source::One(value) => default::repeat(value, row_count),
+            Source::File { position, name, read } => match (arrays.get(*position), fields.get(*position)) {
+                (Some(array), Some(field)) if field.name() == name => self.slot.read(read, array, mask),
+                (_, found) => {
+                    let found = found.map_or("nothing", |field| field.name());
+                    Err(Error::internal(format!("column {name} was to be read, {found} came")))
+                }
+            },
+        }
+    }
+}
+
+impl Slot {
+    fn read(&self, read: &Read, array: &ArrayRef, mask: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let array = self.values(read, array, mask).map_err(|error| error.with("column", &self.path))?;
+        if !self.field.is_nullable() && has_unmasked_null(array.as_ref(), mask) {
+            return Err(
+                Error::corrupt("the column is required and the data file holds NULL").with("column", &self.path)
+            );
+        }
+        Ok(array)
+    }
+
+    fn values(&self, read: &Read, array: &ArrayRef, mask: Option<&NullBuffer>) -> Result<ArrayRef> {
+        match (read, array.data_type(), self.field.data_type()) {
+            (Read::Leaf { to, format }, ..) => convert::convert(array, to, *format),
+            (_, DataType::Null, to) => Ok(new_null_array(to, array.len())),
+            (Read::Variant, DataType::Struct(_), _) => {
+                Ok(Arc::new(variant::unshred(&masked_struct(array.as_struct(), mask)?)?))
+            }
+            (Read::Struct(columns), DataType::Struct(_), DataType::Struct(fields)) => {
+                read_struct(columns, fields, array.as_struct(), mask)
+            }
+            (Read::List(element), _, DataType::List(field)) => read_list(element, field, array, mask),
+            (Read::Map(parts), _, DataType::Map(field, _)) => read_map(parts, field, array, mask),
+            (_, found, _) => Err(Error::corrupt(format!("an array of type {found} came where another was planned"))),
+        }
+    }
+}
+
+fn read_struct(columns: &[Column], to: &Fields, array: &StructArray, mask: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let nulls = NullBuffer::union(array.nulls(), mask);
+    let children =
+        columns.iter().map(|column| column.read(array.fields(), array.columns(), array.len(), nulls.as_ref()));
+    let children = children.collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StructArray::try_new_with_length(to.clone(), children, nulls, array.len())?))
+}
+
+fn read_list(
+    (slot, read): &(Slot, Read),
+    to: &FieldRef,
+    array: &ArrayRef,
+    mask: Option<&NullBuffer>,
+) -> Result<ArrayRef> {
+    let list = Repeated::of(array, mask)?;
+    let values = slot.read(read, &list.values, None)?;
+    Ok(Arc::new(ListArray::try_new(Arc::clone(to), list.offsets, values, list.nulls)?))
+}
+
+fn read_map(
+    ((key_slot, key), (value_slot, value)): &((Slot, Read), (Slot, Read)),
+    to: &FieldRef,
+    array: &ArrayRef,
+    mask: Option<&NullBuffer>,
+) -> Result<ArrayRef> {
+    let map = Repeated::of(array, mask)?;
+    let (DataType::Struct(fields), Some(entries)) = (to.data_type(), map.values.as_struct_opt()) else {
+        return Err(Error::corrupt("a map came without entries"));
+    };
+    let [keys, values] = entries.columns() else { return Err(Error::corrupt("a map came without keys or values")) };
+    if entries.null_count() > 0 {
+        return Err(Error::corrupt("a map holds NULL in place of an entry"));
+    }
+    let columns = vec![key_slot.read(key, keys, None)?, value_slot.read(value, values, None)?];
+    if columns.first().is_some_and(|keys| keys.logical_null_count() > 0) {
+        return Err(Error::corrupt("a map holds the key NULL"));
+    }
+    let entries = StructArray::try_new_with_length(fields.clone(), columns, None, entries.len())?;
+    Ok(Arc::new(MapArray::try_new(Arc::clone(to), map.offsets, entries, map.nulls, false)?))
+}
+
+/// A list or a map: offsets from 0 into values of which every one belongs to a row that is not NULL.
+struct Repeated {
+    offsets: OffsetBuffer<i32>,
+    values: ArrayRef,
+    nulls: Option<NullBuffer>,
+}
+
+impl Repeated {
+    fn of(array: &ArrayRef, mask: Option<&NullBuffer>) -> Result<Self> {
+        let (offsets, values) = match array.data_type() {
+            DataType::List(_) => {
+                let list = array.as_list::<i32>();
+                (list.offsets().clone(), Arc::clone(list.values()))
+            }
+            DataType::Map(..) => {
+                let map = array.as_map();
+                (map.offsets().clone(), Arc::new(map.entries().clone()) as ArrayRef)
+            }
+            DataType::LargeList(element)
+            | DataType::ListView(element)
+            | DataType::LargeListView(element)
+            | DataType::FixedSizeList(element, _) => {
+                return Self::of(&arrow_cast::cast(array, &DataType::List(Arc::clone(element)))?, mask);
+            }
+            other => return Err(Error::corrupt(format!("an array of type {other} came where lists were planned"))),
+        };
+        Self::compact(offsets, values, NullBuffer::union(array.nulls(), mask))
+    }
+
+    fn compact(offsets: OffsetBuffer<i32>, values: ArrayRef, nulls: Option<NullBuffer>) -> Result<Self> {
+        if let Some(nulls) = &nulls {
+            let filled_null = offsets.windows(2).zip(nulls).any(|(pair, valid)| !valid && pair.first() != pair.last());
+            if filled_null {
+                return Self::without_nulls_filled(&offsets, &values, nulls);
+            }
+        }
+        let bounds = offsets.first().zip(offsets.last());
+        let bounds = bounds.and_then(|(a, b)| Some((usize::try_from(*a).ok()?, usize::try_from(*b).ok()?)));
+        match bounds {
+            Some((0, end)) if end == values.len() => Ok(Self { offsets, values, nulls }),
+            Some((start, end)) if end <= values.len() => {
+                let values = values.slice(start, end - start);
+                let offsets = OffsetBuffer::from_lengths(offsets.lengths());
+                Ok(Self { offsets, values, nulls })
+            }
+            _ => Err(Error::corrupt("list offsets lead out of the values")),
+        }
+    }
+
+    /// NULL rows may have values in the file; they are dropped.
+    fn without_nulls_filled(offsets: &OffsetBuffer<i32>, values: &ArrayRef, nulls: &NullBuffer) -> Result<Self> {
+        let mut indices = Vec::with_capacity(values.len());
+        let mut lengths = Vec::with_capacity(nulls.len());
+        for (pair, valid) in offsets.windows(2).zip(nulls) {
+            let range = match (pair, valid) {
+                ([start, end], true) => u64::try_from(*start).unwrap_or(0)..u64::try_from(*end).unwrap_or(0),
+                _ => 0..0,
+            };
+            let before = indices.len();
+            indices.extend(range);
+            lengths.push(indices.len() - before);
+        }
+        let values = arrow_select::take::take(values, &UInt64Array::from(indices), None)?;
+        Ok(Self { offsets: OffsetBuffer::from_lengths(lengths), values, nulls: Some(nulls.clone()) })
+    }
+}
+
+fn masked_struct(array: &StructArray, mask: Option<&NullBuffer>) -> Result<StructArray> {
+    let nulls = NullBuffer::union(array.nulls(), mask);
+    let columns = array.columns().to_vec();
+    Ok(StructArray::try_new_with_length(array.fields().clone(), columns, nulls, array.len())?)
+}
+
+fn has_unmasked_null(array: &dyn Array, mask: Option<&NullBuffer>) -> bool {
+    if array.logical_null_count() == 0 {
+        return false;
+    }
+    match (array.logical_nulls(), mask) {
+        (Some(nulls), Some(mask)) => (&!nulls.inner() & mask.inner()).count_set_bits() > 0,
+        _ => true,
+    }
+}

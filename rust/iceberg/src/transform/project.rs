@@ -1,0 +1,429 @@
+//! Projection of row predicates onto partition tuples (spec: "Scan Planning").
+//!
+//! With `t` the tuple that a row was put under:
+//!
+//! ```text
+//! inclusive:  p(row)       =>  inclusive(p)(t)     a partition where it is false holds no matching row
+//! strict:     strict(p)(t) =>  p(row)              in a partition where it is true every row matches
+//! ```
+//!
+//! Both rest on one question: which tuples can hold a value that passes a test ([`images`])? Inclusive asks it of the
+//! test, strict asks it of the opposite test and takes all other tuples.
+//!
+//! Two kinds of files carry tuples of timestamps that the spec would not give them, and are covered:
+//! * Writers before 0.11 of the reference implementation rounded years to hours before 1970 towards zero, so that a
+//!   value may lie one unit lower than its tuple says (dates by day excepted).
+//! * The ORC writer stores the fractions of the last second before 1970 one second late, so that readers find values
+//!   of the first second of 1970 under the tuple of the time before.
+//!
+//! `truncate` wraps values below the smallest multiple of its width to one huge tuple, which is treated as the lowest.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
+use frazil_core::scalar::Scalar;
+
+use super::temporal::{self, Unit};
+use super::value_test::{compare, passes};
+use super::{Transform, truncate};
+use crate::spec::partition::{PartitionField, PartitionSpec};
+use crate::spec::types::PrimitiveType;
+
+/// The types of source columns by field id, None for a column that the schema no longer has.
+pub type SourceTypes<'a> = dyn Fn(i32) -> Option<PrimitiveType> + 'a;
+
+/// The value of a partition field by its field id: None where the tuple has no such field, `Some(None)` for NULL.
+pub type Tuple<'a> = dyn Fn(i32) -> Option<Option<Scalar>> + 'a;
+
+/// A predicate over partition fields that is true of the tuple of every row for which `predicate` is true.
+///
+/// Columns of the result are partition fields, by their field ids. What cannot be projected becomes TRUE.
+pub fn inclusive(
+    predicate: &BoundPredicate,
+    spec: &PartitionSpec,
+    source_types: &SourceTypes<'_>,
+) -> BoundPredicate {
+    map_leaves(predicate, &|column, test| leaf_inclusive(column, test, spec, source_types))
+}
+
+/// A predicate over partition fields: where it is true of a tuple, `predicate` is true of every row of the partition.
+///
+/// Columns of the result are partition fields, by their field ids. What cannot be projected becomes FALSE.
+pub fn strict(predicate: &BoundPredicate, spec: &PartitionSpec, source_types: &SourceTypes<'_>) -> BoundPredicate {
+    map_leaves(predicate, &|column, test| leaf_strict(column, test, spec, source_types))
+}
+
+/// What is left to test of the rows of one partition. Equivalent to `predicate` on every row under `tuple`.
+///
+/// `spec` and `tuple` are those the file was written with.
+pub fn residual(
+    predicate: &BoundPredicate,
+    spec: &PartitionSpec,
+    source_types: &SourceTypes<'_>,
+    tuple: &Tuple<'_>,
+) -> BoundPredicate {
+    map_leaves(predicate, &|column, test| {
+        if evaluate(&leaf_strict(column, test, spec, source_types), tuple) == Some(true) {
+            BoundPredicate::True
+        } else if evaluate(&leaf_inclusive(column, test, spec, source_types), tuple) == Some(false) {
+            BoundPredicate::False
+        } else {
+            BoundPredicate::Leaf(column.clone(), test.clone())
+        }
+    })
+}
+
+/// [`inclusive`] of one test: what every partition field on the column says, all of it.
+pub fn leaf_inclusive(
+    column: &BoundColumn,
+    test: &Test,
+    spec: &PartitionSpec,
+    source_types: &SourceTypes<'_>,
+) -> BoundPredicate {
+    all(fields_on(column, spec, source_types).map(|field| field.inclusive(test)))
+}
+
+/// [`strict`] of one test: what any partition field on the column proves.
+pub fn leaf_strict(
+    column: &BoundColumn,
+    test: &Test,
+    spec: &PartitionSpec,
+    source_types: &SourceTypes<'_>,
+) -> BoundPredicate {
+    any(fields_on(column, spec, source_types).map(|field| field.strict(test)))
+}
+
+/// A partition field whose transform is known and applies to its one source.
+struct Field<'a> {
+    transform: &'a Transform,
+    source: PrimitiveType,
+    column: BoundColumn,
+}
+
+fn fields_on<'a>(
+    column: &'a BoundColumn,
+    spec: &'a PartitionSpec,
+    source_types: &'a SourceTypes<'_>,
+) -> impl Iterator<Item = Field<'a>> {
+    spec.fields.iter().filter_map(move |field| {
+        let PartitionField { source_ids, field_id, name, transform } = field;
+        if *source_ids != [column.id] || matches!(transform, Transform::Void) {
+            return None;
+        }
+        // A predicate bound to another type than the partition field's source says nothing about the field.
+        let source = source_types(column.id).filter(|source| source.scalar() == Some(column.data_type))?;
+        let data_type = transform.result_type(&source)?.scalar()?;
+        let column = BoundColumn { id: *field_id, name: Arc::from(name.as_str()), data_type, nullable: true };
+        Some(Field { transform, source, column })
+    })
+}
+
+impl Field<'_> {
+    fn inclusive(&self, test: &Test) -> BoundPredicate {
+        match test {
+            _ if *self.transform == Transform::Identity => self.leaf(test.clone()),
+            Test::IsNull | Test::NotNull => self.leaf(test.clone()),
+            Test::NotNan => BoundPredicate::True,
+            _ => match images(self.transform, &self.source, test) {
+                Some(tests) => any(tests.into_iter().map(|test| self.leaf(test))),
+                // No other test is passed by NULL, and only NULL has the tuple NULL.
+                None => self.leaf(Test::NotNull),
+            },
+        }
+    }
+
+    fn strict(&self, test: &Test) -> BoundPredicate {
+        match test {
+            _ if *self.transform == Transform::Identity => self.leaf(test.clone()),
+            Test::IsNull | Test::NotNull => self.leaf(test.clone()),
+            _ => {
+                let failing = opposite(test).and_then(|test| images(self.transform, &self.source, &test));
+                let others = failing.and_then(|tests| tests.iter().map(opposite).collect::<Option<Vec<_>>>());
+                others.map_or(BoundPredicate::False, |tests| all(tests.into_iter().map(|test| self.leaf(test))))
+            }
+        }
+    }
+
+    fn leaf(&self, test: Test) -> BoundPredicate {
+        BoundPredicate::Leaf(self.column.clone(), test)
+    }
+}
+
+/// The tuples that values passing `test` can have: those that pass any of the result. None: any tuple but NULL.
+fn images(transform: &Transform, source: &PrimitiveType, test: &Test) -> Option<Vec<Test>> {
+    match transform {
+        Transform::Bucket(_) => same_tuples(transform, test),
+        Transform::Truncate(width) if matches!(source, PrimitiveType::String | PrimitiveType::Binary) => {
+            prefix_images(transform, *width, test)
+        }
+        _ => Steps { transform, source }.images(test),
+    }
+}
+
+/// `=` and IN, where equal values have equal tuples.
+fn same_tuples(transform: &Transform, test: &Test) -> Option<Vec<Test>> {
+    let tuple = |value: &Scalar| transform.apply_scalar(value).ok().flatten();
+    match test {
+        Test::Compare(CompareOp::Eq, value) => one_of(vec![tuple(value)?]),
+        Test::In(values) => one_of(values.iter().map(tuple).collect::<Option<_>>()?),
+        _ => None,
+    }
+}
+
+/// Prefixes of text and bytes. The width counts what the transform counts: code points of text.
+fn prefix_images(transform: &Transform, width: u32, test: &Test) -> Option<Vec<Test>> {
+    let prefix = |value: &Scalar| transform.apply_scalar(value).ok().flatten();
+    let longer = |value: &Scalar| prefix(value).map(|prefix| (prefix != *value, prefix));
+    let whole = |value: &Scalar| match value {
+        Scalar::String(text) => u32::try_from(text.chars().count()) == Ok(width),
+        Scalar::Binary(bytes) => u32::try_from(bytes.len()) == Ok(width),
+        _ => false,
+    };
+    let compare = |op, value| Some(vec![Test::Compare(op, value)]);
+    match test {
+        Test::Compare(CompareOp::Lt | CompareOp::LtEq, value) => compare(CompareOp::LtEq, prefix(value)?),
+        Test::Compare(CompareOp::Gt | CompareOp::GtEq, value) => compare(CompareOp::GtEq, prefix(value)?),
+        Test::StartsWith(value) => match longer(value)? {
+            (false, value) if whole(&value) => compare(CompareOp::Eq, value),
+            (_, prefix) => Some(vec![Test::StartsWith(prefix)]),
+        },
+        Test::NotStartsWith(value) => match longer(value)? {
+            (true, _) => None,
+            (false, value) if whole(&value) => compare(CompareOp::NotEq, value),
+            (false, value) => Some(vec![Test::NotStartsWith(value)]),
+        },
+        _ => same_tuples(transform, test),
+    }
+}
+
+/// A transform that puts whole numbers into steps without changing their order.
+struct Steps<'a> {
+    transform: &'a Transform,
+    source: &'a PrimitiveType,
+}
+
+impl Steps<'_> {
+    fn images(&self, test: &Test) -> Option<Vec<Test>> {
+        match test {
+            Test::Compare(CompareOp::Lt, value) => self.up_to(self.number(value)?.checked_sub(1)?),
+            Test::Compare(CompareOp::LtEq, value) => self.up_to(self.number(value)?),
+            Test::Compare(CompareOp::Gt, value) => self.from(self.number(value)?.checked_add(1)?),
+            Test::Compare(CompareOp::GtEq, value) => self.from(self.number(value)?),
+            Test::Compare(CompareOp::Eq, value) => self.at(std::slice::from_ref(value)),
+            Test::In(values) => self.at(values),
+            _ => None,
+        }
+    }
+
+    /// The tuples of the values up to `number`.
+    fn up_to(&self, number: i128) -> Option<Vec<Test>> {
+        let last = self.highest(self.in_range(number)?);
+        let compare = |op, tuple| Some(Test::Compare(op, self.tuple(tuple)?));
+        match self.wrapped() {
+            Some(wrapped) if last == wrapped => Some(vec![compare(CompareOp::Eq, wrapped)?]),
+            Some(wrapped) => Some(vec![compare(CompareOp::LtEq, last)?, compare(CompareOp::Eq, wrapped)?]),
+            None => Some(vec![compare(CompareOp::LtEq, last)?]),
+        }
+    }
+
+    /// The tuples of the values from `number` on.
+    fn from(&self, number: i128) -> Option<Vec<Test>> {
+        let first = self.lowest(self.in_range(number)?);
+        if self.wrapped() == Some(first) {
+            return None;
+        }
+        Some(vec![Test::Compare(CompareOp::GtEq, self.tuple(first)?)])
+    }
+
+    /// The tuples of these values.
+    fn at(&self, values: &[Scalar]) -> Option<Vec<Test>> {
+        let mut tuples = Vec::with_capacity(values.len());
+        for value in values {
+            let number = self.in_range(self.number(value)?)?;
+            let (lowest, highest) = (self.lowest(number), self.highest(number));
+            tuples.push(self.tuple(lowest)?);
+            if highest != lowest {
+                tuples.push(self.tuple(highest)?);
+            }
+        }
+        one_of(tuples)
+    }
+
+    /// The step of `number`, before it is wrapped.
+    fn step(&self, number: i128) -> i128 {
+        match (Unit::of(self.transform), self.transform, i64::try_from(number)) {
+            (Some(unit), _, Ok(value)) => i128::from(unit.count(self.source, value)),
+            (None, Transform::Truncate(width), _) => truncate::floor(number, *width),
+            _ => number,
+        }
+    }
+
+    /// The lowest tuple that a file may hold `number` under.
+    fn lowest(&self, number: i128) -> i128 {
+        let first_second = temporal::ticks_per_second(self.source).is_some_and(|ticks| number < i128::from(ticks));
+        if number >= 0 && first_second && Unit::of(self.transform).is_some() { -1 } else { self.step(number) }
+    }
+
+    /// The highest tuple that a file may hold `number` under.
+    fn highest(&self, number: i128) -> i128 {
+        let step = self.step(number);
+        let rounded = Unit::of(self.transform).is_some_and(|unit| {
+            unit != Unit::Day || *self.source != PrimitiveType::Date
+        });
+        if step < 0 && rounded { step + 1 } else { step }
+    }
+
+    /// The step below the range of the type, which is stored wrapped to a huge number.
+    fn wrapped(&self) -> Option<i128> {
+        let least = match (self.transform, self.source) {
+            (Transform::Truncate(_), PrimitiveType::Int) => i128::from(i32::MIN),
+            (Transform::Truncate(_), PrimitiveType::Long) => i128::from(i64::MIN),
+            _ => return None,
+        };
+        Some(self.step(least)).filter(|step| *step < least)
+    }
+
+    /// A step as it is stored in a tuple; None where it cannot be.
+    fn tuple(&self, step: i128) -> Option<Scalar> {
+        if let Some(unit) = Unit::of(self.transform) {
+            return i32::try_from(step).ok().map(|count| unit.scalar(count));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "the lowest step is stored wrapped")]
+        match self.source {
+            PrimitiveType::Int => Some(Scalar::Int32(step as i32)),
+            PrimitiveType::Long => Some(Scalar::Int64(step as i64)),
+            PrimitiveType::Decimal { precision, scale } => truncate::fits(step, *precision).then(|| Scalar::Decimal {
+                unscaled: step,
+                precision: *precision,
+                scale: scale.cast_signed(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// A value as a whole number; None for a value of another type.
+    fn number(&self, value: &Scalar) -> Option<i128> {
+        match value {
+            Scalar::Int32(value) => Some(i128::from(*value)),
+            Scalar::Int64(value) => Some(i128::from(*value)),
+            Scalar::Decimal { unscaled, .. } => Some(*unscaled),
+            _ => temporal::ticks(value).map(i128::from),
+        }
+    }
+
+    /// `number` if values of the source type can be it.
+    fn in_range(&self, number: i128) -> Option<i128> {
+        let fits = match self.source {
+            PrimitiveType::Int | PrimitiveType::Date => i32::try_from(number).is_ok(),
+            PrimitiveType::Decimal { precision, .. } => truncate::fits(number, *precision),
+            _ => i64::try_from(number).is_ok(),
+        };
+        fits.then_some(number)
+    }
+}
+
+/// The test that a value passes exactly if it is not NULL and fails `test`; None for tests that NULL may pass.
+fn opposite(test: &Test) -> Option<Test> {
+    Some(match test {
+        Test::IsNull | Test::NotNull | Test::IsNan | Test::NotNan => return None,
+        Test::Compare(op, value) => Test::Compare(
+            match op {
+                CompareOp::Lt => CompareOp::GtEq,
+                CompareOp::LtEq => CompareOp::Gt,
+                CompareOp::Gt => CompareOp::LtEq,
+                CompareOp::GtEq => CompareOp::Lt,
+                CompareOp::Eq => CompareOp::NotEq,
+                CompareOp::NotEq => CompareOp::Eq,
+            },
+            value.clone(),
+        ),
+        Test::In(values) => Test::NotIn(Arc::clone(values)),
+        Test::NotIn(values) => Test::In(Arc::clone(values)),
+        Test::StartsWith(prefix) => Test::NotStartsWith(prefix.clone()),
+        Test::NotStartsWith(prefix) => Test::StartsWith(prefix.clone()),
+        Test::Like(pattern) => Test::NotLike(Arc::clone(pattern)),
+        Test::NotLike(pattern) => Test::Like(Arc::clone(pattern)),
+    })
+}
+
+/// `=` or IN, with the values sorted and distinct.
+fn one_of(mut values: Vec<Scalar>) -> Option<Vec<Test>> {
+    values.sort_by(|a, b| compare(a, b).unwrap_or(Ordering::Equal));
+    values.dedup();
+    match values.len() {
+        0 => None,
+        1 => values.pop().map(|value| vec![Test::Compare(CompareOp::Eq, value)]),
+        _ => Some(vec![Test::In(values.into())]),
+    }
+}
+
+fn map_leaves(predicate: &BoundPredicate, leaf: &dyn Fn(&BoundColumn, &Test) -> BoundPredicate) -> BoundPredicate {
+    match predicate {
+        BoundPredicate::True => BoundPredicate::True,
+        BoundPredicate::False => BoundPredicate::False,
+        BoundPredicate::And(parts) => all(parts.iter().map(|part| map_leaves(part, leaf))),
+        BoundPredicate::Or(parts) => any(parts.iter().map(|part| map_leaves(part, leaf))),
+        BoundPredicate::Leaf(column, test) => leaf(column, test),
+    }
+}
+
+/// The conjunction, folded to the invariants of [`BoundPredicate`].
+fn all(parts: impl Iterator<Item = BoundPredicate>) -> BoundPredicate {
+    let mut folded = Vec::new();
+    for part in parts {
+        match part {
+            BoundPredicate::True => {}
+            BoundPredicate::False => return BoundPredicate::False,
+            BoundPredicate::And(parts) => folded.extend(parts),
+            part => folded.push(part),
+        }
+    }
+    match folded.len() {
+        0 | 1 => folded.pop().unwrap_or(BoundPredicate::True),
+        _ => BoundPredicate::And(folded),
+    }
+}
+
+/// The disjunction, folded to the invariants of [`BoundPredicate`].
+fn any(parts: impl Iterator<Item = BoundPredicate>) -> BoundPredicate {
+    let mut folded = Vec::new();
+    for part in parts {
+        match part {
+            BoundPredicate::False => {}
+            BoundPredicate::True => return BoundPredicate::True,
+            BoundPredicate::Or(parts) => folded.extend(parts),
+            part => folded.push(part),
+        }
+    }
+    match folded.len() {
+        0 | 1 => folded.pop().unwrap_or(BoundPredicate::False),
+        _ => BoundPredicate::Or(folded),
+    }
+}
+
+/// Whether `predicate` is true of a tuple; None where the tuple does not say.
+fn evaluate(predicate: &BoundPredicate, tuple: &Tuple<'_>) -> Option<bool> {
+    let decide = |parts: &[BoundPredicate], deciding: bool| {
+        let mut result = Some(!deciding);
+        for part in parts {
+            match evaluate(part, tuple) {
+                Some(value) if value == deciding => return Some(deciding),
+                Some(_) => {}
+                None => result = None,
+            }
+        }
+        result
+    };
+    match predicate {
+        BoundPredicate::True => Some(true),
+        BoundPredicate::False => Some(false),
+        BoundPredicate::And(parts) => decide(parts, false),
+        BoundPredicate::Or(parts) => decide(parts, true),
+        BoundPredicate::Leaf(column, test) => passes(test, tuple(column.id)?.as_ref()),
+    }
+}
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;
