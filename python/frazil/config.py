@@ -1,0 +1,150 @@
+"""Settings of this process: how much memory, which places, how many threads.
+
+>>> from frazil.config import config
+>>> config.memory_limit > 0
+True
+>>> config.max_workers = 0
+Traceback (most recent call last):
+  ...
+frazil.errors.InvalidArgument: max_workers must be at least 1, not 0
+
+Each setting starts from its environment variable (``FRAZIL_MEMORY_LIMIT``, ``FRAZIL_ALLOWED_LOCATIONS``,
+``FRAZIL_MAX_WORKERS``) and else from the machine; an assignment wins over both.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from frazil.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Config", "config"]
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SHARE_OF_MEMORY = 0.75
+_FALLBACK_BYTES = 4 << 30
+
+
+class Config:
+    """The settings; ``frazil.config`` is the one instance that frazil looks at.
+
+    >>> settings = Config()
+    >>> settings.memory_limit = "2 GiB"
+    >>> settings.memory_limit
+    2147483648
+    >>> settings.allowed_locations.append("s3://shared-bucket/")
+    """
+
+    __slots__ = ("_allowed_locations", "_max_workers", "_memory_limit")
+
+    def __init__(self) -> None:
+        """Start without assignments: every setting comes from the environment when it is first read."""
+        self._memory_limit: int | None = None
+        self._allowed_locations: list[str] | None = None
+        self._max_workers: int | None = None
+
+    @property
+    def memory_limit(self) -> int:
+        """How many bytes planning, decoding and deleting may hold; three quarters of the memory unless set.
+
+        Accepts a number of bytes or text such as ``"8 GiB"`` (units of 1024).
+        """
+        if self._memory_limit is None:
+            text = os.environ.get("FRAZIL_MEMORY_LIMIT")
+            self._memory_limit = _parse_bytes("FRAZIL_MEMORY_LIMIT", text) if text else _default_memory_limit()
+        return self._memory_limit
+
+    @memory_limit.setter
+    def memory_limit(self, value: int | str) -> None:
+        self._memory_limit = _parse_bytes("memory_limit", value)
+
+    @property
+    def allowed_locations(self) -> list[str]:
+        """Places that any table may read beside its own; a list to add to. Comma-separated in the environment."""
+        if self._allowed_locations is None:
+            text = os.environ.get("FRAZIL_ALLOWED_LOCATIONS", "")
+            self._allowed_locations = [place.strip() for place in text.split(",") if place.strip()]
+        return self._allowed_locations
+
+    @allowed_locations.setter
+    def allowed_locations(self, value: Iterable[str]) -> None:
+        places = [value] if isinstance(value, str) else list(value)
+        wrong = next((place for place in places if not isinstance(place, str) or not place), None)
+        if wrong is not None:
+            message = f"allowed_locations must be paths or URIs, not {wrong!r}"
+            raise InvalidArgument(message)
+        self._allowed_locations = places
+
+    @property
+    def max_workers(self) -> int:
+        """How many threads read data files at the same time; as many as this process has processors unless set."""
+        if self._max_workers is None:
+            text = os.environ.get("FRAZIL_MAX_WORKERS")
+            self._max_workers = _parse_count("FRAZIL_MAX_WORKERS", text) if text else _processors()
+        return self._max_workers
+
+    @max_workers.setter
+    def max_workers(self, value: int) -> None:
+        self._max_workers = _parse_count("max_workers", value)
+
+    def __repr__(self) -> str:
+        """Show every setting as it is now."""
+        settings = ", ".join(
+            f"{name}={getattr(self, name)!r}" for name in ("memory_limit", "allowed_locations", "max_workers")
+        )
+        return f"Config({settings})"
+
+
+config = Config()
+"""The settings of this process."""
+
+
+def _parse_bytes(name: str, value: int | str) -> int:
+    if isinstance(value, str):
+        text = value.strip().lower().removesuffix("b").removesuffix("i")
+        number = text.rstrip("kmgt").rstrip()
+        unit = _UNITS.get(text[len(number) :].strip())
+        parsed = int(float(number) * unit) if unit and _is_number(number) else None
+    else:
+        parsed = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if parsed is None or parsed < 1:
+        message = f"{name} must be a number of bytes such as 8589934592 or '8 GiB', not {value!r}"
+        raise InvalidArgument(message)
+    return parsed
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
+
+
+def _parse_count(name: str, value: int | str) -> int:
+    whole = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+    if not isinstance(whole, int) or isinstance(whole, bool) or whole < 1:
+        message = f"{name} must be at least 1, not {value!r}"
+        raise InvalidArgument(message)
+    return whole
+
+
+def _processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _default_memory_limit() -> int:
+    """Return three quarters of what the machine, or the container that this process runs in, has."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        total = _FALLBACK_BYTES
+    try:
+        container = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        container = "max"
+    if container.isdecimal():
+        total = min(total, int(container))
+    return max(1, int(total * _SHARE_OF_MEMORY))

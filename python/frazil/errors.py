@@ -1,0 +1,207 @@
+"""Every error that frazil raises, as one tree of classes.
+
+All of them are :class:`FrazilError`; many are a built-in error too, so that ``except FileNotFoundError`` or
+``except ValueError`` does what it says. The text says what failed, where, and what to do; ``context`` holds the places
+by name (``file``, ``table``, ``snapshot``, ``column``, ``offset``) and ``hint`` the way out. None of them ever holds a
+secret, and all of them survive pickling, as Spark and multiprocessing need it.
+
+>>> try:
+...     raise MissingFile("there is no such file (file: /t/data/a.parquet)", context={"file": "/t/data/a.parquet"})
+... except FileNotFoundError as error:
+...     print(error.kind, error.context["file"])
+MissingFile /t/data/a.parquet
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = [
+    "AlreadyExists",
+    "Cancelled",
+    "Catalog",
+    "Commit",
+    "CommitConflict",
+    "CommitStateUnknown",
+    "CommitValidation",
+    "CorruptData",
+    "CorruptDataFile",
+    "CorruptDeletes",
+    "CorruptManifest",
+    "CorruptMetadata",
+    "Forbidden",
+    "FrazilError",
+    "Internal",
+    "InvalidArgument",
+    "LimitExceeded",
+    "MissingFile",
+    "NoSuchNamespace",
+    "NoSuchSnapshot",
+    "NoSuchTable",
+    "NotFound",
+    "PathNotAllowed",
+    "Storage",
+    "Unauthorized",
+    "Unavailable",
+    "Unsupported",
+]
+
+
+class FrazilError(Exception):
+    """The base of all errors of frazil.
+
+    ``message`` is the whole text, ``context`` says where (innermost place first), ``hint`` what to do, or ``None``.
+
+    >>> error = InvalidArgument("the limit is negative", context={"option": "limit"}, hint="leave it out")
+    >>> str(error), error.context, error.hint
+    ('the limit is negative', {'option': 'limit'}, 'leave it out')
+    """
+
+    message: str
+    context: dict[str, str]
+    hint: str | None
+
+    def __init__(self, message: str, *, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
+        """Keep the text, the places and the way out."""
+        super().__init__(message)
+        self.message = message
+        self.context = dict(context or {})
+        self.hint = hint
+
+    @property
+    def kind(self) -> str:
+        """The name of the class, which is the name of the kind in frazil's documents.
+
+        >>> NoSuchTable("there is no table").kind
+        'NoSuchTable'
+        """
+        return type(self).__name__
+
+    def __str__(self) -> str:
+        """Return the message; ``OSError`` would print its error number instead."""
+        return self.message
+
+    def __reduce__(self) -> tuple[Callable[..., FrazilError], tuple[Any, ...], dict[str, Any]]:
+        """Pickle by message, context and hint, whatever the built-in base makes of its arguments."""
+        return _rebuild, (type(self), self.message, self.context, self.hint), self.__dict__
+
+
+def _rebuild(cls: type[FrazilError], message: str, context: dict[str, str], hint: str | None) -> FrazilError:
+    return cls(message, context=context, hint=hint)
+
+
+class InvalidArgument(FrazilError, ValueError):
+    """An argument, option, filter or configuration value that cannot be meant."""
+
+
+class NotFound(FrazilError, LookupError):
+    """Something asked for by name does not exist."""
+
+
+class NoSuchTable(NotFound):
+    """There is no table at a location or under a name."""
+
+
+class NoSuchNamespace(NotFound):
+    """There is no such namespace in a catalog."""
+
+
+class NoSuchSnapshot(NotFound):
+    """There is no such snapshot, branch or tag."""
+
+
+class AlreadyExists(FrazilError):
+    """Something to be created exists already."""
+
+
+class CorruptData(FrazilError):
+    """Bytes that do not decode, or contradict what was recorded of them."""
+
+
+class CorruptMetadata(CorruptData):
+    """Table metadata, a schema or a snapshot that contradicts its specification."""
+
+
+class CorruptManifest(CorruptData):
+    """A manifest list or manifest that contradicts its specification."""
+
+
+class CorruptDataFile(CorruptData):
+    """A data file that cannot be decoded or is not the file that was recorded."""
+
+
+class CorruptDeletes(CorruptData):
+    """A delete file or deletion vector that cannot be decoded. Reading on would bring deleted rows back."""
+
+
+class Unsupported(FrazilError, NotImplementedError):
+    """A feature, version or option that frazil knows to exist and does not support."""
+
+
+class MissingFile(FrazilError, FileNotFoundError):
+    """A file that metadata names is not there."""
+
+    def __init__(self, message: str, *, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
+        """Fill in what users of ``FileNotFoundError`` look at."""
+        super().__init__(message, context=context, hint=hint)
+        self.errno = errno.ENOENT
+        self.filename = self.context.get("file")
+
+
+class PathNotAllowed(FrazilError):
+    """A path in metadata leads out of the places that the table may read.
+
+    If it may read there, name the place in ``frazil.config.allowed_locations``.
+    """
+
+
+class LimitExceeded(FrazilError, MemoryError):
+    """More memory, length or depth than allowed; ``frazil.config.memory_limit`` is the limit on memory."""
+
+
+class Commit(FrazilError):
+    """A commit did not happen as asked for; the subclasses say what is known."""
+
+
+class CommitConflict(Commit):
+    """Another writer won, and the operation cannot be rebased on its result."""
+
+
+class CommitStateUnknown(Commit):
+    """The outcome is not known: the commit may have happened. Nothing was deleted."""
+
+
+class CommitValidation(Commit):
+    """The commit would break what the operation promised."""
+
+
+class Catalog(FrazilError):
+    """A catalog or a store refused or failed; the subclasses say how."""
+
+
+class Unauthorized(Catalog):
+    """Credentials are missing or not accepted."""
+
+
+class Forbidden(Catalog):
+    """Credentials are accepted and do not suffice."""
+
+
+class Unavailable(Catalog):
+    """The service cannot answer now; trying again later may help."""
+
+
+class Storage(FrazilError, OSError):
+    """The storage failed in a way that no other class names."""
+
+
+class Cancelled(FrazilError):
+    """The caller asked to stop."""
+
+
+class Internal(FrazilError):
+    """A bug in frazil: please report it with the whole text."""

@@ -1,0 +1,302 @@
+//! Properties of users and catalogs as configuration of `object_store`.
+//!
+//! One table per store says which spelling means what. Values are never shown: an error names the property alone.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use frazil_core::error::{Error, Result};
+use frazil_core::storage::Location;
+use frazil_core::storage::location::Scheme;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as S3Key};
+use object_store::azure::{AzureConfigKey as AzureKey, MicrosoftAzureBuilder};
+use object_store::client::{ClientConfigKey, HttpClient, HttpConnector};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey as GcsKey};
+use object_store::http::HttpBuilder;
+use object_store::{ClientOptions, ObjectStore};
+
+use crate::router::no_storage;
+
+type Properties = BTreeMap<String, String>;
+
+/// What a property means.
+#[derive(Debug, Clone, Copy)]
+enum Meaning {
+    /// The `object_store` key of this name.
+    Key(&'static str),
+    /// The same, negated.
+    NotKey(&'static str),
+    /// The same, a number of seconds (PyIceberg's form).
+    Seconds(&'static str),
+    /// Known, and nothing to do: frazil's behaviour is what it asks for, or it is about writing with another library.
+    Ignored,
+    /// Known, and frazil cannot honour it: reading with other credentials than asked for would be wrong.
+    Refused,
+    /// As [`Meaning::Refused`] where the value is `true`.
+    RefusedIfTrue,
+}
+
+use Meaning::{Ignored, Key, NotKey, Refused, RefusedIfTrue, Seconds};
+
+const S3: &[(&str, Meaning)] = &[
+    ("s3.endpoint", Key("endpoint")),
+    ("s3.access-key-id", Key("access_key_id")),
+    ("s3.access-key", Key("access_key_id")),
+    ("client.access-key-id", Key("access_key_id")),
+    ("s3.secret-access-key", Key("secret_access_key")),
+    ("s3.secret-key", Key("secret_access_key")),
+    ("client.secret-access-key", Key("secret_access_key")),
+    ("s3.session-token", Key("session_token")),
+    ("client.session-token", Key("session_token")),
+    ("s3.region", Key("region")),
+    ("client.region", Key("region")),
+    ("s3.path-style-access", NotKey("virtual_hosted_style_request")),
+    ("s3.path.style.access", NotKey("virtual_hosted_style_request")),
+    ("s3.force-virtual-addressing", Key("virtual_hosted_style_request")),
+    ("s3.anonymous", Key("skip_signature")),
+    ("s3.proxy-uri", Key("proxy_url")),
+    ("s3.connect-timeout", Seconds("connect_timeout")),
+    ("s3.request-timeout", Seconds("timeout")),
+    ("s3.server-side-encryption", Key("server_side_encryption")),
+    ("s3.sse-kms-key-id", Key("aws_sse_kms_key_id")),
+    ("s3.requester-pays", Key("request_payer")),
+    ("s3.resolve-region", Ignored),
+    ("s3.retry-strategy-impl", Ignored),
+    ("s3.role-arn", Refused),
+    ("client.role-arn", Refused),
+    ("s3.role-session-name", Ignored),
+    ("client.role-session-name", Ignored),
+    ("s3.profile-name", Refused),
+    ("client.profile-name", Refused),
+    ("s3.signer", Refused),
+    ("s3.remote-signing-enabled", RefusedIfTrue),
+];
+
+const GCS: &[(&str, Meaning)] = &[
+    ("gcs.oauth2.token", Key("bearer_token")),
+    ("gcs.oauth2.token-expires-at", Ignored),
+    ("gcs.service.host", Key("base_url")),
+    ("gcs.endpoint", Key("base_url")),
+    ("gcs.no-auth", Key("skip_signature")),
+    ("gcs.anonymous", Key("skip_signature")),
+    ("gcs.token", Key("service_account_path")),
+    ("gcs.service-account-path", Key("service_account_path")),
+    ("gcs.credentials-json", Key("service_account_key")),
+    ("gcs.project-id", Ignored),
+    ("gcs.user-project", Refused),
+    ("gcs.encryption-key", Refused),
+    ("gcs.decryption-key", Refused),
+];
+
+const ADLS: &[(&str, Meaning)] = &[
+    ("adls.account-name", Key("account_name")),
+    ("adls.account-key", Key("access_key")),
+    ("adls.auth.shared-key.account.name", Key("account_name")),
+    ("adls.auth.shared-key.account.key", Key("access_key")),
+    ("adls.sas-token", Key("sas_key")),
+    ("adls.token", Key("bearer_token")),
+    ("adls.tenant-id", Key("authority_id")),
+    ("adls.client-id", Key("client_id")),
+    ("adls.client-secret", Key("client_secret")),
+    ("adls.endpoint", Key("endpoint")),
+    ("adls.anonymous", Key("skip_signature")),
+    ("adls.connection-string", Refused),
+    ("adls.credential", Ignored),
+];
+
+/// The store in which `location` lies.
+///
+/// # Errors
+/// As [`crate::open`].
+pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<dyn ObjectStore>> {
+    let failed = |e: object_store::Error| incomplete(&e, location);
+    Ok(match location.scheme() {
+        Scheme::S3 => {
+            let mut builder = AmazonS3Builder::from_env().with_bucket_name(location.authority());
+            for (key, value) in translate(S3, &["s3.", "client."], "aws_", properties)? {
+                builder = builder.with_config(parse_key::<S3Key>(&key)?, value);
+            }
+            Arc::new(builder.build().map_err(failed)?)
+        }
+        Scheme::Gcs => {
+            let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(location.authority());
+            for (key, value) in translate(GCS, &["gcs."], "google_", properties)? {
+                builder = builder.with_config(parse_key::<GcsKey>(&key)?, value);
+            }
+            Arc::new(builder.build().map_err(failed)?)
+        }
+        Scheme::Azure => {
+            let (container, host) = location.authority().split_once('@').unwrap_or((location.authority(), ""));
+            let account = host.split('.').next().unwrap_or("");
+            let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(container);
+            if !account.is_empty() {
+                builder = builder.with_account(account);
+            }
+            for (key, value) in translate(ADLS, &["adls."], "azure_", &of_account(properties, host, account))? {
+                builder = builder.with_config(parse_key::<AzureKey>(&key)?, value);
+            }
+            Arc::new(builder.build().map_err(failed)?)
+        }
+        Scheme::Http | Scheme::Https => {
+            let url = format!("{}://{}", location.scheme().name(), location.authority());
+            let plain = ClientOptions::new().with_allow_http(*location.scheme() == Scheme::Http);
+            let builder = HttpBuilder::new().with_url(url).with_client_options(plain);
+            Arc::new(builder.with_http_connector(SameHost).build().map_err(failed)?)
+        }
+        Scheme::Local | Scheme::Hdfs | Scheme::Memory | Scheme::Other(_) => return Err(no_storage(location)),
+    })
+}
+
+/// The properties of a store do not fit together: a key without its secret, an endpoint that is no URL.
+fn incomplete(error: &object_store::Error, location: &Location) -> Error {
+    let text = error.to_string();
+    // Only names that `object_store` prints are repeated, never values.
+    let missing = ["AccessKeyId", "SecretAccessKey"];
+    let message = match missing.iter().find(|name| text.ends_with(&format!("Missing {name}"))) {
+        Some(name) => format!("the properties of the store lack its {name}"),
+        None => "the properties do not configure this store".to_string(),
+    };
+    Error::invalid(message).with("path", location)
+}
+
+/// Keys and values of `object_store` for the properties of one store.
+fn translate(
+    table: &[(&str, Meaning)],
+    prefixes: &[&str],
+    native_prefix: &str,
+    properties: &Properties,
+) -> Result<Vec<(String, String)>> {
+    let mut settings = Vec::new();
+    for (name, value) in properties {
+        let lower = name.to_ascii_lowercase();
+        if lower.starts_with(native_prefix) {
+            settings.push((lower, value.clone()));
+            continue;
+        }
+        if !prefixes.iter().any(|prefix| lower.starts_with(prefix)) {
+            continue;
+        }
+        match table.iter().find(|(known, _)| *known == lower) {
+            Some((_, meaning)) => settings.extend(apply(*meaning, name, value)?),
+            None => refuse_typo(table, &lower)?,
+        }
+    }
+    let plain_http = |(key, value): &(String, String)| {
+        matches!(key.as_str(), "endpoint" | "base_url") && value.to_ascii_lowercase().starts_with("http://")
+    };
+    if settings.iter().any(plain_http) {
+        settings.push(("allow_http".to_string(), "true".to_string()));
+    }
+    Ok(settings)
+}
+
+fn apply(meaning: Meaning, name: &str, value: &str) -> Result<Option<(String, String)>> {
+    let unsupported = || {
+        Err(Error::unsupported(format!("the property '{name}' is not supported"))
+            .hint("give keys, a token or a session token, or set them in the environment"))
+    };
+    Ok(match meaning {
+        Key(key) => Some((key.to_string(), value.to_string())),
+        NotKey(key) => Some((key.to_string(), (!truth(name, value)?).to_string())),
+        Seconds(key) => {
+            let seconds: f64 = value.trim().parse().unwrap_or(f64::NAN);
+            if !(seconds > 0.0 && seconds < 1e6) {
+                return Err(Error::invalid(format!("the property '{name}' is not a number of seconds")));
+            }
+            Some((key.to_string(), format!("{seconds} seconds")))
+        }
+        Refused => return unsupported(),
+        RefusedIfTrue if truth(name, value)? => return unsupported(),
+        Ignored | RefusedIfTrue => None,
+    })
+}
+
+fn truth(name: &str, value: &str) -> Result<bool> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(Error::invalid(format!("the property '{name}' is neither true nor false"))),
+    }
+}
+
+/// A property that nobody knows is ignored, for catalogs send many; one that is nearly a known one is a slip.
+fn refuse_typo(table: &[(&str, Meaning)], name: &str) -> Result<()> {
+    match table.iter().map(|(known, _)| *known).find(|known| one_or_two_edits(known, name)) {
+        Some(near) => {
+            Err(Error::invalid(format!("there is no property '{name}'")).hint(format!("did you mean '{near}'?")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn one_or_two_edits(a: &str, b: &str) -> bool {
+    if a.len().abs_diff(b.len()) > 2 {
+        return false;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (above, y) in row.iter_mut().zip(std::iter::once(0).chain(b.bytes())).skip(1) {
+            let here = (diagonal + usize::from(x != y)).min(left + 1).min(*above + 1);
+            diagonal = *above;
+            *above = here;
+            left = here;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().is_some_and(|&distance| distance <= 2)
+}
+
+/// Catalogs vend Azure tokens by account: `adls.sas-token.<account>` or `adls.sas-token.<account host>`.
+fn of_account(properties: &Properties, host: &str, account: &str) -> Properties {
+    let mut own = Properties::new();
+    for (name, value) in properties {
+        let vended = name.to_ascii_lowercase();
+        match vended.strip_prefix("adls.sas-token.") {
+            Some(of) if !account.is_empty() && (of == account || of == host) => {
+                own.insert("adls.sas-token".to_string(), value.clone());
+            }
+            Some(_) => {}
+            None => {
+                own.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    own
+}
+
+fn parse_key<K: FromStr>(key: &str) -> Result<K> {
+    K::from_str(key).map_err(|_| Error::invalid(format!("there is no property '{key}'")))
+}
+
+/// Connects to plain HTTP servers and follows redirects on the same host only: a table may not send its reader to the
+/// machines of a private network.
+#[derive(Debug)]
+struct SameHost;
+
+impl HttpConnector for SameHost {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let policy = reqwest::redirect::Policy::custom(|attempt| {
+            let origin = |url: &url::Url| (url.scheme().to_string(), url.host_str().map(str::to_string), url.port());
+            let from = attempt.previous().last().map(origin);
+            if attempt.previous().len() < 5 && from == Some(origin(attempt.url())) {
+                attempt.follow()
+            } else {
+                attempt.error("a redirect leads to another host")
+            }
+        });
+        let https_only = options.get_config_value(&ClientConfigKey::AllowHttp).as_deref() != Some("true");
+        let client = reqwest::Client::builder()
+            .redirect(policy)
+            .https_only(https_only)
+            .connect_timeout(std::time::Duration::from_secs(10))
+            .timeout(std::time::Duration::from_mins(5))
+            .build();
+        let failed = |e: reqwest::Error| object_store::Error::Generic { store: "HTTP", source: Box::new(e) };
+        client.map(HttpClient::new).map_err(failed)
+    }
+}

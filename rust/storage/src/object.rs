@@ -1,0 +1,176 @@
+//! One bucket, container or host.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::location::redacted;
+use frazil_core::storage::{Location, ObjectMeta, Storage, check_ranges, slice, too_long};
+use futures::StreamExt;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+
+use crate::failure;
+use crate::runtime::block_on;
+
+/// How many files are fetched at the same time.
+const CONCURRENT_READS: usize = 32;
+
+/// A file up to this length is fetched whole when several ranges of it are asked for: one request costs as much as
+/// some megabytes.
+const WHOLE_FILE_BYTES: u64 = 1 << 20;
+
+/// Storage over one store of the `object_store` crate. Shows neither properties nor credentials.
+#[derive(Clone)]
+pub struct ObjectStorage {
+    store: Arc<dyn ObjectStore>,
+    /// The root of the store: scheme and authority, no path.
+    root: Location,
+}
+
+impl fmt::Debug for ObjectStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectStorage({})", self.root)
+    }
+}
+
+impl ObjectStorage {
+    /// Storage for everything in the store of `root`, for example `s3://bucket/`.
+    ///
+    /// # Errors
+    /// As [`Location::parse`].
+    pub fn new(store: Arc<dyn ObjectStore>, root: &str) -> Result<Self> {
+        Ok(Self { store, root: Location::parse(root)? })
+    }
+
+    fn path(&self, location: &str) -> Result<Path> {
+        let parsed = Location::parse(location)?;
+        if !parsed.same_store(&self.root) {
+            return Err(Error::internal("a location was sent to another store").with("path", redacted(location)));
+        }
+        if parsed.key().contains('?') && matches!(parsed.scheme().name(), "http" | "https") {
+            return Err(Error::unsupported("locations with a query cannot be read").with("path", redacted(location)));
+        }
+        Path::parse(parsed.key()).map_err(|e| failure::map(&e.into(), location))
+    }
+
+    /// Runs one operation on the runtime and names its location in errors.
+    fn run<T, F, W>(&self, location: &str, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = object_store::Result<T>> + Send + 'static,
+        W: FnOnce(Arc<dyn ObjectStore>, Path) -> F,
+    {
+        let path = self.path(location)?;
+        block_on(work(self.store.clone(), path))?.map_err(|e| failure::map(&e, location))
+    }
+
+    fn put_with(&self, location: &str, content: Bytes, mode: PutMode) -> Result<()> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        self.run(location, |store, path| async move { store.put_opts(&path, content.into(), options).await.map(drop) })
+    }
+}
+
+impl Storage for ObjectStorage {
+    fn size(&self, location: &str) -> Result<u64> {
+        self.run(location, |store, path| async move { store.head(&path).await.map(|meta| meta.size) })
+    }
+
+    fn read(&self, location: &str, limit_bytes: u64) -> Result<Bytes> {
+        let path = self.path(location)?;
+        block_on(fetch(self.store.clone(), path, location.to_string(), limit_bytes))?
+    }
+
+    fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let size = self.size(location)?;
+        check_ranges(location, ranges, size)?;
+        if ranges.len() > 1 && size <= WHOLE_FILE_BYTES {
+            let content = self.read(location, WHOLE_FILE_BYTES)?;
+            return ranges.iter().map(|range| slice(&content, range)).collect();
+        }
+        let wanted: Vec<Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
+        let fetched = self.run(location, |store, path| async move { store.get_ranges(&path, &wanted).await })?;
+        let mut fetched = fetched.into_iter();
+        let next = |range: &Range<u64>| {
+            let buffer = if range.is_empty() { Some(Bytes::new()) } else { fetched.next() };
+            buffer.filter(|b| b.len() as u64 == range.end - range.start).ok_or_else(|| {
+                Error::new(ErrorKind::Storage, "the store returned too few bytes").with("path", redacted(location))
+            })
+        };
+        ranges.iter().map(next).collect()
+    }
+
+    fn read_all(&self, locations: &[&str], limit_bytes: u64) -> Vec<Result<Bytes>> {
+        let requests = locations.iter().map(|&location| {
+            let path = self.path(location);
+            let (store, location) = (self.store.clone(), location.to_string());
+            async move { fetch(store, path?, location, limit_bytes).await }
+        });
+        let all = futures::stream::iter(requests.collect::<Vec<_>>()).buffered(CONCURRENT_READS).collect::<Vec<_>>();
+        block_on(all).unwrap_or_else(|failed| {
+            let message = failed.message().to_string();
+            locations.iter().map(|_| Err(Error::new(failed.kind(), message.clone()))).collect()
+        })
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        let root = self.root.clone();
+        let found = self.run(folder, |store, path| async move { store.list_with_delimiter(Some(&path)).await });
+        match found {
+            Ok(listing) => Ok(listing
+                .objects
+                .into_iter()
+                .map(|object| ObjectMeta {
+                    location: root.join(object.location.as_ref()).canonical(),
+                    size_bytes: object.size,
+                    modified_ms: object.last_modified.timestamp_millis(),
+                })
+                .collect()),
+            Err(e) if e.kind() == ErrorKind::MissingFile => Ok(Vec::new()),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn put(&self, location: &str, content: Bytes) -> Result<()> {
+        self.put_with(location, content, PutMode::Overwrite)
+    }
+
+    fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
+        self.put_with(location, content, PutMode::Create)
+    }
+
+    fn delete(&self, location: &str) -> Result<()> {
+        match self.run(location, |store, path| async move { store.delete(&path).await }) {
+            Err(e) if e.kind() == ErrorKind::MissingFile => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// A whole file. The length that the store declares is checked first and the bytes that come are counted, so that a
+/// server cannot send more than the limit.
+async fn fetch(store: Arc<dyn ObjectStore>, path: Path, location: String, limit_bytes: u64) -> Result<Bytes> {
+    let answer = store.get(&path).await.map_err(|e| failure::map(&e, &location))?;
+    let declared = answer.meta.size;
+    if declared > limit_bytes {
+        return Err(too_long(&location, declared, limit_bytes));
+    }
+    let mut chunks = answer.into_stream();
+    let mut content = BytesMut::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|e| failure::map(&e, &location))?;
+        let seen = content.len() as u64 + chunk.len() as u64;
+        if seen > limit_bytes {
+            return Err(too_long(&location, seen, limit_bytes));
+        }
+        content.extend_from_slice(&chunk);
+    }
+    if content.len() as u64 == declared {
+        Ok(content.freeze())
+    } else {
+        let message = format!("the store sent {} of {declared} bytes", content.len());
+        Err(Error::new(ErrorKind::Unavailable, message).with("path", redacted(&location)))
+    }
+}

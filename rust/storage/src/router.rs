@@ -1,0 +1,118 @@
+//! One storage for all places that a table names: each location goes to the store of its scheme and bucket.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use frazil_core::error::{Error, Result};
+use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage};
+
+use crate::config;
+use crate::object::ObjectStorage;
+
+/// A store, and the process that made it: connections do not survive a fork.
+type StoreKey = (u32, String);
+
+/// Locations of one store and their places among all that were asked for.
+type Batch<'a> = (ObjectStorage, Vec<(usize, &'a str)>);
+
+/// Local files and object stores, each made when first needed. Shows no properties.
+pub struct Router {
+    properties: BTreeMap<String, String>,
+    stores: Mutex<HashMap<StoreKey, ObjectStorage>>,
+}
+
+impl fmt::Debug for Router {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Router").finish_non_exhaustive()
+    }
+}
+
+impl Router {
+    /// Routes to local files and to stores that `properties` configure.
+    pub fn new(properties: BTreeMap<String, String>) -> Self {
+        Self { properties, stores: Mutex::default() }
+    }
+
+    /// The store of a location that is not local.
+    pub(crate) fn store_of(&self, location: &Location) -> Result<ObjectStorage> {
+        let root = format!("{}://{}/", location.scheme().name(), location.authority());
+        let key = (std::process::id(), root);
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = stores.get(&key) {
+            return Ok(store.clone());
+        }
+        let made = ObjectStorage::new(config::build(location, &self.properties)?, &key.1)?;
+        stores.insert(key, made.clone());
+        Ok(made)
+    }
+
+    fn route<T>(&self, location: &str, work: impl FnOnce(&dyn Storage) -> Result<T>) -> Result<T> {
+        let parsed = Location::parse_absolute(location)?;
+        if parsed.is_local() { work(&LocalStorage) } else { work(&self.store_of(&parsed)?) }
+    }
+}
+
+impl Storage for Router {
+    fn size(&self, location: &str) -> Result<u64> {
+        self.route(location, |storage| storage.size(location))
+    }
+
+    fn read(&self, location: &str, limit_bytes: u64) -> Result<Bytes> {
+        self.route(location, |storage| storage.read(location, limit_bytes))
+    }
+
+    fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.route(location, |storage| storage.read_ranges(location, ranges))
+    }
+
+    /// One batch for each store; what is not in a store, or in one that cannot be used, is read on its own.
+    fn read_all(&self, locations: &[&str], limit_bytes: u64) -> Vec<Result<Bytes>> {
+        let mut results: Vec<Option<Result<Bytes>>> = locations.iter().map(|_| None).collect();
+        let mut batches: BTreeMap<String, Batch<'_>> = BTreeMap::new();
+        for (at, &location) in locations.iter().enumerate() {
+            let remote = Location::parse(location).ok().filter(|parsed| !parsed.is_local());
+            if let Some(store) = remote.and_then(|parsed| self.store_of(&parsed).ok()) {
+                batches.entry(format!("{store:?}")).or_insert_with(|| (store, Vec::new())).1.push((at, location));
+            }
+        }
+        for (store, batch) in batches.into_values() {
+            let wanted: Vec<&str> = batch.iter().map(|(_, location)| *location).collect();
+            for ((at, _), content) in batch.iter().zip(store.read_all(&wanted, limit_bytes)) {
+                if let Some(slot) = results.get_mut(*at) {
+                    *slot = Some(content);
+                }
+            }
+        }
+        let alone = |(result, location): (Option<Result<Bytes>>, &&str)| match result {
+            Some(result) => result,
+            None => self.read(location, limit_bytes),
+        };
+        results.into_iter().zip(locations).map(alone).collect()
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        self.route(folder, |storage| storage.list(folder))
+    }
+
+    fn put(&self, location: &str, content: Bytes) -> Result<()> {
+        self.route(location, |storage| storage.put(location, content))
+    }
+
+    fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
+        self.route(location, |storage| storage.put_if_absent(location, content))
+    }
+
+    fn delete(&self, location: &str) -> Result<()> {
+        self.route(location, |storage| storage.delete(location))
+    }
+}
+
+/// The refusal of a scheme that has no storage.
+pub(crate) fn no_storage(location: &Location) -> Error {
+    Error::unsupported(format!("frazil has no storage for '{}' locations", location.scheme().name()))
+        .with("path", location)
+        .hint("copy the table to a supported store, or map its prefix with relocate={...}")
+}

@@ -1,0 +1,43 @@
+//! The one runtime behind every store, made when first needed and again after a fork.
+
+use std::future::Future;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use frazil_core::error::{Error, ErrorKind, Result};
+use tokio::runtime::{Builder, Runtime};
+
+const WORKER_THREADS: usize = 4;
+
+static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
+
+/// Runs a future to its end and returns what it yields. May be called from any thread, also from one of another
+/// runtime.
+///
+/// # Errors
+/// `Storage` when no thread can be started; `Internal` when the future panics.
+pub(crate) fn block_on<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Result<T> {
+    let (sender, receiver) = sync_channel(1);
+    runtime()?.spawn(async move {
+        // The receiver is gone only when its thread died.
+        let _ = sender.send(future.await);
+    });
+    receiver.recv().map_err(|_| Error::internal("a storage operation panicked"))
+}
+
+fn runtime() -> Result<Arc<Runtime>> {
+    let mut slot = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let pid = std::process::id();
+    if let Some((owner, runtime)) = slot.as_ref()
+        && *owner == pid
+    {
+        return Ok(runtime.clone());
+    }
+    let made = Builder::new_multi_thread().worker_threads(WORKER_THREADS).thread_name("frazil-io").enable_all().build();
+    let made = Arc::new(made.map_err(|e| Error::new(ErrorKind::Storage, "no I/O thread could start").caused_by(e))?);
+    if let Some(inherited) = slot.replace((pid, made.clone())) {
+        // Its threads live in the parent process only: dropping it here would wait for them.
+        std::mem::forget(inherited);
+    }
+    Ok(made)
+}
