@@ -6,15 +6,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use frazil_core::bitmap::Positions;
-
 use crate::deletes::equality::EqualityKeys;
+use crate::deletes::position::PositionDeletes;
 
 /// The decoded deletes of one or several delete files.
 #[derive(Debug, Clone)]
 pub enum Deletes {
     /// Deleted positions by the key of the data file (see `Files::same_file_key`).
-    Positions(Arc<HashMap<String, Positions>>),
+    Positions(Arc<PositionDeletes>),
     /// Deleted keys.
     Equality(Arc<EqualityKeys>),
 }

@@ -16,9 +16,9 @@ use super::delete_cache::Deletes;
 use super::delete_index::DeleteFile;
 use super::leaves::{LeafColumns, optional};
 use super::task::FileScanTask;
-use crate::deletes::equality::{EqualityKeys, EqualityKeysBuilder};
-use crate::deletes::position::PositionDeletesBuilder;
-use crate::deletes::vector;
+use crate::deletes::equality::EqualityKeysBuilder;
+use crate::deletes::position::{PositionDeletes, PositionDeletesBuilder};
+use crate::deletes::{RowDeletes, vector};
 use crate::read::project::{FileColumns, Projector};
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
@@ -29,29 +29,10 @@ const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
 /// The deletes of one data file, as far as they are loaded.
 #[derive(Debug, Default)]
 pub struct TaskDeletes {
-    positions: Option<Positions>,
-    equality: Vec<EqualitySet>,
+    loaded: RowDeletes,
     pending: Vec<DeleteFile>,
-}
-
-/// Deleted keys over one set of columns.
-#[derive(Debug, Clone)]
-pub struct EqualitySet {
-    /// The columns, ascending.
-    pub ids: Vec<i32>,
-    /// The keys; None until all their files are loaded.
-    keys: Option<Arc<EqualityKeys>>,
-    cache_key: String,
-}
-
-impl EqualitySet {
-    /// The keys.
-    ///
-    /// # Errors
-    /// `Internal` when not all delete files were loaded: rows must not be returned then.
-    pub fn keys(&self) -> Result<&Arc<EqualityKeys>> {
-        self.keys.as_ref().ok_or_else(not_loaded)
-    }
+    /// Under which key the cache holds the deleted keys of these columns.
+    cache_keys: BTreeMap<Vec<i32>, String>,
 }
 
 impl TaskDeletes {
@@ -63,7 +44,7 @@ impl TaskDeletes {
             if file.is_vector() {
                 let positions = read_vector(&task.read, file)?;
                 refuse_beyond(&positions, task, file)?;
-                deletes.add_positions(&positions);
+                deletes.loaded.positions.push(Arc::new(positions));
             } else if file.content == FileContent::EqualityDeletes {
                 by_ids.entry(&file.equality_ids).or_default().push(file);
             } else if let Some(Deletes::Positions(by_file)) = task.read.cache.find(&position_cache_key(file)) {
@@ -74,14 +55,11 @@ impl TaskDeletes {
         }
         for (ids, files) in by_ids {
             let cache_key = equality_cache_key(ids, &files);
-            let keys = match task.read.cache.find(&cache_key) {
-                Some(Deletes::Equality(keys)) => Some(keys),
-                _ => None,
-            };
-            if keys.is_none() {
-                deletes.pending.extend(files.into_iter().cloned());
+            match task.read.cache.find(&cache_key) {
+                Some(Deletes::Equality(keys)) => deletes.loaded.equality.push((ids.to_vec(), keys)),
+                _ => deletes.pending.extend(files.into_iter().cloned()),
             }
-            deletes.equality.push(EqualitySet { ids: ids.to_vec(), keys, cache_key });
+            deletes.cache_keys.insert(ids.to_vec(), cache_key);
         }
         Ok(deletes)
     }
@@ -91,24 +69,157 @@ impl TaskDeletes {
         &self.pending
     }
 
-    /// The deleted positions, once nothing is pending.
-    pub fn positions(&self) -> Option<&Positions> {
-        self.positions.as_ref()
+    /// The columns that equality deletes look at.
+    pub fn equality_ids(&self) -> impl Iterator<Item = i32> + '_ {
+        self.cache_keys.keys().flatten().copied()
     }
 
-    /// The deleted keys, once nothing is pending.
-    pub fn equality(&self) -> &[EqualitySet] {
-        &self.equality
-    }
-
-    fn add_positions(&mut self, positions: &Positions) {
-        self.positions.get_or_insert_default().union_with(positions);
-    }
-
-    fn add_from(&mut self, by_file: &HashMap<String, Positions>, task: &FileScanTask) {
-        if let Some(positions) = by_file.get(&task.read.files.same_file_key(&task.file.path)) {
-            self.add_positions(positions);
+    /// The deletes.
+    ///
+    /// # Errors
+    /// `Internal` while some are pending: rows must not be returned then.
+    pub fn rows(&self) -> Result<&RowDeletes> {
+        match self.pending.first() {
+            None => Ok(&self.loaded),
+            Some(file) => Err(Error::internal("rows were read before their deletes").with("deletes", &file.path)),
         }
+    }
+
+    fn add_from(&mut self, by_file: &PositionDeletes, task: &FileScanTask) {
+        let positions = by_file.for_path(&task.read.files.same_file_key(&task.file.path));
+        self.loaded.positions.extend(positions.cloned());
+    }
+}
+
+/// Reads the pending delete files of a task, one after the other.
+#[derive(Debug)]
+pub struct DeleteLoader {
+    read: Arc<ReadContext>,
+    keys: BTreeMap<Vec<i32>, EqualityKeysBuilder>,
+}
+
+/// One delete file that is being read.
+#[derive(Debug)]
+pub struct DeleteFileReader {
+    file: DeleteFile,
+    target: StructType,
+    projector: Projector,
+    positions: PositionDeletesBuilder,
+    rows: u64,
+}
+
+impl DeleteLoader {
+    /// A loader for the pending deletes of a task.
+    pub fn new(read: Arc<ReadContext>) -> Self {
+        Self { read, keys: BTreeMap::new() }
+    }
+
+    /// Starts a delete file with this schema; says by its projector which columns are to be read.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` when the file lacks a column that its kind of deletes needs.
+    pub fn open(&self, file: &DeleteFile, schema: &ArrowSchema) -> Result<DeleteFileReader> {
+        let target = self.target(file)?;
+        let columns = FileColumns {
+            schema,
+            name_mapping: self.read.name_mapping.as_ref(),
+            constants: &HashMap::new(),
+            format: file.format,
+        };
+        let projector = Projector::try_new(&target, &columns).map_err(|e| corrupt_deletes(e, file))?;
+        for id in leaf_ids(file) {
+            if projector.file_leaf_of(id).is_none() {
+                let message = "a delete file lacks a column that identifies deleted rows";
+                return Err(corrupt_deletes(Error::corrupt(message).with("field id", id), file));
+            }
+        }
+        Ok(DeleteFileReader { file: file.clone(), target, projector, positions: PositionDeletesBuilder::default(), rows: 0 })
+    }
+
+    /// Takes rows of a delete file.
+    pub fn push(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
+        self.push_rows(reader, batch).map_err(|e| corrupt_deletes(e, &reader.file))
+    }
+
+    fn push_rows(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
+        reader.rows += batch.num_rows() as u64;
+        let columns = reader.projector.project(batch, batch.num_rows())?;
+        if reader.file.content == FileContent::PositionDeletes {
+            let [paths, positions] = columns.as_slice() else {
+                return Err(Error::internal("a position delete file has two columns"));
+            };
+            let positions = positions.as_primitive_opt::<Int64Type>();
+            let positions = positions.ok_or_else(|| Error::internal("positions are longs"))?;
+            return reader.positions.push(paths.as_ref(), positions);
+        }
+        let leaves = LeafColumns::new(&reader.target, &columns);
+        let ids = &reader.file.equality_ids;
+        let columns = ids.iter().map(|&id| leaves.leaf(id)).collect::<Result<Vec<_>>>()?;
+        let builder = match self.keys.get_mut(ids) {
+            Some(builder) => builder,
+            None => {
+                let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+                self.keys.entry(ids.clone()).or_insert(EqualityKeysBuilder::new(&types)?)
+            }
+        };
+        builder.push(&columns, reader.file.sequence_number)
+    }
+
+    /// Ends a delete file.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` when it had another number of rows than its manifest says.
+    pub fn finish(&mut self, reader: DeleteFileReader, task: &FileScanTask, deletes: &mut TaskDeletes) -> Result<()> {
+        let file = reader.file;
+        if u64::try_from(file.record_count).is_ok_and(|expected| expected != reader.rows) {
+            let message = format!("a delete file has {} rows, its manifest says {}", reader.rows, file.record_count);
+            return Err(corrupt_deletes(Error::corrupt(message), &file));
+        }
+        deletes.pending.retain(|pending| *pending != file);
+        if file.content == FileContent::PositionDeletes {
+            let by_file = reader.positions.finish().with_paths(|path| self.read.files.same_file_key(path));
+            let by_file = Arc::new(by_file);
+            let size_bytes = by_file.size_bytes();
+            deletes.add_from(&by_file, task);
+            } else {
+                deletes.pending.push(file.clone());
+            }
+        }
+        for (ids, files) in by_ids {
+            let cache_key = equality_cache_key(ids, &files);
+            match task.read.cache.find(&cache_key) {
+                Some(Deletes::Equality(keys)) => deletes.loaded.equality.push((ids.to_vec(), keys)),
+                _ => deletes.pending.extend(files.into_iter().cloned()),
+            }
+            deletes.cache_keys.insert(ids.to_vec(), cache_key);
+        }
+        Ok(deletes)
+    }
+
+    /// The delete files that are to be read, in an order in which they may be pushed.
+    pub fn pending(&self) -> &[DeleteFile] {
+        &self.pending
+    }
+
+    /// The columns that equality deletes look at.
+    pub fn equality_ids(&self) -> impl Iterator<Item = i32> + '_ {
+        self.cache_keys.keys().flatten().copied()
+    }
+
+    /// The deletes.
+    ///
+    /// # Errors
+    /// `Internal` while some are pending: rows must not be returned then.
+    pub fn rows(&self) -> Result<&RowDeletes> {
+        match self.pending.first() {
+            None => Ok(&self.loaded),
+            Some(file) => Err(Error::internal("rows were read before their deletes").with("deletes", &file.path)),
+        }
+    }
+
+    fn add_from(&mut self, by_file: &PositionDeletes, task: &FileScanTask) {
+        let positions = by_file.for_path(&task.read.files.same_file_key(&task.file.path));
+        self.loaded.positions.extend(positions.cloned());
     }
 }
 
@@ -207,20 +318,22 @@ impl DeleteLoader {
             }
             let by_file = Arc::new(by_file);
             deletes.add_from(&by_file, task);
-            self.read.cache.keep(position_cache_key(&file), Deletes::Positions(by_file), found.size_bytes());
+            self.read.cache.keep(position_cache_key(&file), Deletes::Positions(by_file), size_bytes);
             return Ok(());
         }
         if deletes.pending.iter().any(|pending| pending.equality_ids == file.equality_ids) {
             return Ok(());
         }
-        let Some(set) = deletes.equality.iter_mut().find(|set| set.ids == file.equality_ids) else { return Ok(()) };
         let keys = match self.keys.remove(&file.equality_ids) {
-            Some(builder) => Arc::new(builder.finish()),
-            // Files without rows never told their types.
-            None => Arc::new(EqualityKeysBuilder::new(&[])?.finish()),
+            Some(builder) => builder.finish(),
+            // Files without rows delete nothing.
+            None => return Ok(()),
         };
-        self.read.cache.keep(set.cache_key.clone(), Deletes::Equality(keys.clone()), keys.size_bytes());
-        set.keys = Some(keys);
+        let keys = Arc::new(keys);
+        if let Some(cache_key) = deletes.cache_keys.get(&file.equality_ids) {
+            self.read.cache.keep(cache_key.clone(), Deletes::Equality(keys.clone()), keys.size_bytes());
+        }
+        deletes.loaded.equality.push((file.equality_ids, keys));
         Ok(())
     }
 
@@ -296,8 +409,4 @@ fn equality_cache_key(ids: &[i32], files: &[&DeleteFile]) -> String {
 
 fn corrupt_deletes(error: Error, file: &DeleteFile) -> Error {
     error.corrupt_as(ErrorKind::CorruptDeletes).with("file", &file.path)
-}
-
-fn not_loaded() -> Error {
-    Error::internal("rows were read before their deletes")
 }

@@ -154,9 +154,6 @@ impl TaskReader {
     }
 
     fn rows(&self, batch: &RecordBatch, first_position: u64) -> Result<Option<RecordBatch>> {
-        if let Some(pending) = self.deletes.pending().first() {
-            return Err(Error::internal("rows were read before their deletes").with("deletes", &pending.path));
-        }
         let rows = batch.num_rows();
         let columns = self.projector()?.project(batch, rows)?;
         let leaves = LeafColumns::new(&self.target, &columns);
@@ -184,15 +181,10 @@ impl TaskReader {
         }
     }
 
-    /// The rows that no delete removes; None when there are no deletes.
+    /// The rows that no delete removes; None when that is all of them.
     fn alive(&self, leaves: &LeafColumns<'_>, first: u64, rows: usize) -> Result<Option<BooleanBuffer>> {
-        let mut alive = self.deletes.positions().map(|positions| positions.kept(first, rows));
-        for set in self.deletes.equality() {
-            let columns = set.ids.iter().map(|&id| leaves.leaf(id)).collect::<Result<Vec<_>>>()?;
-            let kept = !&set.keys()?.deleted(&columns, self.task.file.sequence_number)?;
-            alive = Some(alive.map_or_else(|| kept.clone(), |alive| &alive & &kept));
-        }
-        Ok(alive)
+        let columns = |ids: &[i32]| ids.iter().map(|&id| leaves.leaf(id)).collect();
+        self.deletes.rows()?.kept(first, rows, self.task.file.sequence_number, columns)
     }
 
     fn output(
@@ -292,7 +284,7 @@ fn target(task: &FileScanTask, deletes: &TaskDeletes, residual: &BoundPredicate)
     }
     let mut ids = Vec::new();
     super::context::collect_ids(residual, &mut ids);
-    ids.extend(deletes.equality().iter().flat_map(|set| &set.ids));
+    ids.extend(deletes.equality_ids());
     for id in ids {
         if !fields.iter().any(|field| holds(field, id)) {
             fields.push(optional(task.read.leaf_field(id)?));
