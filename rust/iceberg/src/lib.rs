@@ -1,4 +1,6 @@
 //! Apache Iceberg v1-v3 for frazil: metadata, planning, deletes and projection. Reads beside the Iceberg spec.
 
+pub mod features;
+pub mod locate;
 pub mod spec;
 pub mod transform;
