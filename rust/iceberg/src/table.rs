@@ -7,7 +7,7 @@ use frazil_core::storage::files::Files;
 
 use crate::locate::locate;
 use crate::spec::schema::Schema;
-use crate::spec::snapshot::{RefType, Snapshot};
+use crate::spec::snapshot::{RefKind, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
 
 /// A metadata file is not read when it is longer than this.
@@ -75,33 +75,23 @@ impl Table {
     /// `NoSuchSnapshot` naming what was asked for.
     pub fn choose(&self, choice: &SnapshotChoice) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
         let metadata = &self.metadata;
-        let found = match choice {
+        let named = |e: Error| e.with("table", &self.metadata_location);
+        let snapshot = match choice {
             SnapshotChoice::Current => {
                 return Ok((metadata.current_snapshot().cloned(), metadata.current_schema()?.clone()));
             }
-            SnapshotChoice::Id(id) => metadata.snapshot(*id).cloned(),
-            SnapshotChoice::AsOf(timestamp_ms) => metadata.snapshot_as_of(*timestamp_ms).cloned(),
-            SnapshotChoice::Ref(name) => {
-                let reference = metadata.refs.get(name);
-                let snapshot = metadata.snapshot_by_ref(name).cloned();
-                if let (Some(reference), Some(snapshot)) = (reference, &snapshot)
-                    && reference.ref_type == RefType::Branch
-                {
-                    return Ok((Some(snapshot.clone()), metadata.current_schema()?.clone()));
-                }
-                snapshot
+            SnapshotChoice::Id(id) => metadata.snapshot(*id),
+            SnapshotChoice::AsOf(timestamp_ms) => metadata.snapshot_as_of(*timestamp_ms),
+            SnapshotChoice::Ref(name) => metadata.snapshot_by_ref(name),
+        };
+        let snapshot = snapshot.map_err(named)?.clone();
+        let schema = match choice {
+            SnapshotChoice::Ref(name) if metadata.refs.get(name).is_some_and(|r| r.kind == RefKind::Branch) => {
+                metadata.current_schema()?
             }
+            _ => metadata.schema_of(&snapshot)?,
         };
-        let snapshot = found.ok_or_else(|| self.no_such_snapshot(choice))?;
-        let schema = match snapshot.schema_id {
-            Some(id) => metadata.schema(id).cloned(),
-            None => None,
-        };
-        let schema = match schema {
-            Some(schema) => schema,
-            None => metadata.current_schema()?.clone(),
-        };
-        Ok((Some(snapshot), schema))
+        Ok((Some(snapshot), schema.clone()))
     }
 
     /// The table at its newest metadata.
@@ -119,27 +109,6 @@ impl Table {
                 .hint("load the table anew if that was meant"));
         }
         Ok(newest)
-    }
-
-    fn no_such_snapshot(&self, choice: &SnapshotChoice) -> Error {
-        let (what, hint) = match choice {
-            SnapshotChoice::Current => ("no current snapshot".into(), String::new()),
-            SnapshotChoice::Id(id) => {
-                let ids = self.metadata.snapshots.iter().rev().take(5).map(|s| s.snapshot_id.to_string());
-                (format!("no snapshot {id}"), format!("the newest are {}", ids.collect::<Vec<_>>().join(", ")))
-            }
-            SnapshotChoice::Ref(name) => {
-                let names: Vec<&str> = self.metadata.refs.keys().map(String::as_str).collect();
-                (format!("no branch or tag {name:?}"), format!("there are {}", names.join(", ")))
-            }
-            SnapshotChoice::AsOf(ms) => {
-                let first = self.metadata.snapshot_log.first().map(|entry| entry.timestamp_ms);
-                let hint = first.map(|ms| format!("the history begins at {ms}")).unwrap_or_default();
-                (format!("no snapshot was current at {ms} ms"), hint)
-            }
-        };
-        let error = Error::new(ErrorKind::NoSuchSnapshot, what).with("table", &self.metadata_location);
-        if hint.is_empty() { error } else { error.hint(hint) }
     }
 }
 

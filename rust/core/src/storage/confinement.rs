@@ -45,6 +45,11 @@ impl Confinement {
         }
     }
 
+    /// The roots, as text that [`Confinement::allow`] takes.
+    pub fn roots(&self) -> Vec<String> {
+        self.roots.iter().map(Location::canonical).collect()
+    }
+
     /// Whether the text of `actual` may be followed; the disk is not touched.
     ///
     /// # Errors

@@ -57,6 +57,16 @@ impl Files {
         &self.0.storage
     }
 
+    /// Recorded prefixes and where they lie now.
+    pub fn relocation(&self) -> &Relocation {
+        &self.0.relocation
+    }
+
+    /// What may be read.
+    pub fn confinement(&self) -> &Confinement {
+        &self.0.confinement
+    }
+
     /// Where a recorded location lies now: relocated, and inside the places that the table may read. The disk is not
     /// touched; call [`Files::openable`] before opening the file by other means than this type.
     ///

@@ -42,6 +42,11 @@ impl Relocation {
         Ok(())
     }
 
+    /// The recorded prefixes with their actual places, as text that [`Relocation::add`] takes.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        self.entries.iter().map(|entry| (entry.recorded.canonical(), entry.actual.canonical())).collect()
+    }
+
     /// Whether nothing is mapped.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

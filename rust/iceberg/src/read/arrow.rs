@@ -16,6 +16,11 @@ pub const FIELD_ID: &str = "PARQUET:field_id";
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
+/// The field id that the metadata of an Arrow field holds, if it is one.
+pub fn field_id(field: &Field) -> Option<i32> {
+    field.metadata().get(FIELD_ID)?.parse().ok()
+}
+
 /// The schema of batches that hold these fields.
 pub fn arrow_schema(fields: &StructType) -> Schema {
     Schema::new(arrow_fields(fields))

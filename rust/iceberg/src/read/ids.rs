@@ -49,7 +49,7 @@ pub(crate) fn file_fields<'a>(file: &FileColumns<'a>, target: &StructType) -> Re
                 field.id = Some(id);
             }
         }
-        (None, FileFormat::Orc | FileFormat::Avro) => by_name(&mut fields, &names_of(target)),
+        (None, FileFormat::Orc | FileFormat::Avro | FileFormat::Puffin) => by_name(&mut fields, &names_of(target)),
     }
     Ok(fields)
 }

@@ -42,7 +42,7 @@ pub struct Projector {
     columns: Vec<Column>,
     leaves: Vec<usize>,
     top_level: Vec<usize>,
-    leaf_by_id: HashMap<i32, usize>,
+    leaf_by_id: HashMap<i32, (usize, DataType)>,
 }
 
 impl Projector {
@@ -90,7 +90,12 @@ impl Projector {
     /// The leaf column that holds the values of a wanted primitive field which is not inside a list or a map; None when
     /// the file lacks it.
     pub fn file_leaf_of(&self, field_id: i32) -> Option<usize> {
-        self.leaf_by_id.get(&field_id).copied()
+        self.leaf_by_id.get(&field_id).map(|(leaf, _)| *leaf)
+    }
+
+    /// The type that the file has for a field of [`Projector::file_leaf_of`].
+    pub fn file_type_of(&self, field_id: i32) -> Option<&DataType> {
+        self.leaf_by_id.get(&field_id).map(|(_, data_type)| data_type)
     }
 
     /// Turns `row_count` rows of exactly the selected leaves, in file order and with structs pruned to them, into the
@@ -124,7 +129,7 @@ struct Planner<'p, 'a> {
     file: &'p FileColumns<'a>,
     wanted: Vec<bool>,
     whole: Vec<bool>,
-    leaf_by_id: HashMap<i32, usize>,
+    leaf_by_id: HashMap<i32, (usize, DataType)>,
     path: Vec<String>,
 }
 
@@ -159,7 +164,7 @@ impl Planner<'_, '_> {
                 (_, Place::Top) => self.whole.get(at).copied().unwrap_or_default(),
                 (FileFormat::Parquet, _) => self.selects_any(field),
                 // Below the top level these formats are read whole.
-                (FileFormat::Orc | FileFormat::Avro, _) => true,
+                (FileFormat::Orc | FileFormat::Avro | FileFormat::Puffin, _) => true,
             };
             selected.then(|| {
                 next += 1;
@@ -201,7 +206,7 @@ impl Planner<'_, '_> {
         }
         let read = self.read(&target.field_type, field, if place == Place::Top { Place::Struct } else { place })?;
         if let (Read::Leaf { .. }, Place::Top | Place::Struct) = (&read, place) {
-            self.leaf_by_id.insert(target.id, field.leaves.start);
+            self.leaf_by_id.insert(target.id, (field.leaves.start, field.field.data_type().clone()));
         }
         Ok((slot, Planned::File(at, read)))
     }

@@ -9,7 +9,7 @@ use frazil_core::predicate::BoundPredicate;
 use frazil_core::storage::files::Files;
 
 use super::delete_cache::DeleteCache;
-use super::output::{Output, partition_type, unknown_field};
+use super::output::{Output, unknown_field};
 use crate::read::arrow::arrow_schema;
 use crate::spec::name_mapping::NameMapping;
 use crate::spec::partition::PartitionSpec;
@@ -70,10 +70,10 @@ impl ReadContext {
         files: Files,
     ) -> Result<Self> {
         let partitions = metadata.partition_specs.iter().map(|spec| {
-            let fields = Arc::new(partition_type(metadata, spec, &schema)?);
-            Ok((spec.spec_id, Arc::new(PartitionContext { spec: spec.as_ref().clone(), fields })))
+            let fields = Arc::new(metadata.partition_type(spec));
+            (spec.spec_id, Arc::new(PartitionContext { spec: spec.as_ref().clone(), fields }))
         });
-        let partitions = partitions.collect::<Result<_>>()?;
+        let partitions = partitions.collect();
         let retired = retired_fields(metadata, &schema);
         Ok(Self { output, name_mapping: metadata.name_mapping()?, retired, schema, filter, partitions, cache: Arc::default(), files })
     }

@@ -83,7 +83,7 @@ impl DeleteIndex {
         entries: &ManifestEntries,
         tuples: &PartitionTuples,
         spec: (i32, bool),
-        key: &dyn Fn(&str) -> Result<String>,
+        key: &dyn Fn(&str) -> String,
     ) -> Result<()> {
         let (spec_id, unpartitioned) = spec;
         let keys = tuples.keys()?;
@@ -99,11 +99,11 @@ impl DeleteIndex {
                 }
             } else if file.is_vector() {
                 let referenced = file.referenced_data_file.as_deref().unwrap_or_default();
-                if self.vector_by_path.insert(key(referenced)?, number).is_some() {
+                if self.vector_by_path.insert(key(referenced), number).is_some() {
                     return Err(corrupt("two deletion vectors for one data file", referenced));
                 }
             } else if let Some(path) = &file.referenced_data_file {
-                self.positions_by_path.entry(key(path)?).or_default().push(number);
+                self.positions_by_path.entry(key(path)).or_default().push(number);
             } else {
                 self.positions_by_partition.entry(partition()).or_default().push(number);
             }
@@ -128,7 +128,7 @@ impl DeleteIndex {
         entries: &ManifestEntries,
         tuples: &PartitionTuples,
         spec_id: i32,
-        key: &dyn Fn(&str) -> Result<String>,
+        key: &dyn Fn(&str) -> String,
     ) -> Result<Assignments> {
         let by_path = !self.vector_by_path.is_empty() || !self.positions_by_path.is_empty();
         let keys = tuples.keys()?;
@@ -136,7 +136,7 @@ impl DeleteIndex {
         let mut lookup = Lookup { index: self, spec_id, keys: &keys, last: None };
         let mut assignments = Assignments::with_capacity(entries.len());
         for (row, &sequence) in entries.sequence_numbers().values().iter().enumerate() {
-            let path = if by_path { Some(key(paths.value(row))?) } else { None };
+            let path = by_path.then(|| key(paths.value(row)));
             lookup.collect(row, sequence, path.as_deref(), &mut assignments.numbers);
             assignments.offsets.push(assignments.numbers.len());
         }

@@ -181,155 +181,15 @@ impl DeleteLoader {
             let by_file = Arc::new(by_file);
             let size_bytes = by_file.size_bytes();
             deletes.add_from(&by_file, task);
-            } else {
-                deletes.pending.push(file.clone());
-            }
-        }
-        for (ids, files) in by_ids {
-            let cache_key = equality_cache_key(ids, &files);
-            match task.read.cache.find(&cache_key) {
-                Some(Deletes::Equality(keys)) => deletes.loaded.equality.push((ids.to_vec(), keys)),
-                _ => deletes.pending.extend(files.into_iter().cloned()),
-            }
-            deletes.cache_keys.insert(ids.to_vec(), cache_key);
-        }
-        Ok(deletes)
-    }
-
-    /// The delete files that are to be read, in an order in which they may be pushed.
-    pub fn pending(&self) -> &[DeleteFile] {
-        &self.pending
-    }
-
-    /// The columns that equality deletes look at.
-    pub fn equality_ids(&self) -> impl Iterator<Item = i32> + '_ {
-        self.cache_keys.keys().flatten().copied()
-    }
-
-    /// The deletes.
-    ///
-    /// # Errors
-    /// `Internal` while some are pending: rows must not be returned then.
-    pub fn rows(&self) -> Result<&RowDeletes> {
-        match self.pending.first() {
-            None => Ok(&self.loaded),
-            Some(file) => Err(Error::internal("rows were read before their deletes").with("deletes", &file.path)),
-        }
-    }
-
-    fn add_from(&mut self, by_file: &PositionDeletes, task: &FileScanTask) {
-        let positions = by_file.for_path(&task.read.files.same_file_key(&task.file.path));
-        self.loaded.positions.extend(positions.cloned());
-    }
-}
-
-/// Reads the pending delete files of a task, one after the other.
-#[derive(Debug)]
-pub struct DeleteLoader {
-    read: Arc<ReadContext>,
-    keys: BTreeMap<Vec<i32>, EqualityKeysBuilder>,
-}
-
-/// One delete file that is being read.
-#[derive(Debug)]
-pub struct DeleteFileReader {
-    file: DeleteFile,
-    target: StructType,
-    projector: Projector,
-    positions: PositionDeletesBuilder,
-    rows: u64,
-}
-
-impl DeleteLoader {
-    /// A loader for the pending deletes of a task.
-    pub fn new(read: Arc<ReadContext>) -> Self {
-        Self { read, keys: BTreeMap::new() }
-    }
-
-    /// Starts a delete file with this schema; says by its projector which columns are to be read.
-    ///
-    /// # Errors
-    /// `CorruptDeletes` when the file lacks a column that its kind of deletes needs.
-    pub fn open(&self, file: &DeleteFile, schema: &ArrowSchema) -> Result<DeleteFileReader> {
-        let target = self.target(file)?;
-        let columns = FileColumns {
-            schema,
-            name_mapping: self.read.name_mapping.as_ref(),
-            constants: &HashMap::new(),
-            format: file.format,
-        };
-        let projector = Projector::try_new(&target, &columns).map_err(|e| corrupt_deletes(e, file))?;
-        for id in leaf_ids(file) {
-            if projector.file_leaf_of(id).is_none() {
-                let message = "a delete file lacks a column that identifies deleted rows";
-                return Err(corrupt_deletes(Error::corrupt(message).with("field id", id), file));
-            }
-        }
-        Ok(DeleteFileReader { file: file.clone(), target, projector, positions: PositionDeletesBuilder::default(), rows: 0 })
-    }
-
-    /// Takes rows of a delete file.
-    pub fn push(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
-        self.push_rows(reader, batch).map_err(|e| corrupt_deletes(e, &reader.file))
-    }
-
-    fn push_rows(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
-        reader.rows += batch.num_rows() as u64;
-        let columns = reader.projector.project(batch, batch.num_rows())?;
-        if reader.file.content == FileContent::PositionDeletes {
-            let [paths, positions] = columns.as_slice() else {
-                return Err(Error::internal("a position delete file has two columns"));
-            };
-            let positions = positions.as_primitive_opt::<Int64Type>();
-            let positions = positions.ok_or_else(|| Error::internal("positions are longs"))?;
-            return reader.positions.push(paths.as_ref(), positions);
-        }
-        let leaves = LeafColumns::new(&reader.target, &columns);
-        let ids = &reader.file.equality_ids;
-        let columns = ids.iter().map(|&id| leaves.leaf(id)).collect::<Result<Vec<_>>>()?;
-        let builder = match self.keys.get_mut(ids) {
-            Some(builder) => builder,
-            None => {
-                let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
-                self.keys.entry(ids.clone()).or_insert(EqualityKeysBuilder::new(&types)?)
-            }
-        };
-        builder.push(&columns, reader.file.sequence_number)
-    }
-
-    /// Ends a delete file.
-    ///
-    /// # Errors
-    /// `CorruptDeletes` when it had another number of rows than its manifest says.
-    pub fn finish(&mut self, reader: DeleteFileReader, task: &FileScanTask, deletes: &mut TaskDeletes) -> Result<()> {
-        let file = reader.file;
-        if u64::try_from(file.record_count).is_ok_and(|expected| expected != reader.rows) {
-            let message = format!("a delete file has {} rows, its manifest says {}", reader.rows, file.record_count);
-            return Err(corrupt_deletes(Error::corrupt(message), &file));
-        }
-        deletes.pending.retain(|pending| *pending != file);
-        if file.content == FileContent::PositionDeletes {
-            let found = reader.positions.finish();
-            let mut by_file: HashMap<String, Positions> = HashMap::new();
-            for path in found.paths() {
-                if let Some(positions) = found.for_path(path) {
-                    by_file.entry(self.read.files.same_file_key(path)).or_default().union_with(positions);
-                }
-            }
-            let by_file = Arc::new(by_file);
-            deletes.add_from(&by_file, task);
             self.read.cache.keep(position_cache_key(&file), Deletes::Positions(by_file), size_bytes);
             return Ok(());
         }
         if deletes.pending.iter().any(|pending| pending.equality_ids == file.equality_ids) {
             return Ok(());
         }
-        let keys = match self.keys.remove(&file.equality_ids) {
-            Some(builder) => builder.finish(),
-            // Files without rows delete nothing.
-            None => return Ok(()),
-        };
-        let keys = Arc::new(keys);
+        // Files without rows never told their types, and delete nothing.
+        let Some(builder) = self.keys.remove(&file.equality_ids) else { return Ok(()) };
+        let keys = Arc::new(builder.finish());
         if let Some(cache_key) = deletes.cache_keys.get(&file.equality_ids) {
             self.read.cache.keep(cache_key.clone(), Deletes::Equality(keys.clone()), keys.size_bytes());
         }
@@ -353,7 +213,7 @@ impl DeleteLoader {
             let position = field(DELETE_FILE_POS_ID, "pos", PrimitiveType::Long);
             return Ok(StructType { fields: vec![path, position] });
         }
-        let leaf = |&id| self.read.leaf_field(id).map(optional).map_err(|e| e.with("file", &file.path));
+        let leaf = |&id: &i32| self.read.leaf_field(id).map(optional).map_err(|e| e.with("file", &file.path));
         Ok(StructType { fields: file.equality_ids.iter().map(leaf).collect::<Result<_>>()? })
     }
 }
@@ -376,7 +236,7 @@ fn read_vector(read: &ReadContext, file: &DeleteFile) -> Result<Positions> {
     let (offset, size) = file.content_range.ok_or_else(|| Error::internal("a deletion vector without a range"))?;
     let read_blob = || -> Result<Positions> {
         let range = vector::blob_range(offset, size, read.files.size(&file.path)?)?;
-        let blobs = read.files.read_ranges(&file.path, &[range])?;
+        let blobs = read.files.read_ranges(&file.path, std::slice::from_ref(&range))?;
         let blob = blobs.first().ok_or_else(|| Error::internal("one range gives one buffer"))?;
         vector::decode(blob, Some(file.record_count))
     };

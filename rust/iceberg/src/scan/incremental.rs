@@ -17,20 +17,17 @@ use crate::spec::table_metadata::TableMetadata;
 /// ancestor of its end.
 pub fn appended(metadata: &TableMetadata, range: AppendRange) -> Result<Vec<Arc<Snapshot>>> {
     let last = match range.to_snapshot_id_inclusive {
-        Some(id) => Some(snapshot(metadata, id)?),
-        None => metadata.current_snapshot().cloned(),
-    };
-    let Some(last) = last else {
-        return match range.from_snapshot_id_exclusive {
-            Some(id) => Err(missing(id)),
-            None => Ok(Vec::new()),
-        };
+        Some(id) => metadata.snapshot(id)?,
+        None => match metadata.current_snapshot() {
+            Some(current) => current,
+            None => return Ok(Vec::new()),
+        },
     };
     let mut appends = Vec::new();
     let mut seen = HashSet::new();
     let mut next = Some(last.snapshot_id);
     while next != range.from_snapshot_id_exclusive {
-        let current = next.filter(|id| seen.insert(*id)).and_then(|id| metadata.snapshot(id));
+        let current = next.filter(|id| seen.insert(*id)).and_then(|id| metadata.snapshot(id).ok());
         let Some(current) = current else {
             return match range.from_snapshot_id_exclusive {
                 None => Ok(appends),
@@ -46,12 +43,4 @@ pub fn appended(metadata: &TableMetadata, range: AppendRange) -> Result<Vec<Arc<
         next = current.parent_snapshot_id;
     }
     Ok(appends)
-}
-
-fn snapshot(metadata: &TableMetadata, id: i64) -> Result<Arc<Snapshot>> {
-    metadata.snapshot(id).cloned().ok_or_else(|| missing(id))
-}
-
-fn missing(id: i64) -> Error {
-    Error::new(ErrorKind::NoSuchSnapshot, format!("no snapshot {id}"))
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use frazil_core::error::{Error, Result};
 
-use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
+use crate::transform::Transform;
 
 /// A column that no data file records as the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,7 +117,7 @@ impl Output {
         } else {
             schema.project(&names, case_sensitive)?
         };
-        let partition = unified_partition_type(metadata, schema)?;
+        let partition = unified_partition_type(metadata);
         fields.fields.extend(extra.into_iter().map(|column| column.field(&partition)));
         Ok(Self { fields })
     }
@@ -130,50 +130,18 @@ impl Output {
 
 /// The partition fields of all specs of a table, by field id; a field that some spec has as `void` keeps the type that
 /// another spec gives it.
-pub fn unified_partition_type(metadata: &TableMetadata, schema: &Schema) -> Result<StructType> {
+fn unified_partition_type(metadata: &TableMetadata) -> StructType {
     let mut fields: BTreeMap<i32, NestedField> = BTreeMap::new();
     for spec in &metadata.partition_specs {
-        for field in partition_type(metadata, spec, schema)?.fields {
-            let void = spec.fields.iter().any(|f| f.field_id == field.id && f.transform.is_void());
+        for field in metadata.partition_type(spec).fields {
+            let void = spec.fields.iter().any(|f| f.field_id == field.id && f.transform == Transform::Void);
             match fields.get(&field.id) {
                 Some(_) if void => {}
                 _ => drop(fields.insert(field.id, field)),
             }
         }
     }
-    Ok(StructType { fields: fields.into_values().collect() })
-}
-
-/// The type of the partition tuples of a spec. A source column is looked up in `schema` first and in the table's other
-/// schemas then, the newest first, since a spec may outlive the column that it was made for.
-pub fn partition_type(metadata: &TableMetadata, spec: &PartitionSpec, schema: &Schema) -> Result<StructType> {
-    let fields = spec.fields.iter().map(|field| {
-        let source = field.source_ids.first().and_then(|&id| source_type(metadata, schema, id));
-        let result = source.as_ref().and_then(|source| field.transform.result_type(source));
-        NestedField {
-            id: field.field_id,
-            name: field.name.clone(),
-            required: false,
-            field_type: Type::Primitive(result.unwrap_or(PrimitiveType::Unknown)),
-            doc: None,
-            initial_default: None,
-            write_default: None,
-        }
-    });
-    Ok(StructType { fields: fields.collect() })
-}
-
-/// The type of a column that partitions are computed from, in this schema or in the newest that has it.
-pub fn source_type(metadata: &TableMetadata, schema: &Schema, id: i32) -> Option<PrimitiveType> {
-    field_by_id(metadata, schema, id).and_then(|field| match &field.field_type {
-        Type::Primitive(primitive) => Some(primitive.clone()),
-        Type::Struct(_) | Type::List(_) | Type::Map(_) => None,
-    })
-}
-
-/// A field by id, in this schema or in the newest of the table that has it.
-pub fn field_by_id<'a>(metadata: &'a TableMetadata, schema: &'a Schema, id: i32) -> Option<&'a NestedField> {
-    schema.field(id).or_else(|| metadata.schemas.iter().rev().find_map(|schema| schema.field(id)))
+    StructType { fields: fields.into_values().collect() }
 }
 
 /// An error for a column that a scan needs and the table never had.

@@ -12,7 +12,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 
-use crate::read::ids::field_id;
+use crate::read::arrow::field_id;
 use crate::spec::types::{NestedField, StructType, Type};
 
 /// The tuples of some files of one spec: a column for each field of the partition type, in its order.

@@ -2,7 +2,11 @@
 
 mod iso;
 mod json;
+pub mod manifest;
+pub mod manifest_list;
+mod columns;
 mod metadata_json;
+mod metadata_part;
 pub mod name_mapping;
 pub mod partition;
 mod projection;

@@ -100,7 +100,7 @@ impl PartitionSpec {
             name: field.name.clone(),
             required: false,
             field_type: match field.source_ids.as_slice() {
-                [source_id] => field.transform.result_type(source_type(*source_id)),
+                [source_id] => value_type(&field.transform, source_type(*source_id)),
                 _ => Type::Primitive(PrimitiveType::Unknown),
             },
             doc: None,
@@ -111,19 +111,19 @@ impl PartitionSpec {
     }
 }
 
-impl Transform {
-    /// The type of the values for a column of this type (spec: "Partition Transforms"). Bucket numbers and parts of
-    /// dates have theirs whatever the column is; all else takes the column's, or `unknown` without one.
-    fn result_type(&self, source_type: Option<&Type>) -> Type {
-        match self {
-            Self::Bucket(_) | Self::Year | Self::Month | Self::Hour => Type::Primitive(PrimitiveType::Int),
-            Self::Day => Type::Primitive(PrimitiveType::Date),
-            Self::Unknown(_) => Type::Primitive(PrimitiveType::String),
-            Self::Identity | Self::Truncate(_) | Self::Void => match source_type {
-                Some(primitive @ Type::Primitive(_)) => primitive.clone(),
-                _ => Type::Primitive(PrimitiveType::Unknown),
-            },
+/// The type of the values for a column of this type (spec: "Partition Transforms"). Bucket numbers and parts of dates have
+/// theirs whatever the column is; all else takes the column's, or `unknown` without one.
+fn value_type(transform: &Transform, source_type: Option<&Type>) -> Type {
+    match transform {
+        Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Hour => {
+            Type::Primitive(PrimitiveType::Int)
         }
+        Transform::Day => Type::Primitive(PrimitiveType::Date),
+        Transform::Unknown(_) => Type::Primitive(PrimitiveType::String),
+        Transform::Identity | Transform::Truncate(_) | Transform::Void => match source_type {
+            Some(primitive @ Type::Primitive(_)) => primitive.clone(),
+            _ => Type::Primitive(PrimitiveType::Unknown),
+        },
     }
 }
 

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use frazil_core::error::Result;
-use serde::de::{Deserialize, Deserializer, Error as _, Unexpected};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
@@ -83,8 +82,8 @@ impl Snapshot {
             None => Some(object.required("manifests", at).map_err(|_| at.corrupt("`manifest-list` is missing"))?),
         };
         Ok(Self {
-            snapshot_id: object.required::<SnapshotId>("snapshot-id", at)?.0,
-            parent_snapshot_id: object.optional("parent-snapshot-id", at)?.map(|SnapshotId(id)| id),
+            snapshot_id: object.required("snapshot-id", at)?,
+            parent_snapshot_id: object.optional("parent-snapshot-id", at)?,
             sequence_number: object.optional("sequence-number", at)?.unwrap_or(0),
             timestamp_ms: object.required("timestamp-ms", at)?,
             manifest_list,
@@ -207,7 +206,7 @@ impl SnapshotRef {
         let object = Object::parse(raw.get(), at)?;
         let kind: String = object.required("type", at)?;
         Ok(Self {
-            snapshot_id: object.required::<SnapshotId>("snapshot-id", at)?.0,
+            snapshot_id: object.required("snapshot-id", at)?,
             kind: match kind.to_ascii_lowercase().as_str() {
                 "branch" => RefKind::Branch,
                 "tag" => RefKind::Tag,
@@ -244,24 +243,8 @@ impl Serialize for SnapshotRef {
     }
 }
 
-/// A snapshot id. There are tables whose ids are above 2^63: they are the same 64 bits, as manifests hold them.
-pub(crate) struct SnapshotId(pub(crate) i64);
-
-impl<'de> Deserialize<'de> for SnapshotId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let id = i128::deserialize(deserializer)?;
-        let signed = i64::try_from(id).or_else(|_| u64::try_from(id).map(u64::cast_signed));
-        signed.map(Self).map_err(|_| D::Error::invalid_value(Unexpected::Other("integer"), &"64 bits"))
-    }
-}
-
-/// [`SnapshotId`] for derived readers.
-pub(crate) fn snapshot_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    SnapshotId::deserialize(deserializer).map(|SnapshotId(id)| id)
-}
-
 /// A string, borrowed where it holds no escapes.
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
@@ -283,13 +266,6 @@ mod tests {
         assert_eq!(snapshot.summary.value("a\"b"), Some(""));
         assert_eq!(snapshot.summary.count("added-records"), Some(12));
         assert_eq!(snapshot.summary.value("none"), None);
-    }
-
-    #[test]
-    fn ids_above_two_to_the_63_are_the_same_bits() {
-        let json = r#"{"snapshot-id": 9876543210123456789, "parent-snapshot-id": 18446744073709551615, "timestamp-ms": 2, "manifest-list": "l"}"#;
-        let snapshot = read(json).unwrap();
-        assert_eq!((snapshot.snapshot_id, snapshot.parent_snapshot_id), (-8_570_200_863_586_094_827, Some(-1)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::json::shown;
 use super::name_mapping::NameMapping;
 use super::partition::PartitionSpec;
 use super::schema::Schema;
-use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotRef, snapshot_id};
+use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotRef};
 use super::sort::SortOrder;
 use super::types::{StructType, Type};
 
@@ -83,7 +83,6 @@ pub struct SnapshotLogEntry {
     /// Since when, milliseconds since the epoch.
     pub timestamp_ms: i64,
     /// The snapshot, which may be expired.
-    #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
 }
 
@@ -102,7 +101,6 @@ pub struct MetadataLogEntry {
 #[serde(rename_all = "kebab-case")]
 pub struct StatisticsFile {
     /// The snapshot.
-    #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
     /// Its location.
     #[serde(rename = "statistics-path")]
@@ -129,7 +127,6 @@ pub struct StatisticsBlob {
     #[serde(rename = "type")]
     pub blob_type: String,
     /// The snapshot that it was computed from.
-    #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
     /// The sequence number of that snapshot.
     pub sequence_number: i64,
@@ -145,7 +142,6 @@ pub struct StatisticsBlob {
 #[serde(rename_all = "kebab-case")]
 pub struct PartitionStatisticsFile {
     /// The snapshot.
-    #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
     /// Its location.
     #[serde(rename = "statistics-path")]

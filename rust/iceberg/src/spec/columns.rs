@@ -1,0 +1,24 @@
+//! A schema as the columns that a predicate can name.
+
+use frazil_core::error::Result;
+use frazil_core::predicate::bind::Columns;
+use frazil_core::predicate::{BoundColumn, ColumnName};
+use frazil_core::scalar::ScalarType;
+
+use super::schema::Schema;
+use super::types::{PrimitiveType, Type};
+
+impl Columns for Schema {
+    fn column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>> {
+        self.bound_column(name, case_sensitive)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.full_names()
+    }
+
+    fn comparable(&self, column: &BoundColumn) -> bool {
+        column.data_type != ScalarType::Null
+            || self.field(column.id).is_some_and(|field| field.field_type == Type::Primitive(PrimitiveType::Unknown))
+    }
+}

@@ -1,0 +1,40 @@
+//! Parts of table metadata as the JSON of the spec, for readers that show them.
+
+use frazil_core::error::{Error, Result};
+use serde::Serialize;
+
+use super::table_metadata::TableMetadata;
+
+impl TableMetadata {
+    /// One field of the metadata as JSON text, by its name in the spec; `null` when the table has none.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a name that is none of these fields.
+    pub fn part_json(&self, name: &str) -> Result<String> {
+        match name {
+            "format-version" => json(&self.format_version),
+            "table-uuid" => json(&self.table_uuid),
+            "location" => json(&self.location),
+            "last-updated-ms" => json(&self.last_updated_ms),
+            "last-sequence-number" => json(&self.last_sequence_number),
+            "schemas" => json(&self.schemas.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+            "current-schema-id" => json(&self.current_schema_id),
+            "partition-specs" => json(&self.partition_specs.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+            "default-spec-id" => json(&self.default_spec_id),
+            "sort-orders" => json(&self.sort_orders),
+            "default-sort-order-id" => json(&self.default_sort_order_id),
+            "properties" => json(&self.properties),
+            "current-snapshot-id" => json(&self.current_snapshot_id),
+            "snapshots" => json(&self.snapshots.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+            "snapshot-log" => json(&self.snapshot_log),
+            "metadata-log" => json(&self.metadata_log),
+            "refs" => json(&self.refs),
+            "next-row-id" => json(&self.next_row_id),
+            other => Err(Error::invalid(format!("table metadata has no field {other:?} to show"))),
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| Error::internal("metadata does not serialise").caused_by(e))
+}
