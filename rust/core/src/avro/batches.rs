@@ -128,7 +128,9 @@ impl Batches {
         let compressed = bytes.slice_ref(cursor.take_declared(size)?);
         let at = cursor.position();
         if cursor.array::<SYNC_BYTES>()? != self.file.sync {
-            return Err(Error::corrupt("the sync marker after a block differs from that of the file").with("offset", at));
+            return Err(
+                Error::corrupt("the sync marker after a block differs from that of the file").with("offset", at)
+            );
         }
         self.next_block = cursor.position();
         self.inflater.load(compressed).map_err(|e| e.with("block", self.block))?;

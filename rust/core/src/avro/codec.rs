@@ -50,9 +50,8 @@ impl Codec {
             b"xz" => Self::Xz,
             other => {
                 let shown = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();
-                return Err(Error::unsupported(format!("Avro codec {shown:?}")).hint(
-                    "rewrite the file with one of null, deflate, snappy, zstandard, bzip2, xz",
-                ));
+                return Err(Error::unsupported(format!("Avro codec {shown:?}"))
+                    .hint("rewrite the file with one of null, deflate, snappy, zstandard, bzip2, xz"));
             }
         })
     }
@@ -223,4 +222,116 @@ fn some(decoder: &mut impl io::Read, buffer: &mut [u8]) -> Result<usize> {
 #[cold]
 fn undecodable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::corrupt("an Avro block does not decompress").caused_by(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    /// `bytes` as a block of each codec.
+    fn compressed(codec: Codec, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        match codec {
+            Codec::Null => out.extend(bytes),
+            Codec::Deflate => {
+                let mut encoder = flate2::write::DeflateEncoder::new(&mut out, flate2::Compression::fast());
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap();
+            }
+            Codec::Snappy => {
+                out = snap::raw::Encoder::new().compress_vec(bytes).unwrap();
+                out.extend(crc32fast::hash(bytes).to_be_bytes());
+            }
+            Codec::Zstandard => out = zstd::encode_all(bytes, 1).unwrap(),
+            Codec::Bzip2 => {
+                let level = bzip2::Compression::fast();
+                bzip2::read::BzEncoder::new(bytes, level).read_to_end(&mut out).map(drop).unwrap();
+            }
+            Codec::Xz => liblzma::read::XzEncoder::new(bytes, 1).read_to_end(&mut out).map(drop).unwrap(),
+        }
+        out
+    }
+
+    const ALL: [(&str, Codec); 6] = [
+        ("null", Codec::Null),
+        ("deflate", Codec::Deflate),
+        ("snappy", Codec::Snappy),
+        ("zstandard", Codec::Zstandard),
+        ("bzip2", Codec::Bzip2),
+        ("xz", Codec::Xz),
+    ];
+
+    #[test]
+    fn every_codec_restores_blocks_of_any_size() {
+        for (name, codec) in ALL {
+            assert_eq!(Codec::parse(name.as_bytes()).unwrap(), codec);
+            let mut inflater = Inflater::new(codec, Budget::default());
+            for len in [0, 1, 1 << 16, 700_001, 5] {
+                let bytes: Vec<u8> = (0..len).map(|i: u32| u8::try_from(i / 7 % 251).unwrap()).collect();
+                inflater.load(compressed(codec, &bytes).into()).unwrap();
+                assert_eq!(inflater.block(), bytes, "{name} {len}");
+            }
+        }
+        assert_eq!(Codec::parse(b"brotli").unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_block_above_the_cap_is_refused_and_one_at_the_cap_is_not() {
+        let limit = 100_000;
+        for (name, codec) in ALL {
+            let mut inflater = Inflater::with_limit(codec, Budget::default(), limit);
+            // xz counts its dictionary too, which is of 1 MiB here.
+            if codec != Codec::Xz {
+                inflater.load(compressed(codec, &vec![7; limit]).into()).unwrap();
+                assert_eq!(inflater.block().len(), limit);
+            }
+            let error = inflater.load(compressed(codec, &vec![7; limit + 1]).into()).unwrap_err();
+            assert!(codec == Codec::Xz || error.kind() == ErrorKind::LimitExceeded, "{name}: {error}");
+            assert!(inflater.buffer.len() <= limit);
+        }
+    }
+
+    #[test]
+    fn blocks_debit_the_budget() {
+        for (name, codec) in ALL.into_iter().skip(1) {
+            let budget = Budget::new(200_000);
+            let mut inflater = Inflater::new(codec, budget.clone());
+            inflater.load(compressed(codec, &vec![7; 50_000]).into()).unwrap();
+            assert!(budget.used_bytes() >= 50_000, "{name}");
+            let error = inflater.load(compressed(codec, &vec![7; 300_000]).into()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{name}: {error}");
+            drop(inflater);
+            assert_eq!(budget.used_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn damage_is_corrupt() {
+        for (name, codec) in ALL.into_iter().skip(1) {
+            let bytes: Vec<u8> = (0..5000_u32).map(|i| u8::try_from(i * i % 251).unwrap()).collect();
+            let whole = compressed(codec, &bytes);
+            for cut in [0, 1, 3, whole.len() / 2, whole.len() - 1] {
+                let mut inflater = Inflater::new(codec, Budget::default());
+                let result = inflater.load(Bytes::copy_from_slice(&whole[..cut]));
+                // A stream of nothing is an empty block to some.
+                let empty = cut == 0 && result.is_ok() && inflater.block().is_empty();
+                let error = result.err();
+                assert!(empty || error.is_some_and(|e| e.kind() == ErrorKind::CorruptData), "{name} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_snappy_block_with_another_checksum_is_corrupt() {
+        let mut block = compressed(Codec::Snappy, b"some bytes");
+        *block.last_mut().unwrap() ^= 1;
+        let error = Inflater::new(Codec::Snappy, Budget::default()).load(block.into()).unwrap_err();
+        assert!(error.to_string().contains("checksum"), "{error}");
+        // 2^31 bytes declared by a block of three.
+        let bomb = [0xff, 0xff, 0xff, 0xff, 0x07, 0, 0, 0, 0, 0, 0];
+        let error = Inflater::new(Codec::Snappy, Budget::default()).load(bomb.to_vec().into()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptData);
+    }
 }

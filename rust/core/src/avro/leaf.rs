@@ -75,7 +75,11 @@ enum FixedSource {
 impl Leaf {
     /// A column of `data_type` out of non-null values of `schema`; `None` when the one cannot become the other.
     pub(super) fn new(schema: &Schema, data_type: &DataType) -> Option<Self> {
-        Some(Self { values: values(schema, data_type)?, nulls: NullBufferBuilder::new(0), data_type: data_type.clone() })
+        Some(Self {
+            values: values(schema, data_type)?,
+            nulls: NullBufferBuilder::new(0),
+            data_type: data_type.clone(),
+        })
     }
 
     pub(super) fn data_type(&self) -> &DataType {
@@ -123,7 +127,9 @@ impl Leaf {
                 let bytes = if let Some(size) = size { wire.take(*size)? } else { wire.sized()? };
                 match unscaled(bytes) {
                     Some(value) => values.push(value),
-                    None => return Err(wire.error(format_args!("a decimal of {} bytes is above 128 bits", bytes.len()))),
+                    None => {
+                        return Err(wire.error(format_args!("a decimal of {} bytes is above 128 bits", bytes.len())));
+                    }
                 }
             }
         }
@@ -419,8 +425,7 @@ fn checked_end(len: usize, width: usize) -> Result<usize> {
 
 #[cold]
 pub(super) fn too_long() -> Error {
-    Error::new(ErrorKind::LimitExceeded, "a column of more than 2 GiB in one batch")
-        .hint("read fewer rows at a time")
+    Error::new(ErrorKind::LimitExceeded, "a column of more than 2 GiB in one batch").hint("read fewer rows at a time")
 }
 
 #[cfg(test)]

@@ -99,7 +99,9 @@ fn map(parts: Fields) -> Result<DataType> {
 fn fixed(size: usize) -> Result<DataType> {
     match i32::try_from(size) {
         Ok(width) if size <= MAX_FIXED_BYTES => Ok(DataType::FixedSizeBinary(width)),
-        _ => Err(Error::new(ErrorKind::LimitExceeded, format!("Avro fixed of {size} bytes, {MAX_FIXED_BYTES} allowed"))),
+        _ => {
+            Err(Error::new(ErrorKind::LimitExceeded, format!("Avro fixed of {size} bytes, {MAX_FIXED_BYTES} allowed")))
+        }
     }
 }
 

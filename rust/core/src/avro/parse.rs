@@ -125,7 +125,8 @@ impl Names {
             let symbols = object.get("symbols").and_then(Value::as_array);
             let symbols = symbols.and_then(|list| list.iter().map(|s| s.as_str().map(str::to_owned)).collect());
             let symbols: Option<Vec<String>> = symbols;
-            let symbols = symbols.ok_or_else(|| Error::corrupt(format!("Avro enum {} without symbols", shown(&name))))?;
+            let symbols =
+                symbols.ok_or_else(|| Error::corrupt(format!("Avro enum {} without symbols", shown(&name))))?;
             Shape::Enum(symbols.into())
         };
         let mut schema = Schema::plain(shape);

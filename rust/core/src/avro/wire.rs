@@ -148,8 +148,10 @@ impl<'a> Wire<'a> {
                 self.zero_width_left = left;
                 Ok(())
             }
-            None => Err(Error::new(ErrorKind::LimitExceeded, format!("more than {MAX_ZERO_WIDTH} values without bytes"))
-                .with("offset", self.position())),
+            None => {
+                Err(Error::new(ErrorKind::LimitExceeded, format!("more than {MAX_ZERO_WIDTH} values without bytes"))
+                    .with("offset", self.position()))
+            }
         }
     }
 
