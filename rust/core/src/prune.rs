@@ -239,3 +239,6 @@ fn matches_nan(test: &Test) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

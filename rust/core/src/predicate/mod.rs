@@ -13,6 +13,8 @@ mod literal;
 mod number;
 mod parse;
 mod print;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
