@@ -1,10 +1,12 @@
 //! Mechanisms shared by the table formats of frazil. No word of a format, no Python and no network in here.
 
 pub mod avro;
+pub mod bitmap;
 pub mod bytes;
 pub mod context;
 pub mod error;
 pub mod hash;
+pub mod parallel;
 pub mod predicate;
 pub mod prune;
 pub mod scalar;

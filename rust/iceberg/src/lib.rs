@@ -2,5 +2,9 @@
 
 pub mod single_value;
 pub mod read;
+pub mod deletes;
+pub mod puffin;
+pub mod features;
+pub mod locate;
 pub mod spec;
 pub mod transform;

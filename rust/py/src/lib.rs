@@ -1,1 +1,36 @@
-//! stub
+//! The native module of frazil: converts, releases the GIL once, maps errors. No logic.
+
+mod arrow;
+mod data_file;
+mod errors;
+mod files;
+mod interrupt;
+mod plan;
+mod reader;
+mod scan;
+mod table;
+mod task;
+mod transforms;
+
+use pyo3::prelude::*;
+
+/// Private: use the `frazil` package.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("DEBUG", cfg!(debug_assertions))?;
+    module.add_class::<files::Files>()?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<scan::Scan>()?;
+    module.add_class::<plan::Plan>()?;
+    module.add_class::<task::FileScanTask>()?;
+    module.add_class::<task::DeleteFile>()?;
+    module.add_class::<reader::TaskReader>()?;
+    module.add_class::<reader::DeleteReader>()?;
+    module.add_class::<data_file::AvroReader>()?;
+    module.add_class::<data_file::OrcReader>()?;
+    module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;
+    module.add_function(wrap_pyfunction!(transforms::variant_to_json, module)?)?;
+    module.add_function(wrap_pyfunction!(scan::normalize_predicate, module)?)?;
+    Ok(())
+}

@@ -80,7 +80,9 @@ pub fn hash_byte_arrays<T: ByteArrayType>(
 /// Hashes bytes of one length.
 pub fn hash_fixed(array: &FixedSizeBinaryArray, seed: u32, then: impl Fn(i32) -> i32) -> Int32Array {
     let hashes: Vec<i32> = match usize::try_from(array.value_length()) {
-        Ok(length @ 1..) => array.value_data().chunks_exact(length).map(|bytes| then(hash_bytes(bytes, seed))).collect(),
+        Ok(length @ 1..) => {
+            array.value_data().chunks_exact(length).map(|bytes| then(hash_bytes(bytes, seed))).collect()
+        }
         _ => vec![then(hash_bytes(&[], seed)); array.len()],
     };
     Int32Array::new(hashes.into(), array.nulls().cloned())
@@ -138,9 +140,7 @@ mod tests {
             ("\u{1f4b0}".as_bytes(), -1_486_360_756),
             (&[0], 1_364_076_727),
             (
-                &[
-                    0xf7, 0x9c, 0x3e, 0x09, 0x67, 0x7c, 0x4b, 0xbd, 0xa4, 0x79, 0x3f, 0x34, 0x9c, 0xb7, 0x85, 0xe7,
-                ],
+                &[0xf7, 0x9c, 0x3e, 0x09, 0x67, 0x7c, 0x4b, 0xbd, 0xa4, 0x79, 0x3f, 0x34, 0x9c, 0xb7, 0x85, 0xe7],
                 1_488_055_340,
             ),
         ] {

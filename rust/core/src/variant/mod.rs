@@ -1,22 +1,32 @@
-//! Variants in the Parquet binary encoding.
+//! Variants: JSON-like values in the Parquet binary encoding (Parquet: `VariantEncoding.md`, `VariantShredding.md`).
+//!
+//! A variant is two byte strings. `metadata` is a dictionary of field names, `value` refers to it:
+//!
+//! ```text
+//! metadata:  header u8 = version (4 bits, 1) | sorted (1) | unused (1) | offset width - 1 (2)
+//!            count, then count + 1 offsets, each of the offset width; then the names, UTF-8
+//! value:     header u8 = basic type (2 bits) | type header (6)
+//!   basic type 0  primitive     type header = primitive type id; then its bytes, little-endian
+//!              1  short string  type header = length; then UTF-8
+//!              2  object        type header = offset width - 1 (2) | id width - 1 (2) | large (1)
+//!                               count (1 or 4 bytes), count ids by name, count + 1 offsets, values
+//!              3  array         type header = offset width - 1 (2) | large (1)
+//!                               count (1 or 4 bytes), count + 1 offsets, values
+//! ```
+//!
+//! Files may hold parts of the values as ordinary columns (`typed_value`): [`unshred()`] puts them together again.
 
-use std::sync::Arc;
+mod build;
+mod decode;
+mod json;
+mod unshred;
 
-use arrow_array::{Array, ArrayRef, StructArray};
-use arrow_schema::{DataType, Field, Fields};
+#[cfg(test)]
+mod tests;
 
-use crate::error::{Error, Result};
+pub use decode::{Array, Metadata, Object, Value};
+pub use json::{to_json, to_json_array};
+pub use unshred::{is_shredded, unshred};
 
-/// Columns `metadata`, `value` and perhaps `typed_value` of a Parquet variant as plain `metadata` and `value`.
-pub fn unshred(array: &StructArray) -> Result<StructArray> {
-    if array.column_by_name("typed_value").is_some() {
-        return Err(Error::unsupported("shredded variants"));
-    }
-    let column = |name: &str| -> Result<ArrayRef> {
-        let column = array.column_by_name(name).ok_or_else(|| Error::corrupt(format!("a variant without {name}")))?;
-        Ok(arrow_cast::cast(column, &DataType::Binary)?)
-    };
-    let fields = ["metadata", "value"].map(|name| Arc::new(Field::new(name, DataType::Binary, false)));
-    let columns = vec![column("metadata")?, column("value")?];
-    Ok(StructArray::try_new(Fields::from_iter(fields), columns, array.nulls().cloned())?)
-}
+/// How deep values may be nested. Deeper ones are refused before they can exhaust the stack.
+const MAX_DEPTH: usize = 128;

@@ -40,8 +40,8 @@ pub(crate) fn convert(array: &ArrayRef, to: &PrimitiveType, format: FileFormat) 
     match (to, array.data_type()) {
         (P::Unknown, _) | (_, D::Null) => Ok(new_null_array(&same, array.len())),
         (P::String, D::Utf8) => checked_text(array),
-        (P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs, D::Timestamp(..)) => timestamp(array, to),
-        (P::Timestamp | P::TimestampNs, D::Date32) => timestamp(array, to),
+        (P::Timestamp | P::TimestampNs, D::Date32 | D::Timestamp(..))
+        | (P::Timestamptz | P::TimestamptzNs, D::Timestamp(..)) => timestamp(array, to),
         (_, from) if *from == same => Ok(Arc::clone(array)),
         (P::Int, D::Int8 | D::Int16 | D::UInt8 | D::UInt16)
         | (P::Long, D::Int8 | D::Int16 | D::Int32 | D::UInt8 | D::UInt16 | D::UInt32)
@@ -92,12 +92,12 @@ fn checked_text(array: &ArrayRef) -> Result<ArrayRef> {
 
 /// Any decimal of the same scale; one of more digits only if its values have no more than `precision`.
 fn decimal(array: &ArrayRef, precision: u8, scale: u8) -> Result<ArrayRef> {
-    let (file_precision, file_scale) = match *array.data_type() {
-        DataType::Decimal32(p, s)
-        | DataType::Decimal64(p, s)
-        | DataType::Decimal128(p, s)
-        | DataType::Decimal256(p, s) => (p, s),
-        _ => return Err(Error::internal("a decimal array without precision and scale")),
+    let (DataType::Decimal32(file_precision, file_scale)
+    | DataType::Decimal64(file_precision, file_scale)
+    | DataType::Decimal128(file_precision, file_scale)
+    | DataType::Decimal256(file_precision, file_scale)) = *array.data_type()
+    else {
+        return Err(Error::internal("a decimal array without precision and scale"));
     };
     let scale = scale.cast_signed();
     if file_scale != scale {

@@ -386,6 +386,7 @@ fn orc_ids_are_found_under_their_own_attribute() {
     assert_eq!(file.projector(vec![optional(7, "b", P::Int)]).unwrap().leaves(), [0]);
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 /// Values of a file type, the type of the table, and what they are then; None where they must be refused.
 fn conversions() -> Vec<(ArrayRef, P, Option<ArrayRef>)> {
     let utc = |array: TimestampMicrosecondArray| -> Option<ArrayRef> { Some(Arc::new(array.with_timezone("UTC"))) };

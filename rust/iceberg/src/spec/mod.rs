@@ -1,6 +1,17 @@
 //! The words of the Iceberg table spec: one file per noun.
 
+mod iso;
+mod json;
+mod metadata_json;
 pub mod name_mapping;
 pub mod partition;
+mod projection;
 pub mod schema;
+pub mod snapshot;
+pub mod sort;
+pub mod table_metadata;
+mod transform_text;
+mod type_json;
+mod type_text;
 pub mod types;
+mod value_json;

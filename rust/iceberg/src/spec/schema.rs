@@ -1,6 +1,21 @@
-//! Schemas (spec: "Schemas and Data Types").
+//! Schemas (spec: "Schemas and Data Types"; JSON: appendix C, "Schemas").
 
-use super::types::StructType;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use frazil_core::error::{Error, Result};
+use frazil_core::predicate::{BoundColumn, ColumnName};
+use frazil_core::scalar::ScalarType;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+use super::json::{self, At, Object, shown};
+use super::type_json::read_fields;
+use super::types::{NestedField, StructType, Type};
+
+/// Ids above this one belong to metadata columns (spec: "Reserved Field IDs").
+const MAX_FIELD_ID: i32 = 2_147_483_447;
 
 /// A schema of a table: fields with ids that are unique in the table's life.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -12,3 +27,313 @@ pub struct Schema {
     /// The columns that identify a row.
     pub identifier_field_ids: Vec<i32>,
 }
+
+/// A field and the fields around it, outermost first; `fields` is never empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldPath<'a> {
+    fields: Vec<&'a NestedField>,
+    field: &'a NestedField,
+}
+
+/// The fields of a schema by id, for many look-ups.
+#[derive(Debug, Clone)]
+pub struct SchemaIndex<'a> {
+    by_id: HashMap<i32, IndexEntry<'a>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct IndexEntry<'a> {
+    field: &'a NestedField,
+    parent_id: Option<i32>,
+}
+
+impl Schema {
+    /// Reads a schema from its JSON.
+    ///
+    /// # Errors
+    /// `CorruptMetadata` for what the spec does not have, two fields with one id, two siblings with one name;
+    /// `LimitExceeded` for types nested more than a hundred levels deep.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let at = At::root("schema");
+        Self::read(json::parse(text, &at)?, &at)
+    }
+
+    /// The JSON of the spec, on one line.
+    pub fn to_json(&self) -> String {
+        json::to_text(self)
+    }
+
+    pub(crate) fn read(raw: &RawValue, at: &At<'_>) -> Result<Self> {
+        let object = Object::parse(raw.get(), at)?;
+        let name: String = object.required("type", at)?;
+        if name != "struct" {
+            return Err(at.corrupt(format!("a schema has the type `struct`, found `{}`", shown(&name))));
+        }
+        let schema = Self {
+            schema_id: object.optional("schema-id", at)?.unwrap_or(0),
+            fields: read_fields(&object, at, 0)?,
+            identifier_field_ids: object.optional("identifier-field-ids", at)?.unwrap_or_default(),
+        };
+        schema.check_unique().map_err(|message| at.corrupt(message))?;
+        Ok(schema)
+    }
+
+    /// A field at any depth.
+    pub fn field(&self, id: i32) -> Option<&NestedField> {
+        find_field(&self.fields, id)
+    }
+
+    /// A field with the fields around it.
+    pub fn path(&self, id: i32) -> Option<FieldPath<'_>> {
+        let mut found = None;
+        self.visit(&mut |parents, field| {
+            if field.id == id {
+                found = Some(FieldPath { fields: [parents, &[field]].concat(), field });
+            }
+        });
+        found
+    }
+
+    /// The name of a field with those of the fields around it: `a.b`, `list.element.x`, `map.value`.
+    pub fn full_name(&self, id: i32) -> Option<String> {
+        self.path(id).map(|path| path.full_name())
+    }
+
+    /// All full names, outer fields before inner ones.
+    pub fn full_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.visit(&mut |parents, field| names.push(join(parents, field)));
+        names
+    }
+
+    /// The largest field id; 0 without fields.
+    pub fn max_field_id(&self) -> i32 {
+        let mut max = 0;
+        self.visit(&mut |_, field| max = max.max(field.id));
+        max
+    }
+
+    /// Every field by id; worth it where more than a few are looked up.
+    pub fn index(&self) -> SchemaIndex<'_> {
+        let mut by_id = HashMap::new();
+        self.visit(&mut |parents, field| {
+            let parent_id = parents.last().map(|parent| parent.id);
+            by_id.insert(field.id, IndexEntry { field, parent_id });
+        });
+        SchemaIndex { by_id }
+    }
+
+    /// The field with this full name, given as it was written (`a.b`). A dot may separate fields or be part of a name.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when more than one field has that name.
+    pub fn find(&self, name: &str, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
+        let wanted = fold(name, case_sensitive);
+        let mut found = Vec::new();
+        let mut parents = Vec::new();
+        matching(&self.fields.fields.iter().collect::<Vec<_>>(), &wanted, case_sensitive, &mut parents, &mut found);
+        if let [first, second, ..] = found.as_slice() {
+            let message = format!(
+                "`{}` is ambiguous: it names `{}` (field {}) and `{}` (field {})",
+                shown(name),
+                shown(&first.full_name()),
+                first.field.id,
+                shown(&second.full_name()),
+                second.field.id
+            );
+            return Err(Error::invalid(message));
+        }
+        Ok(found.pop())
+    }
+
+    /// The column that a predicate names; None when there is none. Columns that cannot be compared (structs, lists,
+    /// maps, variants, geometries) have the type `Null`: nothing but `IS NULL` can be asked of them.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the name is ambiguous or names something inside a list or a map.
+    pub fn bound_column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>> {
+        let Some(path) = self.find(&name.0.join("."), case_sensitive)? else { return Ok(None) };
+        let full_name = path.full_name();
+        if path.in_collection() {
+            let message = format!("`{}` is inside a list or a map, where a row has many values", shown(&full_name));
+            return Err(Error::invalid(message));
+        }
+        let data_type = match &path.field.field_type {
+            Type::Primitive(primitive) => primitive.scalar().unwrap_or(ScalarType::Null),
+            _ => ScalarType::Null,
+        };
+        Ok(Some(BoundColumn { id: path.field.id, name: Arc::from(full_name), data_type, nullable: path.is_nullable() }))
+    }
+
+    /// Calls `visit` with every field and the fields around it, outer fields first.
+    fn visit<'a>(&'a self, visit: &mut dyn FnMut(&[&'a NestedField], &'a NestedField)) {
+        let mut parents = Vec::new();
+        for field in &self.fields.fields {
+            visit_field(field, &mut parents, visit);
+        }
+    }
+
+    /// Field ids are unique in a schema and names among siblings; says what is not.
+    fn check_unique(&self) -> Result<(), String> {
+        let mut names_by_id: HashMap<i32, &str> = HashMap::new();
+        let mut names: HashSet<(Option<i32>, &str)> = HashSet::new();
+        let mut wrong = None;
+        self.visit(&mut |parents, field| {
+            let problem = match names_by_id.entry(field.id) {
+                Entry::Occupied(first) => {
+                    let (first, second) = (shown(first.get()), shown(&field.name));
+                    Some(format!("fields `{first}` and `{second}` share the id {}", field.id))
+                }
+                Entry::Vacant(entry) => {
+                    entry.insert(&field.name);
+                    let is_new = names.insert((parents.last().map(|parent| parent.id), &field.name));
+                    if field.id > MAX_FIELD_ID {
+                        Some(format!("field `{}` has the reserved id {}", shown(&field.name), field.id))
+                    } else {
+                        (!is_new).then(|| format!("two fields have the name `{}`", shown(&field.name)))
+                    }
+                }
+            };
+            if wrong.is_none() {
+                wrong = problem;
+            }
+        });
+        wrong.map_or(Ok(()), Err)
+    }
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", "struct")?;
+        map.serialize_entry("schema-id", &self.schema_id)?;
+        if !self.identifier_field_ids.is_empty() {
+            map.serialize_entry("identifier-field-ids", &self.identifier_field_ids)?;
+        }
+        map.serialize_entry("fields", &self.fields.fields)?;
+        map.end()
+    }
+}
+
+impl<'a> FieldPath<'a> {
+    /// The field itself.
+    pub fn field(&self) -> &'a NestedField {
+        self.field
+    }
+
+    /// The field and those around it, outermost first.
+    pub fn fields(&self) -> &[&'a NestedField] {
+        &self.fields
+    }
+
+    /// The names, joined by dots.
+    pub fn full_name(&self) -> String {
+        self.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(".")
+    }
+
+    /// Whether the field is inside a list or a map, so that a row has many values of it.
+    pub fn in_collection(&self) -> bool {
+        let around = self.fields.split_last().map_or(&[][..], |(_, around)| around);
+        around.iter().any(|field| matches!(field.field_type, Type::List(_) | Type::Map(_)))
+    }
+
+    /// Whether it may be NULL: itself optional, or inside something optional.
+    pub fn is_nullable(&self) -> bool {
+        self.fields.iter().any(|field| !field.required)
+    }
+}
+
+impl<'a> SchemaIndex<'a> {
+    /// A field at any depth.
+    pub fn field(&self, id: i32) -> Option<&'a NestedField> {
+        self.by_id.get(&id).map(|entry| entry.field)
+    }
+
+    /// The field around a field; None for columns and unknown ids.
+    pub fn parent(&self, id: i32) -> Option<&'a NestedField> {
+        self.field(self.by_id.get(&id)?.parent_id?)
+    }
+
+    /// A field with the fields around it.
+    pub fn path(&self, id: i32) -> Option<FieldPath<'a>> {
+        let field = self.field(id)?;
+        let mut fields: Vec<_> = std::iter::successors(Some(field), |field| self.parent(field.id)).collect();
+        fields.reverse();
+        Some(FieldPath { fields, field })
+    }
+}
+
+impl Type {
+    /// The fields directly inside: of a struct, the element of a list, key and value of a map.
+    pub fn children(&self) -> Vec<&NestedField> {
+        match self {
+            Self::Primitive(_) => Vec::new(),
+            Self::Struct(fields) => fields.fields.iter().collect(),
+            Self::List(list) => vec![&list.element],
+            Self::Map(map) => vec![&map.key, &map.value],
+        }
+    }
+}
+
+fn find_field(fields: &StructType, id: i32) -> Option<&NestedField> {
+    fn inside(field: &NestedField, id: i32) -> Option<&NestedField> {
+        if field.id == id {
+            return Some(field);
+        }
+        match &field.field_type {
+            Type::Primitive(_) => None,
+            Type::Struct(fields) => find_field(fields, id),
+            Type::List(list) => inside(&list.element, id),
+            Type::Map(map) => inside(&map.key, id).or_else(|| inside(&map.value, id)),
+        }
+    }
+    fields.fields.iter().find_map(|field| inside(field, id))
+}
+
+fn visit_field<'a>(
+    field: &'a NestedField,
+    parents: &mut Vec<&'a NestedField>,
+    visit: &mut dyn FnMut(&[&'a NestedField], &'a NestedField),
+) {
+    visit(parents, field);
+    parents.push(field);
+    for child in field.field_type.children() {
+        visit_field(child, parents, visit);
+    }
+    parents.pop();
+}
+
+/// Collects the fields whose names, joined by dots, are `wanted`.
+fn matching<'a>(
+    fields: &[&'a NestedField],
+    wanted: &str,
+    case_sensitive: bool,
+    parents: &mut Vec<&'a NestedField>,
+    found: &mut Vec<FieldPath<'a>>,
+) {
+    for &field in fields {
+        let name = fold(&field.name, case_sensitive);
+        let Some(rest) = wanted.strip_prefix(name.as_ref()) else { continue };
+        parents.push(field);
+        if rest.is_empty() {
+            found.push(FieldPath { fields: parents.clone(), field });
+        } else if let Some(rest) = rest.strip_prefix('.') {
+            matching(&field.field_type.children(), rest, case_sensitive, parents, found);
+        }
+        parents.pop();
+    }
+}
+
+fn fold(name: &str, case_sensitive: bool) -> std::borrow::Cow<'_, str> {
+    if case_sensitive { name.into() } else { name.to_lowercase().into() }
+}
+
+fn join(parents: &[&NestedField], field: &NestedField) -> String {
+    let mut name: String = parents.iter().flat_map(|parent| [parent.name.as_str(), "."]).collect();
+    name.push_str(&field.name);
+    name
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

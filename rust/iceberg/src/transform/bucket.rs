@@ -39,9 +39,11 @@ pub(super) fn apply(array: &dyn Array, source: &PrimitiveType, buckets: u32) -> 
         PrimitiveType::Timestamp | PrimitiveType::Timestamptz => {
             hash_longs(array.as_primitive::<TimestampMicrosecondType>(), SEED, bucket)
         }
-        PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs => array
-            .as_primitive::<TimestampNanosecondType>()
-            .unary::<_, Int32Type>(|nanos| bucket(hash_i64(nanos.div_euclid(NANOS_PER_MICRO), SEED))),
+        PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs => {
+            array
+                .as_primitive::<TimestampNanosecondType>()
+                .unary::<_, Int32Type>(|nanos| bucket(hash_i64(nanos.div_euclid(NANOS_PER_MICRO), SEED)))
+        }
         PrimitiveType::Decimal { .. } => hash_decimals(array.as_primitive(), SEED, bucket),
         PrimitiveType::String => hash_byte_arrays::<Utf8Type>(array.as_bytes(), SEED, bucket),
         PrimitiveType::Binary => hash_byte_arrays::<BinaryType>(array.as_bytes(), SEED, bucket),

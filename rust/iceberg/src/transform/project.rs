@@ -39,11 +39,7 @@ pub type Tuple<'a> = dyn Fn(i32) -> Option<Option<Scalar>> + 'a;
 /// A predicate over partition fields that is true of the tuple of every row for which `predicate` is true.
 ///
 /// Columns of the result are partition fields, by their field ids. What cannot be projected becomes TRUE.
-pub fn inclusive(
-    predicate: &BoundPredicate,
-    spec: &PartitionSpec,
-    source_types: &SourceTypes<'_>,
-) -> BoundPredicate {
+pub fn inclusive(predicate: &BoundPredicate, spec: &PartitionSpec, source_types: &SourceTypes<'_>) -> BoundPredicate {
     map_leaves(predicate, &|column, test| leaf_inclusive(column, test, spec, source_types))
 }
 
@@ -268,9 +264,8 @@ impl Steps<'_> {
     /// The highest tuple that a file may hold `number` under.
     fn highest(&self, number: i128) -> i128 {
         let step = self.step(number);
-        let rounded = Unit::of(self.transform).is_some_and(|unit| {
-            unit != Unit::Day || *self.source != PrimitiveType::Date
-        });
+        let rounded =
+            Unit::of(self.transform).is_some_and(|unit| unit != Unit::Day || *self.source != PrimitiveType::Date);
         if step < 0 && rounded { step + 1 } else { step }
     }
 

@@ -1,0 +1,16 @@
+"""Apache Iceberg tables for Python and PySpark, with a Rust core and no JVM.
+
+>>> import frazil
+>>> table = frazil.load_table("tests/golden/iceberg/del_pos_file_parquet_part")
+>>> table.format_version
+2
+"""
+
+from frazil import errors
+from frazil._native import __version__
+from frazil.catalog import load_catalog
+from frazil.config import config
+from frazil.errors import FrazilError
+from frazil.table import load_table
+
+__all__ = ["FrazilError", "__version__", "config", "errors", "load_catalog", "load_table"]

@@ -1,0 +1,165 @@
+"""Scans of Iceberg tables: plan, execute, give rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil.config import config
+from frazil.iceberg.task import FileScanTask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class Plan:
+    """The data files of a scan with their deletes, as columns.
+
+    Any library that takes the Arrow PyCapsule interface reads it: `pyarrow.table(plan)`, `polars.DataFrame(plan)`.
+    """
+
+    def __init__(self, native: _native.Plan) -> None:
+        """Use `Scan.plan` instead."""
+        self._native = native
+
+    def __len__(self) -> int:
+        """Give the number of data files."""
+        return len(self._native)
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        """How many manifests and files there are, and how many were left out and why."""
+        return self._native.metrics()
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Stream the plan, one batch for each manifest."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps `import frazil` light
+
+        batches = (self._native.batch(index) for index in range(self._native.batch_count))
+        return pa.RecordBatchReader.from_batches(self._native.schema(), batches)
+
+    def to_arrow(self) -> pa.Table:
+        """Give the plan as a table."""
+        return self.to_arrow_batch_reader().read_all()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the plan by the Arrow PyCapsule interface."""
+        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        """Give what was kept and what was left out."""
+        return f"<frazil.iceberg.Plan {self.explain()}>"
+
+    def explain(self) -> str:
+        """Say in one line what was kept and what was left out."""
+        m = self.metrics
+        return (
+            f"{m['tasks']} of {m['files']} files in {m['manifests'] - m['manifests_skipped']} of {m['manifests']}"
+            f" manifests; pruned: {m['manifests_skipped']} manifests by partition summaries,"
+            f" {m['files_skipped_by_partition']} files by partition, {m['files_skipped_by_bounds']} files by bounds;"
+            f" {m['delete_files']} delete files"
+        )
+
+
+class Scan:
+    """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
+
+    def __init__(self, table: _native.Table, arguments: dict[str, Any]) -> None:
+        """Use `Table.scan` instead."""
+        self._table = table
+        self._arguments = arguments
+        self._native = _native.Scan(table, **arguments)
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The snapshot that is read; None for a table without one."""
+        return self._native.snapshot_id
+
+    @property
+    def filter(self) -> str:
+        """The filter as it was bound to the table's columns, as SQL."""
+        return self._native.filter
+
+    def schema(self) -> pa.Schema:
+        """Give the Arrow schema of the rows."""
+        return self._native.schema()
+
+    def plan(self) -> Plan:
+        """Plan the scan: which data files are read, with which deletes."""
+        return Plan(self._plan())
+
+    def explain(self) -> str:
+        """Say what the plan keeps and what it leaves out."""
+        return self.plan().explain()
+
+    def plan_files(self) -> Iterator[FileScanTask]:
+        """Give the data files to read, one task each."""
+        plan = self._plan()
+        return (FileScanTask(plan.task(index)) for index in range(len(plan)))
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Stream the rows as Arrow record batches; files are read ahead by `config.max_workers` threads."""
+        import pyarrow as pa  # noqa: PLC0415 - keeps `import frazil` light
+
+        from frazil.iceberg.read import read_tasks  # noqa: PLC0415
+
+        plan = self._plan()
+        tasks = (plan.task(index) for index in range(len(plan)))
+        batches = read_tasks(tasks, workers=config.max_workers, limit=self._arguments["limit"])
+        return pa.RecordBatchReader.from_batches(self.schema(), batches)
+
+    def to_arrow(self) -> pa.Table:
+        """Give all rows as a `pyarrow.Table`."""
+        return self.to_arrow_batch_reader().read_all()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the rows by the Arrow PyCapsule interface."""
+        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, **options: Any) -> pd.DataFrame:  # noqa: ANN401 - handed to pyarrow
+        """Give all rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
+        return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give all rows as a Polars DataFrame."""
+        import polars as pl  # noqa: PLC0415 - an optional dependency
+
+        frame = pl.from_arrow(self.to_arrow())
+        if isinstance(frame, pl.Series):
+            frame = frame.to_frame()
+        return frame
+
+    def to_duckdb(
+        self, table_name: str, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """Register all rows as a view of a DuckDB connection, a new one in memory by default."""
+        import duckdb  # noqa: PLC0415 - an optional dependency
+
+        connection = connection or duckdb.connect()
+        connection.register(table_name, self.to_arrow())
+        return connection
+
+    def count(self) -> int:
+        """Count the rows: from metadata where no delete and no filter forbids it, by reading else."""
+        from frazil.iceberg.read import read_task  # noqa: PLC0415 - keeps `import frazil` light
+
+        limit = self._arguments["limit"]
+        plan = _native.Scan(self._table, **self._arguments | {"selected_fields": []}).plan(config.max_workers)
+        rows, unread = plan.count()
+        for index in unread:
+            if limit is not None and rows >= limit:
+                break
+            rows += sum(batch.num_rows for batch in read_task(plan.task(index)))
+        return rows if limit is None else min(rows, limit)
+
+    def _plan(self) -> _native.Plan:
+        return self._native.plan(config.max_workers)
+
+    def __repr__(self) -> str:
+        """Give filter and snapshot."""
+        return f"<frazil.iceberg.Scan snapshot {self.snapshot_id} where {self.filter}>"

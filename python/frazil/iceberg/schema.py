@@ -1,0 +1,171 @@
+"""Schemas, partition specs and sort orders of Iceberg tables (spec: "Schemas and Data Types", "Partitioning", "Sorting")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class NestedField:
+    """A column, or a field in a struct, list or map.
+
+    `type` is the spec's text for primitives (`long`, `decimal(9, 2)`) and for nested types (`struct<1: x: optional long>`).
+    """
+
+    field_id: int
+    name: str
+    type: str
+    required: bool
+    doc: str | None = None
+    initial_default: Any = None
+    write_default: Any = None
+    fields: tuple[NestedField, ...] = ()
+
+    def __str__(self) -> str:
+        """Give the field as one line."""
+        doc = f" ({self.doc})" if self.doc else ""
+        return f"{self.field_id}: {self.name}: {'required' if self.required else 'optional'} {self.type}{doc}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table at some time."""
+
+    schema_id: int
+    fields: tuple[NestedField, ...]
+    identifier_field_ids: tuple[int, ...] = ()
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the top-level columns."""
+        return [column.name for column in self.fields]
+
+    def find_field(self, name_or_id: str | int) -> NestedField:
+        """Find a field by its id or by its full name, such as `address.city`.
+
+        Raises:
+            KeyError: The schema has no such field.
+        """
+        for name, found in _walk(self.fields):
+            if name_or_id in (found.field_id, name):
+                return found
+        raise KeyError(name_or_id)
+
+    def __str__(self) -> str:
+        """Give one line for each column."""
+        return "table {\n" + "".join(f"  {column}\n" for column in self.fields) + "}"
+
+    @classmethod
+    def from_json(cls, json: dict[str, Any]) -> Schema:
+        """Make a schema of the spec's JSON form."""
+        return cls(
+            schema_id=json.get("schema-id", 0),
+            fields=tuple(_field(column) for column in json["fields"]),
+            identifier_field_ids=tuple(json.get("identifier-field-ids", ())),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """A field of a partition spec."""
+
+    source_ids: tuple[int, ...]
+    field_id: int
+    name: str
+    transform: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """How rows are put into partitions."""
+
+    spec_id: int
+    fields: tuple[PartitionField, ...] = ()
+
+    @classmethod
+    def from_json(cls, json: dict[str, Any]) -> PartitionSpec:
+        """Make a partition spec of the spec's JSON form."""
+        fields = tuple(
+            PartitionField(_sources(part), part.get("field-id", 1000 + i), part["name"], part["transform"])
+            for i, part in enumerate(json["fields"])
+        )
+        return cls(json["spec-id"], fields)
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """A field of a sort order."""
+
+    source_ids: tuple[int, ...]
+    transform: str
+    direction: str
+    null_order: str
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """How rows are sorted within files."""
+
+    order_id: int
+    fields: tuple[SortField, ...] = field(default=())
+
+    @classmethod
+    def from_json(cls, json: dict[str, Any]) -> SortOrder:
+        """Make a sort order of the spec's JSON form."""
+        fields = tuple(
+            SortField(_sources(part), part["transform"], part["direction"], part["null-order"])
+            for part in json["fields"]
+        )
+        return cls(json["order-id"], fields)
+
+
+def _sources(part: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(part.get("source-ids") or [part["source-id"]])
+
+
+def _walk(fields: tuple[NestedField, ...], prefix: str = "") -> Iterator[tuple[str, NestedField]]:
+    for child in fields:
+        yield prefix + child.name, child
+        yield from _walk(child.fields, f"{prefix}{child.name}.")
+
+
+def _field(json: dict[str, Any]) -> NestedField:
+    children = _children(json["type"])
+    return NestedField(
+        field_id=json["id"],
+        name=json["name"],
+        type=_type_text(json["type"]),
+        required=json["required"],
+        doc=json.get("doc"),
+        initial_default=json.get("initial-default"),
+        write_default=json.get("write-default"),
+        fields=children,
+    )
+
+
+def _children(json: str | dict[str, Any]) -> tuple[NestedField, ...]:
+    if isinstance(json, str):
+        return ()
+    if json["type"] == "struct":
+        return tuple(_field(child) for child in json["fields"])
+
+    def named(name: str, *, required: bool) -> NestedField:
+        return _field({"id": json[f"{name}-id"], "name": name, "type": json[name], "required": required})
+
+    if json["type"] == "list":
+        return (named("element", required=json["element-required"]),)
+    return named("key", required=True), named("value", required=json["value-required"])
+
+
+def _type_text(json: str | dict[str, Any]) -> str:
+    if isinstance(json, str):
+        return json
+    if json["type"] == "struct":
+        return f"struct<{', '.join(str(_field(child)) for child in json['fields'])}>"
+    if json["type"] == "list":
+        return f"list<{_type_text(json['element'])}>"
+    return f"map<{_type_text(json['key'])}, {_type_text(json['value'])}>"

@@ -1,0 +1,64 @@
+"""Snapshots, branches, tags and history of Iceberg tables (spec: "Snapshots", "Snapshot References")."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of a table."""
+
+    snapshot_id: int
+    parent_snapshot_id: int | None
+    sequence_number: int
+    timestamp_ms: int
+    manifest_list: str | None
+    schema_id: int | None
+    summary: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def operation(self) -> str | None:
+        """What made the snapshot: `append`, `overwrite`, `delete` or `replace`."""
+        return self.summary.get("operation")
+
+    @property
+    def committed_at(self) -> datetime.datetime:
+        """When it was committed, in UTC."""
+        return datetime.datetime.fromtimestamp(self.timestamp_ms / 1000, tz=datetime.UTC)
+
+    @classmethod
+    def from_json(cls, json: dict[str, Any]) -> Snapshot:
+        """Make a snapshot of the spec's JSON form."""
+        return cls(
+            snapshot_id=json["snapshot-id"],
+            parent_snapshot_id=json.get("parent-snapshot-id"),
+            sequence_number=json.get("sequence-number", 0),
+            timestamp_ms=json["timestamp-ms"],
+            manifest_list=json.get("manifest-list"),
+            schema_id=json.get("schema-id"),
+            summary=json.get("summary", {}),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRef:
+    """A branch or a tag."""
+
+    snapshot_id: int
+    type: str
+
+    @classmethod
+    def from_json(cls, json: dict[str, Any]) -> SnapshotRef:
+        """Make a reference of the spec's JSON form."""
+        return cls(json["snapshot-id"], json["type"])
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """When a snapshot became the current one."""
+
+    timestamp_ms: int
+    snapshot_id: int

@@ -1,0 +1,254 @@
+"""Iceberg tables."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil.config import config
+from frazil.errors import InvalidArgument
+from frazil.iceberg.scan import Scan
+from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
+from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Table:
+    """An Iceberg table at one state of its metadata. Immutable; `refresh` gives the newest state."""
+
+    def __init__(self, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]) -> None:
+        """Use `frazil.load_table` or a catalog instead."""
+        self._native = native
+        self._files = files
+        self._opened = location
+        self._options = options
+
+    @classmethod
+    def open(cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str]) -> Table:
+        """Open the table in a folder, or by one of its metadata files; see `frazil.load_table`."""
+        options = {"relocate": dict(relocate), "properties": dict(properties)}
+        root = _folder(location)
+        files = _native.Files(root, list(relocate.items()), list(config.allowed_locations), dict(properties))
+        return cls(_native.Table.open(files, location), files, location, options)
+
+    def refresh(self) -> Table:
+        """Give the table at its newest metadata.
+
+        Raises:
+            CorruptMetadata: Another table lies at the location now.
+        """
+        return Table(self._native.refresh(self._files, self._opened), self._files, self._opened, self._options)
+
+    @property
+    def metadata_location(self) -> str:
+        """The metadata file."""
+        return self._native.metadata_location
+
+    @property
+    def format_version(self) -> int:
+        """The version of the Iceberg format: 1, 2 or 3."""
+        return self._native.format_version
+
+    @property
+    def location(self) -> str:
+        """The location that the table records for itself."""
+        return str(self._part("location"))
+
+    @property
+    def uuid(self) -> str | None:
+        """The id of the table."""
+        found = self._part("table-uuid")
+        return None if found is None else str(found)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties of the table."""
+        return dict(self._part("properties"))
+
+    def schema(self) -> Schema:
+        """Give the current schema."""
+        current = self._part("current-schema-id")
+        return next(schema for schema in self.schemas() if schema.schema_id == current)
+
+    def schemas(self) -> list[Schema]:
+        """Give all schemas that the table knows."""
+        return [Schema.from_json(schema) for schema in self._part("schemas")]
+
+    def spec(self) -> PartitionSpec:
+        """Give the partition spec of new files."""
+        default = self._part("default-spec-id")
+        return next(spec for spec in self.specs() if spec.spec_id == default)
+
+    def specs(self) -> list[PartitionSpec]:
+        """Give all partition specs that the table knows."""
+        return [PartitionSpec.from_json(spec) for spec in self._part("partition-specs")]
+
+    def sort_order(self) -> SortOrder:
+        """Give the sort order of new files."""
+        default = self._part("default-sort-order-id")
+        orders = (SortOrder.from_json(order) for order in self._part("sort-orders"))
+        return next((order for order in orders if order.order_id == default), SortOrder(0))
+
+    def snapshots(self) -> list[Snapshot]:
+        """Give the snapshots, the oldest first."""
+        return [Snapshot.from_json(snapshot) for snapshot in self._part("snapshots")]
+
+    def current_snapshot(self) -> Snapshot | None:
+        """Give the current snapshot of `main`; None for a table without one."""
+        current = self._part("current-snapshot-id")
+        return next((s for s in self.snapshots() if s.snapshot_id == current), None)
+
+    def refs(self) -> dict[str, SnapshotRef]:
+        """Give the branches and tags by name."""
+        return {name: SnapshotRef.from_json(ref) for name, ref in self._part("refs").items()}
+
+    def history(self) -> list[HistoryEntry]:
+        """Give when which snapshot became current, the oldest first."""
+        return [HistoryEntry(entry["timestamp-ms"], entry["snapshot-id"]) for entry in self._part("snapshot-log")]
+
+    def scan(
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: int | datetime.datetime | None = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """Describe a read; nothing is read before rows are asked for.
+
+        Args:
+            row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+            selected_fields: Column names, `s.x` for a field of a struct, `*` for all, and the metadata columns
+                `_file`, `_pos`, `_deleted`, `_spec_id`, `_partition`, `_row_id`, `_last_updated_sequence_number`.
+            case_sensitive: Whether `ID` is another column than `id`.
+            snapshot_id: A snapshot to read, with its own schema.
+            ref: A branch to read, with the current schema, or a tag, with the schema of its snapshot.
+            as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
+            limit: At most so many rows.
+
+        Raises:
+            InvalidArgument: A column, literal or option that does not fit.
+            NoSuchSnapshot: No such snapshot, branch or tag.
+        """
+        given = [
+            choice
+            for choice in (
+                None if snapshot_id is None else ("id", snapshot_id),
+                None if ref is None else ("ref", ref),
+                None if as_of is None else ("as_of", _milliseconds(as_of)),
+            )
+            if choice is not None
+        ]
+        if len(given) > 1:
+            message = f"{' and '.join(name for name, _ in given)} exclude each other"
+            raise InvalidArgument(message)
+        return self._scan(row_filter, selected_fields, given[0] if given else None, None, limit, case_sensitive)
+
+    def incremental_append_scan(
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        from_snapshot_id_exclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """Describe a read of the rows that append snapshots added.
+
+        Args:
+            row_filter: As in `scan`.
+            selected_fields: As in `scan`.
+            case_sensitive: As in `scan`.
+            from_snapshot_id_exclusive: The snapshot after which to begin; None to begin with the first.
+            to_snapshot_id_inclusive: The last snapshot; None for the current one.
+            limit: At most so many rows.
+
+        Raises:
+            InvalidArgument: The first snapshot is no ancestor of the last.
+            NoSuchSnapshot: The table does not have the last snapshot.
+        """
+        append = (from_snapshot_id_exclusive, to_snapshot_id_inclusive)
+        return self._scan(row_filter, selected_fields, None, append, limit, case_sensitive)
+
+    def _scan(  # noqa: PLR0913 - one place that hands all of them on
+        self,
+        row_filter: str | bool,  # noqa: FBT001
+        selected_fields: Sequence[str],
+        snapshot: tuple[str, Any] | None,
+        append: tuple[int | None, int | None] | None,
+        limit: int | None,
+        case_sensitive: bool,  # noqa: FBT001
+    ) -> Scan:
+        if isinstance(selected_fields, str):
+            message = f"selected_fields is a sequence of names, not the text {selected_fields!r}"
+            raise InvalidArgument(message)
+        if limit is not None and limit < 0:
+            message = f"limit is {limit}, expected 0 or more"
+            raise InvalidArgument(message)
+        arguments: dict[str, Any] = {
+            "row_filter": _filter_text(row_filter),
+            "selected_fields": list(selected_fields),
+            "snapshot": snapshot,
+            "append": append,
+            "limit": limit,
+            "case_sensitive": case_sensitive,
+        }
+        return Scan(self._native, arguments)
+
+    def _part(self, name: str) -> Any:  # noqa: ANN401 - JSON
+        return json.loads(self._native.metadata_json(name))
+
+    def __repr__(self) -> str:
+        """Give location, version and the size of the current state."""
+        snapshot = self.current_snapshot()
+        rows = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
+        if snapshot is not None and "total-records" in snapshot.summary:
+            rows += f", {snapshot.summary['total-records']} records"
+        columns = ", ".join(self.schema().column_names)
+        return f"<frazil.iceberg.Table v{self.format_version} {self._opened!r}: {rows}; columns {columns}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the metadata file, so that another process sees the same state."""
+        return _reopen, (self.metadata_location, self._options)
+
+
+def _reopen(location: str, options: dict[str, Any]) -> Table:
+    return Table.open(location, **options)
+
+
+def _folder(location: str) -> str:
+    """Give the table folder of a metadata file; the location itself otherwise."""
+    trimmed = location.rstrip("/")
+    head, _, tail = trimmed.rpartition("/")
+    if tail.endswith((".json", ".json.gz")):
+        parent, _, last = head.rpartition("/")
+        return (parent or "/") if last == "metadata" else head or "."
+    return trimmed or "/"
+
+
+def _filter_text(row_filter: str | bool) -> str:  # noqa: FBT001
+    if row_filter is True:
+        return ""
+    if row_filter is False:
+        return "false"
+    if not isinstance(row_filter, str):
+        message = f"row_filter is SQL text or True, not {type(row_filter).__name__}"
+        raise InvalidArgument(message)
+    return row_filter
+
+
+def _milliseconds(as_of: int | datetime.datetime) -> int:
+    if isinstance(as_of, datetime.datetime):
+        if as_of.tzinfo is None:
+            message = "as_of is a datetime without a time zone"
+            raise InvalidArgument(message, hint="give it one, as in datetime(2024, 1, 1, tzinfo=timezone.utc)")
+        return (as_of - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
+    return int(as_of)

@@ -1,0 +1,182 @@
+//! A set of row positions, and the mask of the rows that are not in it.
+//!
+//! Roaring containers behind an ordered map. The `roaring` crate does not hand out the words of its containers, and
+//! walking their values one by one costs ten times more than the mask of a whole container; so the containers are our
+//! own, and the crate is the oracle of the tests.
+
+mod container;
+mod portable;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use arrow_buffer::{BooleanBuffer, Buffer};
+
+use self::container::{Container, SPAN};
+use crate::error::{Error, Result};
+
+/// A set of row positions, each below 2^63.
+#[derive(Debug, Clone, Default)]
+pub struct Positions {
+    /// The positions of 65,536 rows by `position >> 16`; no container is empty.
+    chunks: BTreeMap<u64, Container>,
+}
+
+impl Positions {
+    /// The empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one position; says whether it was new.
+    ///
+    /// # Errors
+    /// `CorruptData` for 2^63 and more.
+    pub fn insert(&mut self, position: u64) -> Result<bool> {
+        if position > i64::MAX.cast_unsigned() {
+            return Err(Error::corrupt(format!("row position {position} is not below 2^63")));
+        }
+        let is_new = !self.contains(position);
+        if is_new {
+            self.chunk(position >> 16).insert_sorted(&[low16(position)]);
+        }
+        Ok(is_new)
+    }
+
+    /// Adds positions in any order, repetitions included. Ascending ones are fastest.
+    ///
+    /// # Errors
+    /// `CorruptData` when one is negative; the others may or may not have been added.
+    pub fn insert_all(&mut self, positions: &[i64]) -> Result<()> {
+        if !positions.is_sorted() {
+            let mut sorted = positions.to_vec();
+            sorted.sort_unstable();
+            return self.insert_all(&sorted);
+        }
+        let mut lows = Vec::new();
+        for chunk in positions.chunk_by(|a, b| a >> 16 == b >> 16) {
+            let Some(&first) = chunk.first() else { continue };
+            let Ok(first) = u64::try_from(first) else {
+                return Err(Error::corrupt(format!("row position {first} is negative")));
+            };
+            lows.clear();
+            lows.extend(chunk.iter().map(|position| low16(position.cast_unsigned())));
+            lows.dedup();
+            self.chunk(first >> 16).insert_sorted(&lows);
+        }
+        Ok(())
+    }
+
+    /// Adds all positions of `other`.
+    pub fn union_with(&mut self, other: &Self) {
+        for (&prefix, container) in &other.chunks {
+            self.chunks.entry(prefix).and_modify(|own| own.union_with(container)).or_insert_with(|| container.clone());
+        }
+    }
+
+    /// How many positions there are.
+    pub fn len(&self) -> u64 {
+        self.chunks.values().map(|container| u64::from(container.len())).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Whether `position` is in the set.
+    pub fn contains(&self, position: u64) -> bool {
+        self.chunks.get(&(position >> 16)).is_some_and(|container| container.contains(low16(position)))
+    }
+
+    /// The highest position.
+    pub fn max(&self) -> Option<u64> {
+        let (prefix, container) = self.chunks.last_key_value()?;
+        Some(prefix << 16 | u64::from(container.max()?))
+    }
+
+    /// All positions, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.chunks.iter().flat_map(|(prefix, container)| {
+            container.values().into_iter().map(move |low| prefix << 16 | u64::from(low))
+        })
+    }
+
+    /// How many positions lie in `range`.
+    pub fn count_in(&self, range: Range<u64>) -> u64 {
+        if range.is_empty() {
+            return 0;
+        }
+        let (first, last) = (range.start >> 16, (range.end - 1) >> 16);
+        let clip = |prefix: u64, bound: u64| {
+            // Inside of 0..=65536 after the clamp.
+            u32::try_from(bound.saturating_sub(prefix << 16).min(SPAN)).unwrap_or(0)
+        };
+        let counts = self.chunks.range(first..=last).map(|(&prefix, container)| {
+            container.count_below(clip(prefix, range.end)) - container.count_below(clip(prefix, range.start))
+        });
+        counts.map(u64::from).sum()
+    }
+
+    /// Which of the rows `first .. first + len` are *not* in the set: the mask of the rows to keep.
+    ///
+    /// The buffer may start at a bit offset other than 0.
+    pub fn kept(&self, first: u64, len: usize) -> BooleanBuffer {
+        let skew = first & 63;
+        let start = first - skew;
+        let bits = len.saturating_add(usize::from(low16(skew)));
+        let mut words = vec![u64::MAX; bits.div_ceil(64)];
+        let end = start.saturating_add(64 * words.len() as u64);
+        if start < end {
+            // Containers start at multiples of 65,536 and the words here at multiples of 64: a word of a container
+            // meets exactly one word of the mask.
+            for (&prefix, container) in self.chunks.range(start >> 16..=(end - 1) >> 16) {
+                let base = prefix << 16;
+                let (from, to) = (base.max(start), base.saturating_add(SPAN).min(end));
+                if let Some(window) = words.get_mut(word_of(from - start)..word_of(to - start)) {
+                    container.clear_in(window, word_of(from - base));
+                }
+            }
+        }
+        BooleanBuffer::new(Buffer::from_vec(words), usize::from(low16(skew)), len)
+    }
+
+    /// The memory this holds, roughly.
+    pub fn size_bytes(&self) -> usize {
+        let heap = |container: &Container| match container {
+            Container::Array(values) => values.capacity() * size_of::<u16>(),
+            Container::Bits { .. } => size_of::<container::Words>(),
+            Container::Runs { runs, .. } => runs.capacity() * size_of::<container::Run>(),
+        };
+        let nodes = self.chunks.len() * (size_of::<u64>() + size_of::<Container>());
+        nodes + self.chunks.values().map(heap).sum::<usize>()
+    }
+
+    fn chunk(&mut self, prefix: u64) -> &mut Container {
+        self.chunks.entry(prefix).or_insert_with(|| Container::Array(Vec::new()))
+    }
+}
+
+/// Equal positions are equal, in whatever containers.
+impl PartialEq for Positions {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |((a, left), (b, right)): ((&u64, &Container), (&u64, &Container))| {
+            a == b && left.len() == right.len() && left.to_words() == right.to_words()
+        };
+        self.chunks.len() == other.chunks.len() && self.chunks.iter().zip(&other.chunks).all(same)
+    }
+}
+
+impl Eq for Positions {}
+
+fn low16(position: u64) -> u16 {
+    let [a, b, ..] = position.to_le_bytes();
+    u16::from_le_bytes([a, b])
+}
+
+/// The word of a bit; the offset of a bit of a mask in memory fits.
+fn word_of(bit: u64) -> usize {
+    usize::try_from(bit / 64).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,248 @@
+//! The portable serialisation of roaring bitmaps (RoaringFormatSpec), all little-endian.
+//!
+//! ```text
+//! 64 bits:  count: u64 | count x ( key: u32 | 32-bit bitmap )                            keys ascend
+//!
+//! 32 bits:  cookie: u32 = 12346 | count: u32                                             no container of runs, or
+//!           cookie: u32 = 12347 + (count - 1) << 16 | run flags: ceil(count / 8) bytes   some (flag i, from bit 0)
+//!           count x ( key: u16 | cardinality - 1: u16 )                                  keys ascend
+//!           count x ( offset: u32, from the cookie )                                     unless runs and count < 4
+//!           count x container:
+//!               array  cardinality x u16                                                 cardinality <= 4096
+//!               bits   1024 x u64                                                        cardinality > 4096
+//!               runs   runs: u16 | runs x ( first: u16 | length - 1: u16 )               flagged
+//! ```
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::Positions;
+use super::container::{ARRAY_MAX, Container, Run, WORDS};
+use crate::bytes::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+
+const COOKIE_NO_RUNS: u32 = 12_346;
+const COOKIE_RUNS: u32 = 12_347;
+const NO_OFFSET_THRESHOLD: usize = 4;
+const CONTAINERS_MAX: usize = 1 << 16;
+/// Keys are below this: Java holds bitmaps in an array indexed by key, and positions are non-negative.
+const KEY_LIMIT: u32 = i32::MAX.cast_unsigned();
+/// Java cannot hold more in one array of bytes.
+const ENCODED_MAX_BYTES: u64 = i32::MAX.cast_unsigned() as u64;
+const EMPTY_BITMAP: [u8; 8] = [0x3a, 0x30, 0, 0, 0, 0, 0, 0];
+
+impl Positions {
+    /// Positions from the 64-bit portable serialisation, which must be all of `bytes`.
+    ///
+    /// Memory is bounded by a small multiple of `bytes`, whatever counts it declares (runs stay runs).
+    ///
+    /// # Errors
+    /// `CorruptData` for anything the format forbids: a wrong cookie, count, order, cardinality or offset, a key of
+    /// 2^31 - 1 or more, an empty or overlapping run, missing or left-over bytes.
+    pub fn decode_portable64(bytes: &[u8]) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes);
+        let count = cursor.le_u64()?;
+        let mut chunks = BTreeMap::new();
+        let mut previous = None;
+        for _ in 0..count {
+            let key = cursor.le_u32()?;
+            if key >= KEY_LIMIT {
+                return Err(cursor.error(format_args!("bitmap key {key} is not below 2^31 - 1")));
+            }
+            if previous.replace(key).is_some_and(|previous| previous >= key) {
+                return Err(cursor.error(format_args!("bitmap key {key} does not ascend")));
+            }
+            decode32(&mut cursor, |chunk, container| {
+                chunks.insert(u64::from(key) << 16 | u64::from(chunk), container);
+            })?;
+        }
+        if !cursor.is_empty() {
+            return Err(cursor.error(format_args!("{} bytes left after {count} bitmaps", cursor.remaining())));
+        }
+        Ok(Self { chunks })
+    }
+
+    /// The 64-bit portable serialisation, byte for byte as Iceberg's Java library writes it: containers turned into
+    /// runs where that is shorter, and an empty bitmap for every key that is skipped.
+    ///
+    /// # Errors
+    /// `LimitExceeded` above 2 GiB, which a single position beyond 2^59 or so needs, for the skipped keys before it.
+    pub fn encode_portable64(&self) -> Result<Vec<u8>> {
+        let mut bitmaps: BTreeMap<u32, Vec<(u16, Cow<'_, Container>)>> = BTreeMap::new();
+        for (&prefix, container) in &self.chunks {
+            let [low, high, keys @ ..] = prefix.to_le_bytes();
+            let [k0, k1, k2, k3, ..] = keys;
+            let bitmap = bitmaps.entry(u32::from_le_bytes([k0, k1, k2, k3])).or_default();
+            bitmap.push((u16::from_le_bytes([low, high]), container.run_optimised()));
+        }
+        let count = bitmaps.last_key_value().map_or(0, |(key, _)| u64::from(*key) + 1);
+        let skipped = count - bitmaps.len() as u64;
+        let filled: u64 = bitmaps.values().map(|bitmap| 4 + size32(bitmap) as u64).sum();
+        let size = 8 + filled + skipped * (4 + EMPTY_BITMAP.len() as u64);
+        let capacity = usize::try_from(size).ok().filter(|_| size <= ENCODED_MAX_BYTES).ok_or_else(|| {
+            Error::new(ErrorKind::LimitExceeded, format!("the bitmap needs {size} bytes, more than 2 GiB"))
+        })?;
+
+        let mut out = Vec::with_capacity(capacity);
+        out.extend(count.to_le_bytes());
+        let mut next = 0;
+        for (&key, bitmap) in &bitmaps {
+            for gap in next..key {
+                out.extend(gap.to_le_bytes());
+                out.extend(EMPTY_BITMAP);
+            }
+            next = key + 1;
+            out.extend(key.to_le_bytes());
+            encode32(bitmap, &mut out);
+        }
+        Ok(out)
+    }
+}
+
+/// Reads a 32-bit bitmap and hands on its containers with their keys, ascending.
+fn decode32(cursor: &mut Cursor<'_>, mut take: impl FnMut(u16, Container)) -> Result<()> {
+    let start = cursor.position();
+    let cookie = cursor.le_u32()?;
+    let (count, run_flags) = if cookie & 0xffff == COOKIE_RUNS {
+        let count = (cookie >> 16) as usize + 1;
+        (count, cursor.take(count.div_ceil(8))?)
+    } else if cookie == COOKIE_NO_RUNS {
+        (cursor.le_u32()? as usize, [].as_slice())
+    } else {
+        return Err(cursor.error(format_args!("{cookie} is no cookie of a roaring bitmap")));
+    };
+    if count > CONTAINERS_MAX {
+        return Err(cursor.error(format_args!("{count} containers in a bitmap of at most {CONTAINERS_MAX}")));
+    }
+    let mut descriptions = Cursor::new(cursor.take(count * 4)?);
+    let has_offsets = run_flags.is_empty() || count >= NO_OFFSET_THRESHOLD;
+    let mut offsets = Cursor::new(if has_offsets { cursor.take(count * 4)? } else { &[] });
+
+    let mut previous = None;
+    for i in 0..count {
+        let key = descriptions.le_u16()?;
+        let cardinality = u32::from(descriptions.le_u16()?) + 1;
+        if previous.replace(key).is_some_and(|previous| previous >= key) {
+            return Err(cursor.error(format_args!("container key {key} does not ascend")));
+        }
+        if has_offsets && offsets.le_u32()? as usize != cursor.position() - start {
+            return Err(cursor.error(format_args!("the offset of container {key} is not where it lies")));
+        }
+        let is_runs = run_flags.get(i / 8).is_some_and(|flags| flags >> (i % 8) & 1 == 1);
+        let container = match (is_runs, cardinality as usize) {
+            (true, _) => decode_runs(cursor)?,
+            (false, cardinality @ ..=ARRAY_MAX) => decode_array(cursor, cardinality)?,
+            (false, _) => decode_bits(cursor)?,
+        };
+        if container.len() != cardinality {
+            return Err(cursor
+                .error(format_args!("container {key} holds {} values, {cardinality} are declared", container.len())));
+        }
+        take(key, container);
+    }
+    Ok(())
+}
+
+fn decode_array(cursor: &mut Cursor<'_>, cardinality: usize) -> Result<Container> {
+    let (pairs, _) = cursor.take(cardinality * 2)?.as_chunks::<2>();
+    let values: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+    if !values.is_sorted_by(|a, b| a < b) {
+        return Err(cursor.error(format_args!("the values of an array container do not ascend")));
+    }
+    Ok(Container::Array(values))
+}
+
+fn decode_bits(cursor: &mut Cursor<'_>) -> Result<Container> {
+    let (bytes, _) = cursor.take(WORDS * 8)?.as_chunks::<8>();
+    let mut words = Box::new([0; WORDS]);
+    words.iter_mut().zip(bytes).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+    Ok(Container::from_words(words))
+}
+
+fn decode_runs(cursor: &mut Cursor<'_>) -> Result<Container> {
+    let count = cursor.le_u16()?;
+    let (pairs, _) = cursor.take(usize::from(count) * 4)?.as_chunks::<4>();
+    let mut runs: Vec<Run> = Vec::with_capacity(pairs.len());
+    for &[a, b, c, d] in pairs {
+        let first = u16::from_le_bytes([a, b]);
+        let Some(last) = first.checked_add(u16::from_le_bytes([c, d])) else {
+            return Err(cursor.error(format_args!("a run from {first} leaves its container")));
+        };
+        match runs.last_mut() {
+            Some(before) if before.last >= first => {
+                return Err(cursor.error(format_args!("a run from {first} overlaps the one before")));
+            }
+            // Touching runs are odd, but mean one thing only.
+            Some(before) if before.last + 1 == first => before.last = last,
+            _ => runs.push(Run { first, last }),
+        }
+    }
+    Ok(Container::from_runs(runs))
+}
+
+fn has_runs(bitmap: &[(u16, Cow<'_, Container>)]) -> bool {
+    bitmap.iter().any(|(_, container)| matches!(**container, Container::Runs { .. }))
+}
+
+/// The bytes before the first container.
+fn header_size(bitmap: &[(u16, Cow<'_, Container>)]) -> usize {
+    let count = bitmap.len();
+    match has_runs(bitmap) {
+        true if count < NO_OFFSET_THRESHOLD => 4 + count.div_ceil(8) + 4 * count,
+        true => 4 + count.div_ceil(8) + 8 * count,
+        false => 8 + 8 * count,
+    }
+}
+
+fn container_size(container: &Container) -> usize {
+    match container {
+        Container::Array(values) => 2 * values.len(),
+        Container::Bits { .. } => 8 * WORDS,
+        Container::Runs { runs, .. } => 2 + 4 * runs.len(),
+    }
+}
+
+fn size32(bitmap: &[(u16, Cow<'_, Container>)]) -> usize {
+    header_size(bitmap) + bitmap.iter().map(|(_, container)| container_size(container)).sum::<usize>()
+}
+
+/// Writes a bitmap of 1 to 65,536 containers.
+#[expect(clippy::cast_possible_truncation, reason = "at most 65,536 containers of 1 to 65,536 values and 8 KiB each")]
+fn encode32(bitmap: &[(u16, Cow<'_, Container>)], out: &mut Vec<u8>) {
+    let count = bitmap.len();
+    let has_runs = has_runs(bitmap);
+    if has_runs {
+        out.extend((COOKIE_RUNS | (count as u32 - 1) << 16).to_le_bytes());
+        out.extend(bitmap.chunks(8).map(|eight| {
+            let flag = |(_, container): &(u16, Cow<'_, Container>)| matches!(**container, Container::Runs { .. });
+            eight.iter().rev().fold(0, |flags, container| flags << 1 | u8::from(flag(container)))
+        }));
+    } else {
+        out.extend(COOKIE_NO_RUNS.to_le_bytes());
+        out.extend((count as u32).to_le_bytes());
+    }
+    for (key, container) in bitmap {
+        out.extend(key.to_le_bytes());
+        out.extend((container.len().saturating_sub(1) as u16).to_le_bytes());
+    }
+    if !has_runs || count >= NO_OFFSET_THRESHOLD {
+        let mut offset = header_size(bitmap);
+        for (_, container) in bitmap {
+            out.extend((offset as u32).to_le_bytes());
+            offset += container_size(container);
+        }
+    }
+    for (_, container) in bitmap {
+        match &**container {
+            Container::Array(values) => out.extend(values.iter().flat_map(|value| value.to_le_bytes())),
+            Container::Bits { words, .. } => out.extend(words.iter().flat_map(|word| word.to_le_bytes())),
+            Container::Runs { runs, .. } => {
+                out.extend((runs.len() as u16).to_le_bytes());
+                for run in runs {
+                    out.extend(run.first.to_le_bytes());
+                    out.extend((run.last - run.first).to_le_bytes());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Variants as JSON text, as Spark's `to_json` writes them.
+//!
+//! Decimals lose their trailing zeros, binary becomes base64, dates, times, timestamps and UUIDs become text, NaN and the
+//! infinities become `"NaN"`, `"Infinity"` and `"-Infinity"`. Fields keep the order of the object: sorted by name.
+
+use std::fmt::Write;
+
+use arrow_array::{Array as _, BinaryArray, StringArray, StructArray, builder::StringBuilder, cast::AsArray};
+
+use super::MAX_DEPTH;
+use super::decode::{Metadata, Value};
+use crate::error::{Error, ErrorKind, Result};
+
+/// No JSON text grows longer: a few bytes can name a long field very often.
+const MAX_JSON_BYTES: usize = i32::MAX as usize;
+
+/// One variant as JSON text.
+///
+/// # Errors
+/// `CorruptData` for bytes that are no variant, `Unsupported` for primitive types that are not known, `LimitExceeded`
+/// for values nested deeper than 128 levels or text above 2 GiB.
+pub fn to_json(metadata: &[u8], value: &[u8]) -> Result<String> {
+    let mut text = String::new();
+    Writer { metadata: Metadata::parse(metadata)?, budget: value.len(), out: &mut text }.value(value, 0)?;
+    Ok(text)
+}
+
+/// Variants, a struct of binary `metadata` and `value`, as JSON text; NULL stays NULL.
+///
+/// # Errors
+/// As [`to_json`]; `InvalidArgument` when the struct is no unshredded variant.
+pub fn to_json_array(variants: &StructArray) -> Result<StringArray> {
+    let column = |name: &str| -> Result<&BinaryArray> {
+        let column = variants.column_by_name(name).and_then(|column| column.as_binary_opt());
+        column.ok_or_else(|| Error::invalid(format!("a variant needs binary field {name}")))
+    };
+    let (metadata, values) = (column("metadata")?, column("value")?);
+    let mut texts = StringBuilder::with_capacity(variants.len(), values.value_data().len());
+    let (mut text, mut total) = (String::new(), 0_usize);
+    for row in 0..variants.len() {
+        if variants.is_null(row) {
+            texts.append_null();
+            continue;
+        }
+        text.clear();
+        let value = values.value(row);
+        let metadata = Metadata::parse(metadata.value(row))?;
+        Writer { metadata, budget: value.len(), out: &mut text }
+            .value(value, 0)
+            .map_err(|error| error.with("row", row))?;
+        total += text.len();
+        if total > MAX_JSON_BYTES {
+            return Err(too_long());
+        }
+        texts.append_value(&text);
+    }
+    Ok(texts.finish())
+}
+
+struct Writer<'a, 'o> {
+    metadata: Metadata<'a>,
+    /// Bytes of the value that may still be read. Values that share bytes would let a few of them stand for
+    /// exponentially many.
+    budget: usize,
+    out: &'o mut String,
+}
+
+impl<'a> Writer<'a, '_> {
+    fn value(&mut self, bytes: &'a [u8], depth: usize) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!("a variant nested deeper than {MAX_DEPTH} levels"),
+            ));
+        }
+        let (value, size) = Value::parse(bytes)?;
+        match value {
+            Value::Object(object) => {
+                self.spend(1)?;
+                for at in 0..object.len() {
+                    let (id, field) = object.field(at)?;
+                    self.out.push(if at == 0 { '{' } else { ',' });
+                    let name = self.metadata.name(id)?;
+                    self.text(name)?;
+                    self.out.push(':');
+                    self.value(field, depth + 1)?;
+                }
+                self.out.push_str(if object.is_empty() { "{}" } else { "}" });
+            }
+            Value::Array(array) => {
+                self.spend(1)?;
+                for at in 0..array.len() {
+                    self.out.push(if at == 0 { '[' } else { ',' });
+                    self.value(array.element(at)?, depth + 1)?;
+                }
+                self.out.push_str(if array.is_empty() { "[]" } else { "]" });
+            }
+            scalar => {
+                self.spend(size)?;
+                self.scalar(scalar)?;
+            }
+        }
+        if self.out.len() > MAX_JSON_BYTES { Err(too_long()) } else { Ok(()) }
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<()> {
+        let left = self.budget.checked_sub(bytes).ok_or_else(|| Error::corrupt("values of a variant overlap"))?;
+        self.budget = left;
+        Ok(())
+    }
+
+    fn scalar(&mut self, value: Value) -> Result<()> {
+        match value {
+            Value::Null | Value::Object(_) | Value::Array(_) => self.out.push_str("null"),
+            Value::Boolean(value) => self.put(format_args!("{value}")),
+            Value::Int(value) => self.put(format_args!("{value}")),
+            Value::Float(value) if value.is_finite() => self.put(format_args!("{value:?}")),
+            Value::Double(value) if value.is_finite() => self.put(format_args!("{value:?}")),
+            Value::Float(value) => self.not_finite(f64::from(value)),
+            Value::Double(value) => self.not_finite(value),
+            Value::Decimal { unscaled, scale } => self.decimal(unscaled, scale),
+            Value::Date(days) => {
+                self.out.push('"');
+                self.date(i64::from(days));
+                self.out.push('"');
+            }
+            Value::Time(micros) => {
+                self.out.push('"');
+                self.time(micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000), 6);
+                self.out.push('"');
+            }
+            Value::Timestamp { value, nanos, utc } => self.timestamp(value, nanos, utc),
+            Value::Binary(bytes) => self.base64(bytes),
+            Value::String(text) => self.text(text)?,
+            Value::Uuid(bytes) => self.uuid(bytes),
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, text: std::fmt::Arguments) {
+        // Writing to a String cannot fail.
+        let _ = self.out.write_fmt(text);
+    }
+
+    fn not_finite(&mut self, value: f64) {
+        self.out.push_str(match value {
+            _ if value.is_nan() => "\"NaN\"",
+            _ if value > 0.0 => "\"Infinity\"",
+            _ => "\"-Infinity\"",
+        });
+    }
+
+    fn text(&mut self, text: &str) -> Result<()> {
+        let quoted = serde_json::to_string(text);
+        self.out.push_str(&quoted.map_err(|error| Error::internal("text does not become JSON").caused_by(error))?);
+        Ok(())
+    }
+
+    fn decimal(&mut self, mut unscaled: i128, scale: u8) {
+        let mut scale = usize::from(scale);
+        while scale > 0 && unscaled % 10 == 0 {
+            unscaled /= 10;
+            scale -= 1;
+        }
+        let sign = if unscaled < 0 { "-" } else { "" };
+        let digits = format!("{:0width$}", unscaled.unsigned_abs(), width = scale + 1);
+        match digits.split_at_checked(digits.len() - scale) {
+            Some((whole, fraction)) if scale > 0 => self.put(format_args!("{sign}{whole}.{fraction}")),
+            _ => self.put(format_args!("{sign}{digits}")),
+        }
+    }
+
+    fn date(&mut self, days: i64) {
+        let (year, month, day) = civil(days);
+        match year {
+            0..=9999 => self.put(format_args!("{year:04}-{month:02}-{day:02}")),
+            _ => self.put(format_args!("{year:+05}-{month:02}-{day:02}")),
+        }
+    }
+
+    /// Seconds of a day and a fraction of this many digits, of which trailing zeros go.
+    fn time(&mut self, second: i64, fraction: i64, digits: usize) {
+        self.put(format_args!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60));
+        if fraction > 0 {
+            let text = format!("{fraction:0digits$}");
+            self.put(format_args!(".{}", text.trim_end_matches('0')));
+        }
+    }
+
+    fn timestamp(&mut self, value: i64, nanos: bool, utc: bool) {
+        let (per_second, digits) = if nanos { (1_000_000_000, 9) } else { (1_000_000, 6) };
+        let seconds = value.div_euclid(per_second);
+        self.out.push('"');
+        self.date(seconds.div_euclid(86_400));
+        self.out.push(' ');
+        self.time(seconds.rem_euclid(86_400), value.rem_euclid(per_second), digits);
+        self.out.push_str(if utc { "+00:00\"" } else { "\"" });
+    }
+
+    fn base64(&mut self, bytes: &[u8]) {
+        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        self.out.push('"');
+        for chunk in bytes.chunks(3) {
+            let group =
+                chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+            for place in 0..4 {
+                let digit = usize::try_from(group >> (18 - 6 * place) & 63).ok().and_then(|at| DIGITS.get(at));
+                self.out.push(if place <= chunk.len() { digit.map_or('=', |digit| char::from(*digit)) } else { '=' });
+            }
+        }
+        self.out.push('"');
+    }
+
+    fn uuid(&mut self, bytes: [u8; 16]) {
+        self.out.push('"');
+        for (at, byte) in bytes.iter().enumerate() {
+            self.put(format_args!("{}{byte:02x}", if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" }));
+        }
+        self.out.push('"');
+    }
+}
+
+/// Year, month and day of a day since 1970-01-01 in the proleptic Gregorian calendar.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // Years from March on, so that the leap day is the last of its year; eras of 400 years have 146097 days.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+fn too_long() -> Error {
+    Error::new(ErrorKind::LimitExceeded, "the JSON text of variants exceeds 2 GiB")
+}

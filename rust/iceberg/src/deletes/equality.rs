@@ -1,0 +1,300 @@
+//! Equality deletes (table spec, "Equality Delete Files"): rows whose values in the delete file's `equality_ids`
+//! delete every row with the same values and a lower data sequence number.
+//!
+//! Two values are the same when the bytes of their type are: NULL is NULL, -0.0 is not 0.0; and all NaN are one.
+//! Decimals have one scale, that of the table. A set of keys holds, for each key, the highest sequence number that it
+//! was deleted at, so that one set serves data files of any age.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, StringArray};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, ScalarBuffer};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::DataType;
+use frazil_core::error::{Error, ErrorKind, Result};
+use hashbrown::HashMap;
+
+use super::key_table::KeyTable;
+
+/// How many rows are encoded at a time: their keys stay in the cache until they are looked up.
+const ROWS_AT_A_TIME: usize = 8192;
+
+/// The keys that delete rows, for one list of equality ids.
+#[derive(Debug)]
+pub struct EqualityKeys {
+    types: Vec<DataType>,
+    keys: Keys,
+    /// The sequence number of the NULL key, where a single column keeps it apart.
+    null_key: Option<i64>,
+    /// The highest sequence number of any key.
+    newest: i64,
+}
+
+/// Keys by the cheapest thing that identifies them.
+#[derive(Debug)]
+enum Keys {
+    /// One column of a type of up to 64 bits.
+    Integers(HashMap<i64, i64>),
+    /// One column of strings, bytes or decimals.
+    Bytes(KeyTable),
+    /// Anything else: all columns, encoded as rows.
+    Rows(RowConverter, KeyTable),
+}
+
+/// Collects the keys of equality delete files that have the same equality ids.
+#[derive(Debug)]
+pub struct EqualityKeysBuilder(EqualityKeys);
+
+impl EqualityKeysBuilder {
+    /// No keys yet, for columns of these types: the table's, in the order of the equality ids.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` when there are no columns (every row would be deleted); `Unsupported` for nested types.
+    pub fn new(types: &[DataType]) -> Result<Self> {
+        let keys = match types {
+            [] => return Err(Error::new(ErrorKind::CorruptDeletes, "equality deletes without equality ids")),
+            [one] if is_integer(one) => Keys::Integers(HashMap::new()),
+            [DataType::Utf8 | DataType::Binary | DataType::FixedSizeBinary(_) | DataType::Decimal128(..)] => {
+                Keys::Bytes(KeyTable::default())
+            }
+            many => {
+                let field = |data_type: &DataType| {
+                    SortField::new(if is_integer(data_type) { DataType::Int64 } else { data_type.clone() })
+                };
+                let fields: Vec<SortField> = many.iter().map(field).collect();
+                if many.iter().any(DataType::is_nested) || !RowConverter::supports_fields(&fields) {
+                    return Err(Error::unsupported(format!("equality deletes on columns of the types {many:?}")));
+                }
+                Keys::Rows(RowConverter::new(fields)?, KeyTable::default())
+            }
+        };
+        let newest = i64::MIN;
+        Ok(Self(EqualityKeys { types: types.to_vec(), keys, null_key: None, newest }))
+    }
+
+    /// Adds the rows of a delete file that has `sequence_number` as its data sequence number. `columns` are those of
+    /// the equality ids, in order, in the table's types.
+    ///
+    /// # Errors
+    /// `Internal` when `columns` do not have the types given to [`EqualityKeysBuilder::new`].
+    pub fn push(&mut self, columns: &[ArrayRef], sequence_number: i64) -> Result<()> {
+        let Self(EqualityKeys { types, keys, null_key, newest }) = self;
+        let rows = check_columns(types, columns)?;
+        if rows == 0 {
+            return Ok(());
+        }
+        *newest = sequence_number.max(*newest);
+        match (keys, columns) {
+            (Keys::Integers(keys), [column]) => {
+                let nulls = column.nulls();
+                keys.reserve(rows);
+                for (row, value) in integers(column)?.iter().enumerate() {
+                    if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                        let own = keys.entry(*value).or_insert(sequence_number);
+                        *own = sequence_number.max(*own);
+                    }
+                }
+                note_null(null_key, nulls, sequence_number);
+            }
+            (Keys::Bytes(keys), [column]) => {
+                let nulls = column.nulls();
+                let values = ByteColumn::new(column)?;
+                keys.reserve(rows);
+                for row in 0..rows {
+                    if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                        keys.insert(values.value(row), sequence_number);
+                    }
+                }
+                note_null(null_key, nulls, sequence_number);
+            }
+            (Keys::Rows(converter, keys), _) => {
+                keys.reserve(rows);
+                each_row(converter, columns, rows, |key| keys.insert(key, sequence_number))?;
+            }
+            _ => return Err(Error::internal("a key of one column has several")),
+        }
+        Ok(())
+    }
+
+    /// What was collected.
+    pub fn finish(self) -> EqualityKeys {
+        self.0
+    }
+}
+
+impl EqualityKeys {
+    /// Which rows of a data file with `data_sequence_number` are deleted: those with a key that was deleted at a
+    /// *higher* sequence number. `columns` are those of the equality ids, in order, in the table's types; columns that
+    /// the file lacks hold their initial default or NULL.
+    ///
+    /// # Errors
+    /// `Internal` when `columns` do not have the types of the keys.
+    pub fn deleted(&self, columns: &[ArrayRef], data_sequence_number: i64) -> Result<BooleanBuffer> {
+        let rows = check_columns(&self.types, columns)?;
+        if self.newest <= data_sequence_number || self.is_empty() {
+            return Ok(BooleanBuffer::new_unset(rows));
+        }
+        let applies = |at: i64| at > data_sequence_number;
+        let deletes_null = self.null_key.is_some_and(applies);
+        match (&self.keys, columns) {
+            (Keys::Integers(keys), [column]) => {
+                let values = integers(column)?;
+                let is_deleted = |value: &i64| keys.get(value).is_some_and(|at| applies(*at));
+                let found = BooleanBuffer::collect_bool(rows, |row| values.get(row).is_some_and(is_deleted));
+                Ok(with_nulls(found, column.nulls(), deletes_null))
+            }
+            (Keys::Bytes(keys), [column]) => {
+                let values = ByteColumn::new(column)?;
+                let is_deleted = |row| keys.find(values.value(row)).is_some_and(applies);
+                let found = BooleanBuffer::collect_bool(rows, is_deleted);
+                Ok(with_nulls(found, column.nulls(), deletes_null))
+            }
+            (Keys::Rows(converter, keys), _) => {
+                let mut found = BooleanBufferBuilder::new(rows);
+                each_row(converter, columns, rows, |key| found.append(keys.find(key).is_some_and(applies)))?;
+                Ok(found.finish())
+            }
+            _ => Err(Error::internal("a key of one column has several")),
+        }
+    }
+
+    /// How many different keys there are.
+    pub fn len(&self) -> usize {
+        let keys = match &self.keys {
+            Keys::Integers(keys) => keys.len(),
+            Keys::Bytes(keys) | Keys::Rows(_, keys) => keys.len(),
+        };
+        keys + usize::from(self.null_key.is_some())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The memory this holds, roughly.
+    pub fn size_bytes(&self) -> usize {
+        match &self.keys {
+            Keys::Integers(keys) => keys.allocation_size(),
+            Keys::Bytes(keys) => keys.size_bytes(),
+            Keys::Rows(converter, keys) => converter.size() + keys.size_bytes(),
+        }
+    }
+}
+
+/// Whether values of this type are told apart by an `i64`.
+fn is_integer(data_type: &DataType) -> bool {
+    use DataType::{Date32, Float32, Float64, Int32, Int64, Time64, Timestamp};
+    matches!(data_type, Int32 | Int64 | Float32 | Float64 | Date32 | Time64(_) | Timestamp(..))
+}
+
+/// The numbers that tell the values of a column apart; anything where it is NULL.
+fn integers(column: &ArrayRef) -> Result<ScalarBuffer<i64>> {
+    let data = column.to_data();
+    let values = data.buffers().first().ok_or_else(|| Error::internal("a column without values"))?;
+    Ok(match column.data_type() {
+        DataType::Int32 | DataType::Date32 => {
+            let values = ScalarBuffer::<i32>::new(values.clone(), data.offset(), data.len());
+            values.iter().copied().map(i64::from).collect()
+        }
+        DataType::Float32 => {
+            let bits = |value: &f32| if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() };
+            column.as_primitive::<Float32Type>().values().iter().map(|value| i64::from(bits(value))).collect()
+        }
+        DataType::Float64 => {
+            let bits = |value: &f64| if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() };
+            column.as_primitive::<Float64Type>().values().iter().map(|value| bits(value).cast_signed()).collect()
+        }
+        _ => ScalarBuffer::new(values.clone(), data.offset(), data.len()),
+    })
+}
+
+/// The bytes that tell the values of a column apart.
+enum ByteColumn<'a> {
+    Text(&'a StringArray),
+    Binary(&'a BinaryArray),
+    Fixed { values: Buffer, width: usize },
+}
+
+impl<'a> ByteColumn<'a> {
+    fn new(column: &'a ArrayRef) -> Result<Self> {
+        let width = match column.data_type() {
+            DataType::Utf8 => return Ok(Self::Text(column.as_string())),
+            DataType::Binary => return Ok(Self::Binary(column.as_binary())),
+            DataType::FixedSizeBinary(width) => usize::try_from(*width).unwrap_or(0),
+            _ => size_of::<i128>(),
+        };
+        let data = column.to_data();
+        let values = data.buffers().first().ok_or_else(|| Error::internal("a column without values"))?;
+        Ok(Self::Fixed { values: values.slice_with_length(data.offset() * width, data.len() * width), width })
+    }
+
+    #[inline]
+    fn value(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Text(values) => values.value(row).as_bytes(),
+            Self::Binary(values) => values.value(row),
+            Self::Fixed { values, width } => values.get(row * width..(row + 1) * width).unwrap_or_default(),
+        }
+    }
+}
+
+/// Hands the rows on, encoded, in order.
+fn each_row(converter: &RowConverter, columns: &[ArrayRef], rows: usize, mut take: impl FnMut(&[u8])) -> Result<()> {
+    let mut encoded = converter.empty_rows(0, 0);
+    let mut start = 0;
+    while start < rows {
+        let len = ROWS_AT_A_TIME.min(rows - start);
+        let part = |column: &ArrayRef| {
+            let part = column.slice(start, len);
+            if !is_integer(part.data_type()) {
+                return Ok(part);
+            }
+            Ok(Arc::new(Int64Array::new(integers(&part)?, part.nulls().cloned())) as ArrayRef)
+        };
+        let parts = columns.iter().map(part).collect::<Result<Vec<_>>>()?;
+        encoded.clear();
+        converter.append(&mut encoded, &parts)?;
+        encoded.iter().for_each(|row| take(row.as_ref()));
+        start += len;
+    }
+    Ok(())
+}
+
+/// The number of rows, if the columns are of these types.
+fn check_columns(types: &[DataType], columns: &[ArrayRef]) -> Result<usize> {
+    let rows = columns.first().map_or(0, |column| column.len());
+    let fits = |(data_type, column): (&DataType, &ArrayRef)| {
+        column.len() == rows
+            && match (data_type, column.data_type()) {
+                // The name of the zone does not change the instant.
+                (DataType::Timestamp(a, Some(_)), DataType::Timestamp(b, Some(_))) => a == b,
+                (a, b) => a == b,
+            }
+    };
+    if types.len() != columns.len() || !types.iter().zip(columns).all(fits) {
+        let found: Vec<_> = columns.iter().map(|column| (column.data_type(), column.len())).collect();
+        return Err(Error::internal(format!("equality keys of {types:?} do not fit columns {found:?}")));
+    }
+    Ok(rows)
+}
+
+fn note_null(null_key: &mut Option<i64>, nulls: Option<&NullBuffer>, sequence_number: i64) {
+    if nulls.is_some_and(|nulls| nulls.null_count() > 0) {
+        *null_key = (*null_key).max(Some(sequence_number));
+    }
+}
+
+/// `found` where the column is valid, `deletes_null` where it is NULL.
+fn with_nulls(found: BooleanBuffer, nulls: Option<&NullBuffer>, deletes_null: bool) -> BooleanBuffer {
+    match nulls {
+        Some(nulls) if deletes_null => &found | &!nulls.inner(),
+        Some(nulls) => &found & nulls.inner(),
+        None => found,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Deletion vectors: the `deletion-vector-v1` blob (Puffin spec, "`deletion-vector-v1` blob type").
+//!
+//! ```text
+//! length: u32 BE | magic: d1 d3 39 64 | 64-bit portable roaring bitmap (LE) | CRC-32: u32 BE
+//! ```
+//!
+//! The length and the checksum are those of magic and bitmap. A manifest entry says where the blob lies; whether a
+//! Puffin file is around it does not matter to a reader.
+
+use std::ops::Range;
+
+use frazil_core::bitmap::Positions;
+use frazil_core::bytes::Cursor;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+const MAGIC: [u8; 4] = [0xd1, 0xd3, 0x39, 0x64];
+/// Length, magic, the count of an empty bitmap, checksum.
+const BLOB_MIN_BYTES: u64 = 20;
+/// What the length prefix of the reference implementation can hold.
+const BLOB_MAX_BYTES: u64 = i32::MAX.cast_unsigned() as u64;
+
+/// Where the blob of a manifest entry lies in its file of `file_bytes`, by the entry's `content_offset` and
+/// `content_size_in_bytes`.
+///
+/// # Errors
+/// `CorruptDeletes` when either is negative, the blob too short to be one, or not all of it in the file;
+/// `LimitExceeded` above 2 GiB.
+pub fn blob_range(content_offset: i64, content_size: i64, file_bytes: u64) -> Result<Range<u64>> {
+    let corrupt = |what: &str| {
+        Error::new(
+            ErrorKind::CorruptDeletes,
+            format!("a deletion vector of {content_size} bytes at {content_offset} {what} ({file_bytes} bytes)"),
+        )
+    };
+    let (Ok(start), Ok(size)) = (u64::try_from(content_offset), u64::try_from(content_size)) else {
+        return Err(corrupt("cannot be in any file"));
+    };
+    if size < BLOB_MIN_BYTES {
+        return Err(corrupt("is too short to be one"));
+    }
+    match start.checked_add(size).filter(|end| *end <= file_bytes) {
+        None => Err(corrupt("is not inside of its file")),
+        Some(_) if size > BLOB_MAX_BYTES => {
+            Err(Error::new(ErrorKind::LimitExceeded, format!("a deletion vector of {size} bytes, more than 2 GiB")))
+        }
+        Some(end) => Ok(start..end),
+    }
+}
+
+/// The positions of a blob. `record_count` is that of its manifest entry: the number of deleted rows.
+///
+/// # Errors
+/// `CorruptDeletes` when length, magic, checksum, bitmap or number of positions is not right.
+pub fn decode(blob: &[u8], record_count: Option<i64>) -> Result<Positions> {
+    decode_frame(blob, record_count).map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
+}
+
+/// The blob of these positions, byte for byte as the reference implementation writes it.
+///
+/// # Errors
+/// `LimitExceeded` above 2 GiB, which positions beyond 2^59 or so need.
+pub fn encode(positions: &Positions) -> Result<Vec<u8>> {
+    let bitmap = positions.encode_portable64()?;
+    let over_limit = || Error::new(ErrorKind::LimitExceeded, "a deletion vector needs more than 2 GiB");
+    let length = i32::try_from(MAGIC.len() + bitmap.len()).map_err(|_| over_limit())?;
+    let mut blob = Vec::with_capacity(bitmap.len() + 12);
+    blob.extend(length.to_be_bytes());
+    blob.extend(MAGIC);
+    blob.extend_from_slice(&bitmap);
+    let crc = crc32fast::hash(blob.get(4..).unwrap_or_default());
+    blob.extend(crc.to_be_bytes());
+    Ok(blob)
+}
+
+fn decode_frame(blob: &[u8], record_count: Option<i64>) -> Result<Positions> {
+    let mut cursor = Cursor::new(blob);
+    let length = cursor.be_u32()? as usize;
+    if length.checked_add(8) != Some(blob.len()) {
+        return Err(cursor.error(format_args!("a deletion vector of {length} bytes in a blob of {}", blob.len())));
+    }
+    let content = cursor.take(length)?;
+    let expected = cursor.be_u32()?;
+    let actual = crc32fast::hash(content);
+    let Some(bitmap) = content.strip_prefix(&MAGIC) else {
+        return Err(Error::corrupt("the blob does not have the magic of a deletion vector"));
+    };
+    if actual != expected {
+        return Err(Error::corrupt(format!(
+            "the checksum of a deletion vector is {actual:08x}, {expected:08x} is recorded"
+        )));
+    }
+    let positions = Positions::decode_portable64(bitmap)?;
+    match record_count {
+        Some(count) if u64::try_from(count) != Ok(positions.len()) => Err(Error::corrupt(format!(
+            "a deletion vector holds {} positions, its manifest entry says {count}",
+            positions.len()
+        ))),
+        _ => Ok(positions),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: String = text.split_whitespace().collect();
+        (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()
+    }
+
+    const EMPTY: &str = "0000000c d1d33964 0000000000000000 bf18480c";
+    const FIVE_ODD: &str = "0000002a d1d33964 0100000000000000 00000000 3a300000 01000000 00000400 10000000
+                            0100030005000700 0900 b3fb20be";
+
+    #[test]
+    fn blobs_of_the_reference_implementation_are_read_and_written() {
+        for (blob, expected) in [(EMPTY, vec![]), (FIVE_ODD, vec![1, 3, 5, 7, 9])] {
+            let blob = hex(blob);
+            let positions = decode(&blob, i64::try_from(expected.len()).ok()).unwrap();
+            assert_eq!(positions.iter().collect::<Vec<_>>(), expected);
+            assert_eq!(encode(&positions).unwrap(), blob);
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        let blob = hex(FIVE_ODD);
+        for at in 0..blob.len() {
+            for bit in 0..8 {
+                let mut damaged = blob.clone();
+                damaged[at] ^= 1 << bit;
+                assert_eq!(decode(&damaged, None).unwrap_err().kind(), ErrorKind::CorruptDeletes, "{at}.{bit}");
+            }
+            assert_eq!(decode(&blob[..at], None).unwrap_err().kind(), ErrorKind::CorruptDeletes, "{at}");
+        }
+        assert!(decode(&[blob, vec![0]].concat(), None).is_err());
+    }
+
+    #[test]
+    fn what_the_checksum_vouches_for_may_still_be_wrong() {
+        let cases = [
+            ("X10", "d1d33964 0000000000000080"),
+            ("X12", "d1d33964 0100000000000000 00000000 deadbeef 01000000 00000400 10000000 0100 0300 0500 0700 0900"),
+            ("X13", "d1d33964 0100000000000000 ffffffff 3a300000 01000000 00000400 10000000 0100 0300 0500 0700 0900"),
+            ("X08", "d1d33965 0000000000000000"),
+            ("no magic", ""),
+        ];
+        for (what, content) in cases {
+            let content = hex(content);
+            let length = u32::try_from(content.len()).unwrap().to_be_bytes();
+            let blob = [&length[..], &content, &crc32fast::hash(&content).to_be_bytes()].concat();
+            assert_eq!(decode(&blob, None).expect_err(what).kind(), ErrorKind::CorruptDeletes, "{what}");
+        }
+    }
+
+    #[test]
+    fn the_recorded_count_is_the_number_of_positions() {
+        for count in [4, 6, 1005, -5, i64::MIN] {
+            assert_eq!(decode(&hex(FIVE_ODD), Some(count)).unwrap_err().kind(), ErrorKind::CorruptDeletes);
+        }
+    }
+
+    #[test]
+    fn a_blob_lies_inside_of_its_file() {
+        assert_eq!(blob_range(4, 50, 54).unwrap(), 4..54);
+        assert_eq!(blob_range(0, 20, 20).unwrap(), 0..20);
+        let corrupt =
+            [(4, 51, 54), (1 << 40, 50, 54), (-8, 50, 54), (4, -1, 54), (4, 0, 54), (4, 19, 54), (4, i64::MAX, 54)];
+        for (offset, size, file) in corrupt {
+            assert_eq!(
+                blob_range(offset, size, file).unwrap_err().kind(),
+                ErrorKind::CorruptDeletes,
+                "{offset} {size}"
+            );
+        }
+        assert_eq!(blob_range(4, 1 << 40, 1 << 41).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    }
+}

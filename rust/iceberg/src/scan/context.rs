@@ -1,0 +1,182 @@
+//! What all tasks of a scan share: the columns, the filter, the partition specs and the files.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::predicate::BoundPredicate;
+use frazil_core::storage::files::Files;
+
+use super::delete_cache::DeleteCache;
+use super::output::{Output, partition_type, unknown_field};
+use crate::read::arrow::arrow_schema;
+use crate::spec::name_mapping::NameMapping;
+use crate::spec::partition::PartitionSpec;
+use crate::spec::schema::Schema;
+use crate::spec::table_metadata::TableMetadata;
+use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
+use crate::transform::project;
+
+/// What all tasks of a scan share. Immutable; part of the wire form of a task.
+#[derive(Debug, Clone)]
+pub struct ReadContext {
+    /// What the scan returns.
+    pub output: Output,
+    /// The schema that names and types are taken from.
+    pub schema: Arc<Schema>,
+    /// Fields that deletes, filters or specs refer to and `schema` no longer has: each pruned to one leaf.
+    pub retired: Vec<NestedField>,
+    /// Rows for which this is true are returned.
+    pub filter: BoundPredicate,
+    /// Ids for data files that have none.
+    pub name_mapping: Option<NameMapping>,
+    /// The partition specs of the table.
+    pub partitions: BTreeMap<i32, Arc<PartitionContext>>,
+    /// Deletes that were decoded before; not part of the wire form.
+    pub cache: Arc<DeleteCache>,
+    /// Where files lie and which may be read.
+    pub files: Files,
+}
+
+/// A partition spec with its types.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartitionContext {
+    /// The spec.
+    pub spec: PartitionSpec,
+    /// The type of its tuples.
+    pub fields: Arc<StructType>,
+}
+
+impl PartitionContext {
+    /// What the tuple of a matching row satisfies.
+    pub fn inclusive(&self, filter: &BoundPredicate, types: &dyn Fn(i32) -> Option<PrimitiveType>) -> BoundPredicate {
+        project::inclusive(filter, &self.spec, types)
+    }
+
+    /// What only tuples satisfy of which every row matches.
+    pub fn strict(&self, filter: &BoundPredicate, types: &dyn Fn(i32) -> Option<PrimitiveType>) -> BoundPredicate {
+        project::strict(filter, &self.spec, types)
+    }
+}
+
+impl ReadContext {
+    /// Gathers what a read of `metadata` by `schema` needs.
+    pub fn try_new(
+        metadata: &TableMetadata,
+        schema: Arc<Schema>,
+        output: Output,
+        filter: BoundPredicate,
+        files: Files,
+    ) -> Result<Self> {
+        let partitions = metadata.partition_specs.iter().map(|spec| {
+            let fields = Arc::new(partition_type(metadata, spec, &schema)?);
+            Ok((spec.spec_id, Arc::new(PartitionContext { spec: spec.as_ref().clone(), fields })))
+        });
+        let partitions = partitions.collect::<Result<_>>()?;
+        let retired = retired_fields(metadata, &schema);
+        Ok(Self { output, name_mapping: metadata.name_mapping()?, retired, schema, filter, partitions, cache: Arc::default(), files })
+    }
+
+    /// The Arrow schema of the rows that the scan returns.
+    pub fn output_schema(&self) -> SchemaRef {
+        Arc::new(arrow_schema(&self.output.fields))
+    }
+
+    /// A partition spec by id.
+    pub fn partition(&self, spec_id: i32) -> Result<Arc<PartitionContext>> {
+        self.partitions.get(&spec_id).cloned().ok_or_else(|| {
+            Error::new(ErrorKind::CorruptManifest, "a manifest names a partition spec that the table does not have")
+                .with("spec id", spec_id)
+        })
+    }
+
+    /// The type of a column by id.
+    pub fn types(&self) -> impl Fn(i32) -> Option<PrimitiveType> + '_ {
+        |id| match self.field(id).map(|field| &field.field_type) {
+            Some(Type::Primitive(primitive)) => Some(primitive.clone()),
+            _ => None,
+        }
+    }
+
+    /// A field by id, current or retired.
+    pub fn field(&self, id: i32) -> Option<&NestedField> {
+        self.schema.field(id).or_else(|| self.retired.iter().find_map(|field| find(field, id)))
+    }
+
+    /// The top-level field that holds the leaf `id`, with nothing else in it.
+    ///
+    /// # Errors
+    /// `CorruptMetadata` when no schema of the table has the field.
+    pub fn leaf_field(&self, id: i32) -> Result<NestedField> {
+        let current = self.schema.fields.fields.iter().find_map(|field| prune_to(field, id));
+        let leaf = current.or_else(|| self.retired.iter().find_map(|field| prune_to(field, id)));
+        leaf.ok_or_else(|| unknown_field(id).corrupt_as(ErrorKind::CorruptManifest))
+    }
+
+    /// The columns of the filter, ascending.
+    pub fn filter_ids(&self) -> Vec<i32> {
+        let mut ids = Vec::new();
+        collect_ids(&self.filter, &mut ids);
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+/// The ids of the columns that a predicate tests, in its order.
+pub(crate) fn collect_ids(predicate: &BoundPredicate, ids: &mut Vec<i32>) {
+    match predicate {
+        BoundPredicate::True | BoundPredicate::False => {}
+        BoundPredicate::And(parts) | BoundPredicate::Or(parts) => parts.iter().for_each(|part| collect_ids(part, ids)),
+        BoundPredicate::Leaf(column, _) => ids.push(column.id),
+    }
+}
+
+/// Leaves of other schemas of the table that `schema` lacks, each with its ancestors, the newest schema first.
+fn retired_fields(metadata: &TableMetadata, schema: &Schema) -> Vec<NestedField> {
+    let mut retired: Vec<NestedField> = Vec::new();
+    for old in metadata.schemas.iter().rev() {
+        for field in &old.fields.fields {
+            for id in leaves(field) {
+                if schema.field(id).is_none() && !retired.iter().any(|known| find(known, id).is_some()) {
+                    retired.extend(prune_to(field, id));
+                }
+            }
+        }
+    }
+    retired
+}
+
+/// The primitive fields of a column that are not inside a list or a map.
+fn leaves(field: &NestedField) -> Vec<i32> {
+    match &field.field_type {
+        Type::Primitive(_) => vec![field.id],
+        Type::Struct(inner) => inner.fields.iter().flat_map(leaves).collect(),
+        Type::List(_) | Type::Map(_) => Vec::new(),
+    }
+}
+
+fn find(field: &NestedField, id: i32) -> Option<&NestedField> {
+    if field.id == id {
+        return Some(field);
+    }
+    match &field.field_type {
+        Type::Struct(inner) => inner.fields.iter().find_map(|field| find(field, id)),
+        Type::Primitive(_) | Type::List(_) | Type::Map(_) => None,
+    }
+}
+
+/// A column with nothing but the field `id` in it; None when it does not hold it outside of lists and maps.
+fn prune_to(field: &NestedField, id: i32) -> Option<NestedField> {
+    if field.id == id {
+        return Some(field.clone());
+    }
+    match &field.field_type {
+        Type::Struct(inner) => {
+            let child = inner.fields.iter().find_map(|field| prune_to(field, id))?;
+            Some(NestedField { field_type: Type::Struct(StructType { fields: vec![child] }), ..field.clone() })
+        }
+        Type::Primitive(_) | Type::List(_) | Type::Map(_) => None,
+    }
+}

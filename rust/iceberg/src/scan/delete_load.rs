@@ -1,0 +1,412 @@
+//! Loading the deletes of a task: deletion vectors are read here, delete files are opened by the caller, who pushes
+//! their batches.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Schema as ArrowSchema};
+use frazil_core::bitmap::Positions;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::context::ReadContext;
+use super::delete_cache::Deletes;
+use super::delete_index::DeleteFile;
+use super::leaves::{LeafColumns, optional};
+use super::task::FileScanTask;
+use crate::deletes::equality::EqualityKeysBuilder;
+use crate::deletes::position::{PositionDeletes, PositionDeletesBuilder};
+use crate::deletes::{RowDeletes, vector};
+use crate::read::project::{FileColumns, Projector};
+use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
+use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
+
+/// The id of `pos` in position delete files.
+const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
+
+/// The deletes of one data file, as far as they are loaded.
+#[derive(Debug, Default)]
+pub struct TaskDeletes {
+    loaded: RowDeletes,
+    pending: Vec<DeleteFile>,
+    /// Under which key the cache holds the deleted keys of these columns.
+    cache_keys: BTreeMap<Vec<i32>, String>,
+}
+
+impl TaskDeletes {
+    /// Reads the deletion vector of a task, takes what is cached, and lists what is to be loaded.
+    pub fn try_new(task: &FileScanTask) -> Result<Self> {
+        let mut deletes = Self::default();
+        let mut by_ids: BTreeMap<&[i32], Vec<&DeleteFile>> = BTreeMap::new();
+        for file in &task.deletes {
+            if file.is_vector() {
+                let positions = read_vector(&task.read, file)?;
+                refuse_beyond(&positions, task, file)?;
+                deletes.loaded.positions.push(Arc::new(positions));
+            } else if file.content == FileContent::EqualityDeletes {
+                by_ids.entry(&file.equality_ids).or_default().push(file);
+            } else if let Some(Deletes::Positions(by_file)) = task.read.cache.find(&position_cache_key(file)) {
+                deletes.add_from(&by_file, task);
+            } else {
+                deletes.pending.push(file.clone());
+            }
+        }
+        for (ids, files) in by_ids {
+            let cache_key = equality_cache_key(ids, &files);
+            match task.read.cache.find(&cache_key) {
+                Some(Deletes::Equality(keys)) => deletes.loaded.equality.push((ids.to_vec(), keys)),
+                _ => deletes.pending.extend(files.into_iter().cloned()),
+            }
+            deletes.cache_keys.insert(ids.to_vec(), cache_key);
+        }
+        Ok(deletes)
+    }
+
+    /// The delete files that are to be read, in an order in which they may be pushed.
+    pub fn pending(&self) -> &[DeleteFile] {
+        &self.pending
+    }
+
+    /// The columns that equality deletes look at.
+    pub fn equality_ids(&self) -> impl Iterator<Item = i32> + '_ {
+        self.cache_keys.keys().flatten().copied()
+    }
+
+    /// The deletes.
+    ///
+    /// # Errors
+    /// `Internal` while some are pending: rows must not be returned then.
+    pub fn rows(&self) -> Result<&RowDeletes> {
+        match self.pending.first() {
+            None => Ok(&self.loaded),
+            Some(file) => Err(Error::internal("rows were read before their deletes").with("deletes", &file.path)),
+        }
+    }
+
+    fn add_from(&mut self, by_file: &PositionDeletes, task: &FileScanTask) {
+        let positions = by_file.for_path(&task.read.files.same_file_key(&task.file.path));
+        self.loaded.positions.extend(positions.cloned());
+    }
+}
+
+/// Reads the pending delete files of a task, one after the other.
+#[derive(Debug)]
+pub struct DeleteLoader {
+    read: Arc<ReadContext>,
+    keys: BTreeMap<Vec<i32>, EqualityKeysBuilder>,
+}
+
+/// One delete file that is being read.
+#[derive(Debug)]
+pub struct DeleteFileReader {
+    file: DeleteFile,
+    target: StructType,
+    projector: Projector,
+    positions: PositionDeletesBuilder,
+    rows: u64,
+}
+
+impl DeleteLoader {
+    /// A loader for the pending deletes of a task.
+    pub fn new(read: Arc<ReadContext>) -> Self {
+        Self { read, keys: BTreeMap::new() }
+    }
+
+    /// Starts a delete file with this schema; says by its projector which columns are to be read.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` when the file lacks a column that its kind of deletes needs.
+    pub fn open(&self, file: &DeleteFile, schema: &ArrowSchema) -> Result<DeleteFileReader> {
+        let target = self.target(file)?;
+        let columns = FileColumns {
+            schema,
+            name_mapping: self.read.name_mapping.as_ref(),
+            constants: &HashMap::new(),
+            format: file.format,
+        };
+        let projector = Projector::try_new(&target, &columns).map_err(|e| corrupt_deletes(e, file))?;
+        for id in leaf_ids(file) {
+            if projector.file_leaf_of(id).is_none() {
+                let message = "a delete file lacks a column that identifies deleted rows";
+                return Err(corrupt_deletes(Error::corrupt(message).with("field id", id), file));
+            }
+        }
+        Ok(DeleteFileReader { file: file.clone(), target, projector, positions: PositionDeletesBuilder::default(), rows: 0 })
+    }
+
+    /// Takes rows of a delete file.
+    pub fn push(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
+        self.push_rows(reader, batch).map_err(|e| corrupt_deletes(e, &reader.file))
+    }
+
+    fn push_rows(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
+        reader.rows += batch.num_rows() as u64;
+        let columns = reader.projector.project(batch, batch.num_rows())?;
+        if reader.file.content == FileContent::PositionDeletes {
+            let [paths, positions] = columns.as_slice() else {
+                return Err(Error::internal("a position delete file has two columns"));
+            };
+            let positions = positions.as_primitive_opt::<Int64Type>();
+            let positions = positions.ok_or_else(|| Error::internal("positions are longs"))?;
+            return reader.positions.push(paths.as_ref(), positions);
+        }
+        let leaves = LeafColumns::new(&reader.target, &columns);
+        let ids = &reader.file.equality_ids;
+        let columns = ids.iter().map(|&id| leaves.leaf(id)).collect::<Result<Vec<_>>>()?;
+        let builder = match self.keys.get_mut(ids) {
+            Some(builder) => builder,
+            None => {
+                let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+                self.keys.entry(ids.clone()).or_insert(EqualityKeysBuilder::new(&types)?)
+            }
+        };
+        builder.push(&columns, reader.file.sequence_number)
+    }
+
+    /// Ends a delete file.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` when it had another number of rows than its manifest says.
+    pub fn finish(&mut self, reader: DeleteFileReader, task: &FileScanTask, deletes: &mut TaskDeletes) -> Result<()> {
+        let file = reader.file;
+        if u64::try_from(file.record_count).is_ok_and(|expected| expected != reader.rows) {
+            let message = format!("a delete file has {} rows, its manifest says {}", reader.rows, file.record_count);
+            return Err(corrupt_deletes(Error::corrupt(message), &file));
+        }
+        deletes.pending.retain(|pending| *pending != file);
+        if file.content == FileContent::PositionDeletes {
+            let by_file = reader.positions.finish().with_paths(|path| self.read.files.same_file_key(path));
+            let by_file = Arc::new(by_file);
+            let size_bytes = by_file.size_bytes();
+            deletes.add_from(&by_file, task);
+            } else {
+                deletes.pending.push(file.clone());
+            }
+        }
+        for (ids, files) in by_ids {
+            let cache_key = equality_cache_key(ids, &files);
+            match task.read.cache.find(&cache_key) {
+                Some(Deletes::Equality(keys)) => deletes.loaded.equality.push((ids.to_vec(), keys)),
+                _ => deletes.pending.extend(files.into_iter().cloned()),
+            }
+            deletes.cache_keys.insert(ids.to_vec(), cache_key);
+        }
+        Ok(deletes)
+    }
+
+    /// The delete files that are to be read, in an order in which they may be pushed.
+    pub fn pending(&self) -> &[DeleteFile] {
+        &self.pending
+    }
+
+    /// The columns that equality deletes look at.
+    pub fn equality_ids(&self) -> impl Iterator<Item = i32> + '_ {
+        self.cache_keys.keys().flatten().copied()
+    }
+
+    /// The deletes.
+    ///
+    /// # Errors
+    /// `Internal` while some are pending: rows must not be returned then.
+    pub fn rows(&self) -> Result<&RowDeletes> {
+        match self.pending.first() {
+            None => Ok(&self.loaded),
+            Some(file) => Err(Error::internal("rows were read before their deletes").with("deletes", &file.path)),
+        }
+    }
+
+    fn add_from(&mut self, by_file: &PositionDeletes, task: &FileScanTask) {
+        let positions = by_file.for_path(&task.read.files.same_file_key(&task.file.path));
+        self.loaded.positions.extend(positions.cloned());
+    }
+}
+
+/// Reads the pending delete files of a task, one after the other.
+#[derive(Debug)]
+pub struct DeleteLoader {
+    read: Arc<ReadContext>,
+    keys: BTreeMap<Vec<i32>, EqualityKeysBuilder>,
+}
+
+/// One delete file that is being read.
+#[derive(Debug)]
+pub struct DeleteFileReader {
+    file: DeleteFile,
+    target: StructType,
+    projector: Projector,
+    positions: PositionDeletesBuilder,
+    rows: u64,
+}
+
+impl DeleteLoader {
+    /// A loader for the pending deletes of a task.
+    pub fn new(read: Arc<ReadContext>) -> Self {
+        Self { read, keys: BTreeMap::new() }
+    }
+
+    /// Starts a delete file with this schema; says by its projector which columns are to be read.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` when the file lacks a column that its kind of deletes needs.
+    pub fn open(&self, file: &DeleteFile, schema: &ArrowSchema) -> Result<DeleteFileReader> {
+        let target = self.target(file)?;
+        let columns = FileColumns {
+            schema,
+            name_mapping: self.read.name_mapping.as_ref(),
+            constants: &HashMap::new(),
+            format: file.format,
+        };
+        let projector = Projector::try_new(&target, &columns).map_err(|e| corrupt_deletes(e, file))?;
+        for id in leaf_ids(file) {
+            if projector.file_leaf_of(id).is_none() {
+                let message = "a delete file lacks a column that identifies deleted rows";
+                return Err(corrupt_deletes(Error::corrupt(message).with("field id", id), file));
+            }
+        }
+        Ok(DeleteFileReader { file: file.clone(), target, projector, positions: PositionDeletesBuilder::default(), rows: 0 })
+    }
+
+    /// Takes rows of a delete file.
+    pub fn push(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
+        self.push_rows(reader, batch).map_err(|e| corrupt_deletes(e, &reader.file))
+    }
+
+    fn push_rows(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
+        reader.rows += batch.num_rows() as u64;
+        let columns = reader.projector.project(batch, batch.num_rows())?;
+        if reader.file.content == FileContent::PositionDeletes {
+            let [paths, positions] = columns.as_slice() else {
+                return Err(Error::internal("a position delete file has two columns"));
+            };
+            let positions = positions.as_primitive_opt::<Int64Type>();
+            let positions = positions.ok_or_else(|| Error::internal("positions are longs"))?;
+            return reader.positions.push(paths.as_ref(), positions);
+        }
+        let leaves = LeafColumns::new(&reader.target, &columns);
+        let ids = &reader.file.equality_ids;
+        let columns = ids.iter().map(|&id| leaves.leaf(id)).collect::<Result<Vec<_>>>()?;
+        let builder = match self.keys.get_mut(ids) {
+            Some(builder) => builder,
+            None => {
+                let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+                self.keys.entry(ids.clone()).or_insert(EqualityKeysBuilder::new(&types)?)
+            }
+        };
+        builder.push(&columns, reader.file.sequence_number)
+    }
+
+    /// Ends a delete file.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` when it had another number of rows than its manifest says.
+    pub fn finish(&mut self, reader: DeleteFileReader, task: &FileScanTask, deletes: &mut TaskDeletes) -> Result<()> {
+        let file = reader.file;
+        if u64::try_from(file.record_count).is_ok_and(|expected| expected != reader.rows) {
+            let message = format!("a delete file has {} rows, its manifest says {}", reader.rows, file.record_count);
+            return Err(corrupt_deletes(Error::corrupt(message), &file));
+        }
+        deletes.pending.retain(|pending| *pending != file);
+        if file.content == FileContent::PositionDeletes {
+            let found = reader.positions.finish();
+            let mut by_file: HashMap<String, Positions> = HashMap::new();
+            for path in found.paths() {
+                if let Some(positions) = found.for_path(path) {
+                    by_file.entry(self.read.files.same_file_key(path)).or_default().union_with(positions);
+                }
+            }
+            let by_file = Arc::new(by_file);
+            deletes.add_from(&by_file, task);
+            self.read.cache.keep(position_cache_key(&file), Deletes::Positions(by_file), size_bytes);
+            return Ok(());
+        }
+        if deletes.pending.iter().any(|pending| pending.equality_ids == file.equality_ids) {
+            return Ok(());
+        }
+        let keys = match self.keys.remove(&file.equality_ids) {
+            Some(builder) => builder.finish(),
+            // Files without rows delete nothing.
+            None => return Ok(()),
+        };
+        let keys = Arc::new(keys);
+        if let Some(cache_key) = deletes.cache_keys.get(&file.equality_ids) {
+            self.read.cache.keep(cache_key.clone(), Deletes::Equality(keys.clone()), keys.size_bytes());
+        }
+        deletes.loaded.equality.push((file.equality_ids, keys));
+        Ok(())
+    }
+
+    /// The columns to read: path and position, or the columns of the key as they are in the table now.
+    fn target(&self, file: &DeleteFile) -> Result<StructType> {
+        let field = |id, name: &str, data_type| NestedField {
+            id,
+            name: name.into(),
+            required: false,
+            field_type: Type::Primitive(data_type),
+            doc: None,
+            initial_default: None,
+            write_default: None,
+        };
+        if file.content == FileContent::PositionDeletes {
+            let path = field(DELETE_FILE_PATH_ID, "file_path", PrimitiveType::String);
+            let position = field(DELETE_FILE_POS_ID, "pos", PrimitiveType::Long);
+            return Ok(StructType { fields: vec![path, position] });
+        }
+        let leaf = |&id| self.read.leaf_field(id).map(optional).map_err(|e| e.with("file", &file.path));
+        Ok(StructType { fields: file.equality_ids.iter().map(leaf).collect::<Result<_>>()? })
+    }
+}
+
+impl DeleteFileReader {
+    /// Says which columns of the file are to be read.
+    pub fn projector(&self) -> &Projector {
+        &self.projector
+    }
+}
+
+fn leaf_ids(file: &DeleteFile) -> Vec<i32> {
+    match file.content {
+        FileContent::PositionDeletes => vec![DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID],
+        FileContent::EqualityDeletes | FileContent::Data => file.equality_ids.clone(),
+    }
+}
+
+fn read_vector(read: &ReadContext, file: &DeleteFile) -> Result<Positions> {
+    let (offset, size) = file.content_range.ok_or_else(|| Error::internal("a deletion vector without a range"))?;
+    let read_blob = || -> Result<Positions> {
+        let range = vector::blob_range(offset, size, read.files.size(&file.path)?)?;
+        let blobs = read.files.read_ranges(&file.path, &[range])?;
+        let blob = blobs.first().ok_or_else(|| Error::internal("one range gives one buffer"))?;
+        vector::decode(blob, Some(file.record_count))
+    };
+    read_blob().map_err(|e| corrupt_deletes(e, file))
+}
+
+/// A deletion vector is for one file: a position that the file does not have shows that one of them is the wrong one.
+fn refuse_beyond(positions: &Positions, task: &FileScanTask, file: &DeleteFile) -> Result<()> {
+    match positions.max() {
+        Some(last) if last >= task.file.record_count.unsigned_abs() => {
+            let message = format!("position {last} is deleted in a file of {} rows", task.file.record_count);
+            Err(corrupt_deletes(Error::corrupt(message).with("data file", &task.file.path), file))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn position_cache_key(file: &DeleteFile) -> String {
+    format!("positions {}", file.path)
+}
+
+fn equality_cache_key(ids: &[i32], files: &[&DeleteFile]) -> String {
+    let mut key = format!("equality {ids:?}");
+    for file in files {
+        key.push('\n');
+        key.push_str(&file.path);
+    }
+    key
+}
+
+fn corrupt_deletes(error: Error, file: &DeleteFile) -> Error {
+    error.corrupt_as(ErrorKind::CorruptDeletes).with("file", &file.path)
+}

@@ -1,0 +1,74 @@
+//! Leaf columns of projected data by field id: what filters and equality deletes look at.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::NullBuffer;
+use frazil_core::error::{Error, Result};
+use frazil_core::predicate::eval::RowColumns;
+
+use crate::spec::types::{NestedField, StructType, Type};
+
+/// Columns with the fields that they were projected to.
+#[derive(Debug, Clone, Copy)]
+pub struct LeafColumns<'a> {
+    fields: &'a StructType,
+    columns: &'a [ArrayRef],
+}
+
+impl<'a> LeafColumns<'a> {
+    /// `columns` are of the types of `fields`, in the same order.
+    pub fn new(fields: &'a StructType, columns: &'a [ArrayRef]) -> Self {
+        Self { fields, columns }
+    }
+
+    /// The values of a field that is in no list or map; NULL where a struct around it is NULL.
+    pub fn leaf(&self, id: i32) -> Result<ArrayRef> {
+        let found = self.fields.fields.iter().zip(self.columns).find_map(|(field, column)| find(field, column, None, id));
+        found.ok_or_else(|| Error::internal("a column was not projected").with("field id", id))?
+    }
+}
+
+impl RowColumns for LeafColumns<'_> {
+    fn column(&self, id: i32) -> Option<ArrayRef> {
+        self.leaf(id).ok()
+    }
+}
+
+/// Whether the field `id` is among these, outside of lists and maps.
+pub(crate) fn holds(field: &NestedField, id: i32) -> bool {
+    field.id == id
+        || match &field.field_type {
+            Type::Struct(inner) => inner.fields.iter().any(|field| holds(field, id)),
+            Type::Primitive(_) | Type::List(_) | Type::Map(_) => false,
+        }
+}
+
+/// The same field, optional at every level: what is only looked at need not keep its promises.
+pub(crate) fn optional(field: NestedField) -> NestedField {
+    let field_type = match field.field_type {
+        Type::Struct(inner) => {
+            Type::Struct(StructType { fields: inner.fields.into_iter().map(optional).collect() })
+        }
+        other => other,
+    };
+    NestedField { required: false, field_type, ..field }
+}
+
+fn find(field: &NestedField, column: &ArrayRef, nulls: Option<&NullBuffer>, id: i32) -> Option<Result<ArrayRef>> {
+    if field.id == id {
+        return Some(with_nulls(column, nulls));
+    }
+    let Type::Struct(inner) = &field.field_type else { return None };
+    let values = column.as_struct_opt()?;
+    let nulls = NullBuffer::union(nulls, values.nulls());
+    inner.fields.iter().zip(values.columns()).find_map(|(field, column)| find(field, column, nulls.as_ref(), id))
+}
+
+fn with_nulls(column: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let Some(nulls) = nulls else { return Ok(column.clone()) };
+    if column.data_type() == &arrow_schema::DataType::Null {
+        return Ok(column.clone());
+    }
+    let merged = NullBuffer::union(Some(nulls), column.logical_nulls().as_ref());
+    Ok(make_array(column.to_data().into_builder().nulls(merged).build()?))
+}

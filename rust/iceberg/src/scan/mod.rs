@@ -1,0 +1,19 @@
+//! Scans: plan (metadata to tasks), execute (a task to Arrow batches), anywhere.
+
+pub mod context;
+pub mod delete_cache;
+pub mod delete_index;
+pub mod delete_load;
+pub mod groups;
+pub mod incremental;
+pub mod leaves;
+pub mod output;
+pub mod partition;
+pub mod plan;
+pub mod prune;
+pub mod reader;
+pub mod row_groups;
+pub mod stream;
+pub mod table_scan;
+pub mod task;
+pub mod wire;

@@ -1,0 +1,182 @@
+//! What a scan returns: table columns by field id, and metadata columns (spec: "Reserved Field IDs") where named.
+
+use std::collections::BTreeMap;
+
+use frazil_core::error::{Error, Result};
+
+use crate::spec::partition::PartitionSpec;
+use crate::spec::schema::Schema;
+use crate::spec::table_metadata::TableMetadata;
+use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
+
+/// A column that no data file records as the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MetadataColumn {
+    /// `_file`: the path of the data file, as recorded.
+    File,
+    /// `_pos`: the position of the row in its data file.
+    Pos,
+    /// `_deleted`: whether the row is deleted; with this column, deleted rows are returned too.
+    Deleted,
+    /// `_spec_id`: the partition spec of the data file.
+    SpecId,
+    /// `_partition`: the partition tuple, as a struct of the fields of all specs.
+    Partition,
+    /// `_row_id`: the id that follows a row through rewrites (v3).
+    RowId,
+    /// `_last_updated_sequence_number`: the sequence number that last changed the row (v3).
+    LastUpdatedSequenceNumber,
+}
+
+impl MetadataColumn {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::File,
+        Self::Pos,
+        Self::Deleted,
+        Self::SpecId,
+        Self::Partition,
+        Self::RowId,
+        Self::LastUpdatedSequenceNumber,
+    ];
+
+    /// The reserved name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "_file",
+            Self::Pos => "_pos",
+            Self::Deleted => "_deleted",
+            Self::SpecId => "_spec_id",
+            Self::Partition => "_partition",
+            Self::RowId => "_row_id",
+            Self::LastUpdatedSequenceNumber => "_last_updated_sequence_number",
+        }
+    }
+
+    /// The reserved field id.
+    pub fn field_id(self) -> i32 {
+        match self {
+            Self::File => 2_147_483_646,
+            Self::Pos => 2_147_483_645,
+            Self::Deleted => 2_147_483_644,
+            Self::SpecId => 2_147_483_643,
+            Self::Partition => 2_147_483_642,
+            Self::RowId => 2_147_483_540,
+            Self::LastUpdatedSequenceNumber => 2_147_483_539,
+        }
+    }
+
+    /// The column as a field; `partition` is the type of [`MetadataColumn::Partition`].
+    pub fn field(self, partition: &StructType) -> NestedField {
+        let (field_type, required) = match self {
+            Self::File => (Type::Primitive(PrimitiveType::String), true),
+            Self::Pos => (Type::Primitive(PrimitiveType::Long), true),
+            Self::Deleted => (Type::Primitive(PrimitiveType::Boolean), true),
+            Self::SpecId => (Type::Primitive(PrimitiveType::Int), true),
+            Self::Partition => (Type::Struct(partition.clone()), false),
+            Self::RowId | Self::LastUpdatedSequenceNumber => (Type::Primitive(PrimitiveType::Long), false),
+        };
+        NestedField {
+            id: self.field_id(),
+            name: self.name().into(),
+            required,
+            field_type,
+            doc: None,
+            initial_default: None,
+            write_default: None,
+        }
+    }
+}
+
+/// The columns of a scan in the order they are returned.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Output {
+    /// The columns; metadata columns are known by their field ids.
+    pub fields: StructType,
+}
+
+impl Output {
+    /// The columns that `selected` names: `*` for all of the table, names of columns (`s.x` for a field of a struct), and
+    /// metadata columns. Table columns keep the order of the schema, metadata columns follow in the order named.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming what is no column.
+    pub fn select(schema: &Schema, metadata: &TableMetadata, selected: &[String], case_sensitive: bool) -> Result<Self> {
+        let mut names = Vec::new();
+        let mut extra = Vec::new();
+        for name in selected {
+            let reserved = MetadataColumn::ALL.into_iter().find(|column| column.name() == name);
+            match reserved.filter(|_| !schema.fields.fields.iter().any(|field| field.name == *name)) {
+                Some(column) if !extra.contains(&column) => extra.push(column),
+                Some(_) => {}
+                None => names.push(name.as_str()),
+            }
+        }
+        let mut fields = if names.contains(&"*") {
+            schema.fields.clone()
+        } else {
+            schema.project(&names, case_sensitive)?
+        };
+        let partition = unified_partition_type(metadata, schema)?;
+        fields.fields.extend(extra.into_iter().map(|column| column.field(&partition)));
+        Ok(Self { fields })
+    }
+
+    /// Whether a metadata column is asked for.
+    pub fn has(&self, column: MetadataColumn) -> bool {
+        self.fields.fields.iter().any(|field| field.id == column.field_id())
+    }
+}
+
+/// The partition fields of all specs of a table, by field id; a field that some spec has as `void` keeps the type that
+/// another spec gives it.
+pub fn unified_partition_type(metadata: &TableMetadata, schema: &Schema) -> Result<StructType> {
+    let mut fields: BTreeMap<i32, NestedField> = BTreeMap::new();
+    for spec in &metadata.partition_specs {
+        for field in partition_type(metadata, spec, schema)?.fields {
+            let void = spec.fields.iter().any(|f| f.field_id == field.id && f.transform.is_void());
+            match fields.get(&field.id) {
+                Some(_) if void => {}
+                _ => drop(fields.insert(field.id, field)),
+            }
+        }
+    }
+    Ok(StructType { fields: fields.into_values().collect() })
+}
+
+/// The type of the partition tuples of a spec. A source column is looked up in `schema` first and in the table's other
+/// schemas then, the newest first, since a spec may outlive the column that it was made for.
+pub fn partition_type(metadata: &TableMetadata, spec: &PartitionSpec, schema: &Schema) -> Result<StructType> {
+    let fields = spec.fields.iter().map(|field| {
+        let source = field.source_ids.first().and_then(|&id| source_type(metadata, schema, id));
+        let result = source.as_ref().and_then(|source| field.transform.result_type(source));
+        NestedField {
+            id: field.field_id,
+            name: field.name.clone(),
+            required: false,
+            field_type: Type::Primitive(result.unwrap_or(PrimitiveType::Unknown)),
+            doc: None,
+            initial_default: None,
+            write_default: None,
+        }
+    });
+    Ok(StructType { fields: fields.collect() })
+}
+
+/// The type of a column that partitions are computed from, in this schema or in the newest that has it.
+pub fn source_type(metadata: &TableMetadata, schema: &Schema, id: i32) -> Option<PrimitiveType> {
+    field_by_id(metadata, schema, id).and_then(|field| match &field.field_type {
+        Type::Primitive(primitive) => Some(primitive.clone()),
+        Type::Struct(_) | Type::List(_) | Type::Map(_) => None,
+    })
+}
+
+/// A field by id, in this schema or in the newest of the table that has it.
+pub fn field_by_id<'a>(metadata: &'a TableMetadata, schema: &'a Schema, id: i32) -> Option<&'a NestedField> {
+    schema.field(id).or_else(|| metadata.schemas.iter().rev().find_map(|schema| schema.field(id)))
+}
+
+/// An error for a column that a scan needs and the table never had.
+pub(crate) fn unknown_field(id: i32) -> Error {
+    Error::corrupt("no schema of the table has the field").with("field id", id)
+}

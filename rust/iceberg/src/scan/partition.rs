@@ -1,0 +1,122 @@
+//! Partition tuples as typed columns, as statistics for pruning and as keys for matching deletes.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{ArrayRef, Float32Array, Float64Array, StructArray, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::{DataType, TimeUnit};
+use frazil_core::error::{Error, Result};
+use frazil_core::predicate::BoundColumn;
+use frazil_core::prune::{Bounds, ColumnStats};
+
+use crate::read::ids::field_id;
+use crate::spec::types::{NestedField, StructType, Type};
+
+/// The tuples of some files of one spec: a column for each field of the partition type, in its order.
+#[derive(Debug, Clone)]
+pub struct PartitionTuples {
+    fields: Arc<StructType>,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+}
+
+impl PartitionTuples {
+    /// Types what a manifest recorded (`recorded`, with field ids in the metadata of its fields) as `fields`, the
+    /// partition type of the manifest's spec. Fields that were not recorded are NULL.
+    pub fn try_new(recorded: Option<&StructArray>, fields: &Arc<StructType>, rows: usize) -> Result<Self> {
+        let column = |field: &NestedField| -> Result<ArrayRef> {
+            let target = scalar_arrow(field);
+            let found = recorded.and_then(|recorded| {
+                let position = recorded.fields().iter().position(|f| field_id(f) == Some(field.id))?;
+                recorded.columns().get(position)
+            });
+            match found {
+                Some(array) => typed(array, &target).map_err(|e| e.with("partition field", &field.name)),
+                None => Ok(new_null_array(&target, rows)),
+            }
+        };
+        let columns = fields.fields.iter().map(column).collect::<Result<_>>()?;
+        Ok(Self { fields: fields.clone(), columns, rows })
+    }
+
+    /// The columns in the order of the partition type.
+    pub fn columns(&self) -> &[ArrayRef] {
+        &self.columns
+    }
+
+    /// The partition type.
+    pub fn fields(&self) -> &Arc<StructType> {
+        &self.fields
+    }
+
+    /// The values of a partition field.
+    pub fn column(&self, field_id: i32) -> Option<&ArrayRef> {
+        let position = self.fields.fields.iter().position(|field| field.id == field_id)?;
+        self.columns.get(position)
+    }
+
+    /// One row for each tuple, equal exactly when the tuples are (NULL equals NULL, one NaN, -0.0 is not 0.0).
+    pub fn keys(&self) -> Result<Rows> {
+        let sort_fields = self.fields.fields.iter().map(|field| SortField::new(scalar_arrow(field))).collect();
+        let columns: Vec<ArrayRef> = self.columns.iter().map(one_nan).collect();
+        Ok(RowConverter::new(sort_fields)?.convert_columns(&columns)?)
+    }
+}
+
+/// A tuple is its own lower and upper bound.
+impl ColumnStats for PartitionTuples {
+    fn len(&self) -> usize {
+        self.rows
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let Some(values) = self.column(column.id) else { return Ok(None) };
+        Ok(Some(Bounds::constant(values)))
+    }
+}
+
+/// The Arrow type of a partition field (always a primitive).
+fn scalar_arrow(field: &NestedField) -> DataType {
+    match &field.field_type {
+        Type::Primitive(primitive) => primitive.scalar().map_or(DataType::Null, |scalar| scalar.arrow()),
+        Type::Struct(_) | Type::List(_) | Type::Map(_) => DataType::Null,
+    }
+}
+
+/// What an Avro writer recorded, as the type that the spec gives it: logical types may be absent, promoted columns are
+/// narrower in old manifests.
+fn typed(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == target {
+        return Ok(array.clone());
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let steps: &[DataType] = match (array.data_type(), target) {
+        // A date or timestamp without its logical type is a plain number.
+        (DataType::Int32, DataType::Timestamp(..)) => &[DataType::Int64],
+        (DataType::Timestamp(TimeUnit::Microsecond, Some(_)), DataType::Timestamp(_, None)) => &[DataType::Int64],
+        (DataType::Date32, DataType::Int64) => &[DataType::Int32],
+        (_, DataType::Null) => return Ok(new_null_array(target, array.len())),
+        _ => &[],
+    };
+    let mut array = array.clone();
+    for step in steps.iter().chain([target]) {
+        array = cast_with_options(&array, step, &options).map_err(|e| {
+            Error::corrupt(format!("a partition value of type {} is no {target}", array.data_type())).caused_by(e)
+        })?;
+    }
+    Ok(array)
+}
+
+/// Floats with every NaN made the same.
+fn one_nan(array: &ArrayRef) -> ArrayRef {
+    if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
+        let canonical: Float32Array = floats.unary(|v| if v.is_nan() { f32::NAN } else { v });
+        return Arc::new(canonical);
+    }
+    let Some(floats) = array.as_primitive_opt::<Float64Type>() else { return array.clone() };
+    let canonical: Float64Array = floats.unary(|v| if v.is_nan() { f64::NAN } else { v });
+    Arc::new(canonical)
+}

@@ -1,0 +1,110 @@
+//! Statistics of Iceberg metadata for the pruning evaluator: partition summaries of manifests, counts and bounds of
+//! entries. Pruning never changes rows: whatever cannot be decoded says nothing.
+
+use arrow_array::builder::BinaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, Int64Array};
+use frazil_core::error::Result;
+use frazil_core::predicate::BoundColumn;
+use frazil_core::prune::{Bounds, ColumnStats};
+
+use crate::single_value;
+use crate::spec::manifest::ManifestEntries;
+use crate::spec::manifest_list::{FieldSummary, ManifestFile};
+use crate::spec::types::{PrimitiveType, StructType, Type};
+
+/// The partition summaries of manifests of one spec.
+#[derive(Debug)]
+pub struct ManifestSummaries<'a> {
+    manifests: &'a [&'a ManifestFile],
+    fields: &'a StructType,
+}
+
+impl<'a> ManifestSummaries<'a> {
+    /// `fields` is the partition type of the spec that all of `manifests` have.
+    pub fn new(manifests: &'a [&'a ManifestFile], fields: &'a StructType) -> Self {
+        Self { manifests, fields }
+    }
+
+    fn summaries(&self, position: usize) -> impl Iterator<Item = Option<&'a FieldSummary>> {
+        let manifests = self.manifests;
+        manifests.iter().map(move |manifest| manifest.partitions.as_ref().and_then(|fields| fields.get(position)))
+    }
+}
+
+impl ColumnStats for ManifestSummaries<'_> {
+    fn len(&self) -> usize {
+        self.manifests.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let Some(position) = self.fields.fields.iter().position(|field| field.id == column.id) else { return Ok(None) };
+        let Some(Type::Primitive(data_type)) = self.fields.fields.get(position).map(|field| &field.field_type) else {
+            return Ok(None);
+        };
+        // Only "there is none" is known of NULL and NaN; how many there are is not.
+        let none = |some: Option<bool>| (some == Some(false)).then_some(0_i64);
+        let lower = self.summaries(position).map(|s| s.and_then(|s| s.lower_bound.as_deref()));
+        let upper = self.summaries(position).map(|s| s.and_then(|s| s.upper_bound.as_deref()));
+        Ok(Some(Bounds {
+            row_count: None,
+            null_count: Some(self.summaries(position).map(|s| none(s.map(|s| s.contains_null))).collect()),
+            nan_count: Some(self.summaries(position).map(|s| none(s.and_then(|s| s.contains_nan))).collect()),
+            lower: bound_values(data_type, lower),
+            upper: bound_values(data_type, upper),
+            exact: false,
+        }))
+    }
+}
+
+fn bound_values<'b>(data_type: &PrimitiveType, bounds: impl Iterator<Item = Option<&'b [u8]>>) -> Option<ArrayRef> {
+    let mut builder = BinaryBuilder::new();
+    bounds.for_each(|bound| builder.append_option(bound));
+    single_value::decode_column(data_type, &builder.finish())
+}
+
+/// The counts and bounds of manifest entries. `types` gives the type of a column by its id.
+pub struct EntryStats<'a> {
+    entries: &'a ManifestEntries,
+    types: &'a dyn Fn(i32) -> Option<PrimitiveType>,
+}
+
+impl<'a> EntryStats<'a> {
+    /// Statistics of `entries`, which were read with the columns that will be asked for.
+    pub fn new(entries: &'a ManifestEntries, types: &'a dyn Fn(i32) -> Option<PrimitiveType>) -> Self {
+        Self { entries, types }
+    }
+}
+
+impl ColumnStats for EntryStats<'_> {
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let Some(statistics) = self.entries.statistics(column.id)? else { return Ok(None) };
+        let Some(data_type) = (self.types)(column.id) else { return Ok(None) };
+        let nanoseconds = matches!(data_type, PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs);
+        let decode = |bytes: &BinaryArray| -> Result<Option<ArrayRef>> {
+            // Java writes these bounds of ORC files in microseconds; which writer it was is not recorded.
+            let usable = if nanoseconds { nullif(bytes, &self.entries.is_format("ORC")?)? } else { bytes.clone() };
+            Ok(single_value::decode_column(&data_type, &usable))
+        };
+        Ok(Some(Bounds {
+            row_count: Some(self.entries.record_counts()?.clone()),
+            null_count: known(&statistics.null_counts),
+            nan_count: known(&statistics.nan_counts),
+            lower: decode(&statistics.lower_bounds)?,
+            upper: decode(&statistics.upper_bounds)?,
+            exact: false,
+        }))
+    }
+}
+
+fn known(counts: &Int64Array) -> Option<Int64Array> {
+    (counts.null_count() < counts.len()).then(|| counts.clone())
+}
+
+fn nullif(bytes: &BinaryArray, unusable: &BooleanArray) -> Result<BinaryArray> {
+    Ok(arrow_select::nullif::nullif(bytes, unusable)?.as_binary().clone())
+}

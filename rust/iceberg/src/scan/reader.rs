@@ -1,0 +1,294 @@
+//! Reading one task: batches of a data file in, rows of the scan out.
+//!
+//! The caller opens files (Parquet and ORC through pyarrow) and pushes what [`TaskReader`] asks for; deletes, projection,
+//! filter and metadata columns are applied here. Row positions are physical: the caller says at which row of the file a
+//! batch begins.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_array::{cast::AsArray, types::Int64Type};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use arrow_select::filter::FilterBuilder;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::predicate::BoundPredicate;
+use frazil_core::predicate::eval::evaluate;
+use frazil_core::prune::prune;
+
+use super::delete_index::DeleteFile;
+use super::delete_load::{DeleteFileReader, DeleteLoader, TaskDeletes};
+use super::leaves::{LeafColumns, holds, optional};
+use super::output::MetadataColumn;
+use super::row_groups::{RowGroup, RowGroupStats};
+use super::task::FileScanTask;
+use crate::read::default::repeated;
+use crate::read::project::{FileColumns, Projector};
+use crate::spec::types::{NestedField, StructType, Value};
+
+/// Where an output column comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source {
+    /// A column of the target, by position.
+    Target(usize),
+    /// Made here.
+    Metadata(MetadataColumn),
+    /// Physical where the file has it (by position in the target), made here else.
+    Lineage(MetadataColumn, usize),
+}
+
+/// Reads one task.
+#[derive(Debug)]
+pub struct TaskReader {
+    task: FileScanTask,
+    deletes: TaskDeletes,
+    loader: DeleteLoader,
+    residual: BoundPredicate,
+    /// What is asked of the file: output columns, then columns that only the filter or the deletes look at.
+    target: StructType,
+    sources: Vec<Source>,
+    schema: SchemaRef,
+    projector: Option<Projector>,
+}
+
+impl TaskReader {
+    /// Starts a task: reads its deletion vector, and lists the delete files to be pushed.
+    pub fn try_new(task: FileScanTask) -> Result<Self> {
+        let deletes = TaskDeletes::try_new(&task)?;
+        let residual = task.residual()?;
+        let (target, sources) = target(&task, &deletes, &residual)?;
+        let schema = task.read.output_schema();
+        let loader = DeleteLoader::new(task.read.clone());
+        Ok(Self { task, deletes, loader, residual, target, sources, schema, projector: None })
+    }
+
+    /// The task.
+    pub fn task(&self) -> &FileScanTask {
+        &self.task
+    }
+
+    /// The schema of the rows that [`TaskReader::apply`] gives.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whether no row can match: the file need not be opened.
+    pub fn is_empty(&self) -> bool {
+        self.residual == BoundPredicate::False || self.task.file.record_count == 0
+    }
+
+    /// The delete files that are to be opened and pushed before the data file is read.
+    pub fn pending_deletes(&self) -> &[DeleteFile] {
+        self.deletes.pending()
+    }
+
+    /// Opens a delete file with this schema.
+    pub fn open_deletes(&self, file: &DeleteFile, schema: &ArrowSchema) -> Result<DeleteFileReader> {
+        self.loader.open(file, schema)
+    }
+
+    /// Takes rows of a delete file.
+    pub fn push_deletes(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
+        self.loader.push(reader, batch)
+    }
+
+    /// Ends a delete file.
+    pub fn finish_deletes(&mut self, reader: DeleteFileReader) -> Result<()> {
+        self.loader.finish(reader, &self.task, &mut self.deletes)
+    }
+
+    /// Takes the schema of the data file; says by the projector which columns are to be read.
+    pub fn open(&mut self, schema: &ArrowSchema) -> Result<&Projector> {
+        let constants = self.task.constants()?;
+        let columns = FileColumns {
+            schema,
+            name_mapping: self.task.read.name_mapping.as_ref(),
+            constants: &constants,
+            format: self.task.file.format,
+        };
+        let projector = Projector::try_new(&self.target, &columns).map_err(|e| self.corrupt(e))?;
+        Ok(self.projector.insert(projector))
+    }
+
+    /// The leaf columns whose statistics [`TaskReader::select_row_groups`] wants.
+    pub fn statistics_leaves(&self) -> Result<Vec<usize>> {
+        let projector = self.projector()?;
+        let mut ids = Vec::new();
+        super::context::collect_ids(&self.residual, &mut ids);
+        let mut leaves: Vec<usize> = ids.into_iter().filter_map(|id| projector.file_leaf_of(id)).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        Ok(leaves)
+    }
+
+    /// Which row groups may hold matching rows and begin in the range of the task.
+    ///
+    /// # Errors
+    /// `CorruptDataFile` when the row groups do not hold the rows that the manifest counts.
+    pub fn select_row_groups(&self, groups: &[RowGroup]) -> Result<BooleanBuffer> {
+        self.check_rows(groups.iter().map(|group| group.row_count).sum())?;
+        let projector = self.projector()?;
+        let types = self.task.read.types();
+        let stats = RowGroupStats::new(groups, projector, &types);
+        let may = prune(&self.residual, &stats)?.may;
+        let Some((start, end)) = self.task.range else { return Ok(may) };
+        let inside = BooleanBuffer::collect_bool(groups.len(), |i| {
+            groups.get(i).is_some_and(|group| (start..end).contains(&group.offset))
+        });
+        Ok(&may & &inside)
+    }
+
+    /// Turns rows of the file, beginning at row `first_position`, into rows of the scan; None when none is left. Where no
+    /// column is to be read the batch has none, and its row count says how many rows there are.
+    pub fn apply(&self, batch: &RecordBatch, first_position: u64) -> Result<Option<RecordBatch>> {
+        self.rows(batch, first_position).map_err(|e| self.corrupt(e))
+    }
+
+    /// Refuses a file that did not hold as many rows as its manifest says; for files without row groups.
+    pub fn check_rows(&self, rows: i64) -> Result<()> {
+        if rows == self.task.file.record_count {
+            return Ok(());
+        }
+        let message = format!("the file has {rows} rows, its manifest says {}", self.task.file.record_count);
+        Err(self.corrupt(Error::corrupt(message)))
+    }
+
+    fn rows(&self, batch: &RecordBatch, first_position: u64) -> Result<Option<RecordBatch>> {
+        let rows = batch.num_rows();
+        let columns = self.projector()?.project(batch, rows)?;
+        let leaves = LeafColumns::new(&self.target, &columns);
+        let alive = self.alive(&leaves, first_position, rows)?;
+        let wants_deleted = self.task.read.output.has(MetadataColumn::Deleted);
+        let mut keep = match (&alive, wants_deleted) {
+            (Some(alive), false) => Some(alive.clone()),
+            _ => None,
+        };
+        if self.residual != BoundPredicate::True {
+            let matching = evaluate(&self.residual, &leaves, rows)?;
+            keep = Some(keep.map_or_else(|| matching.clone(), |keep| &keep & &matching));
+        }
+        let kept = keep.as_ref().map_or(rows, BooleanBuffer::count_set_bits);
+        if kept == 0 {
+            return Ok(None);
+        }
+        let output = self.output(&columns, alive.as_ref(), first_position, rows)?;
+        match keep.filter(|_| kept < rows) {
+            None => Ok(Some(output)),
+            Some(keep) => {
+                let keep = BooleanArray::new(keep, None);
+                Ok(Some(FilterBuilder::new(&keep).optimize().build().filter_record_batch(&output)?))
+            }
+        }
+    }
+
+    /// The rows that no delete removes; None when that is all of them.
+    fn alive(&self, leaves: &LeafColumns<'_>, first: u64, rows: usize) -> Result<Option<BooleanBuffer>> {
+        let columns = |ids: &[i32]| ids.iter().map(|&id| leaves.leaf(id)).collect();
+        self.deletes.rows()?.kept(first, rows, self.task.file.sequence_number, columns)
+    }
+
+    fn output(
+        &self,
+        columns: &[ArrayRef],
+        alive: Option<&BooleanBuffer>,
+        first: u64,
+        rows: usize,
+    ) -> Result<RecordBatch> {
+        let column = |source: &Source| -> Result<ArrayRef> {
+            let target = |position: usize| {
+                columns.get(position).cloned().ok_or_else(|| Error::internal("a column was not projected"))
+            };
+            match *source {
+                Source::Target(position) => target(position),
+                Source::Lineage(column, position) => self.lineage(column, &target(position)?, first),
+                Source::Metadata(column) => self.metadata(column, alive, first, rows),
+            }
+        };
+        let columns = self.sources.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+
+    fn metadata(
+        &self,
+        column: MetadataColumn,
+        alive: Option<&BooleanBuffer>,
+        first: u64,
+        rows: usize,
+    ) -> Result<ArrayRef> {
+        let file = &self.task.file;
+        Ok(match column {
+            MetadataColumn::File => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(&*file.path, rows))),
+            MetadataColumn::Pos => Arc::new(Int64Array::from_iter_values(positions(first, rows)?)),
+            MetadataColumn::SpecId => Arc::new(Int32Array::from_value(file.spec_id, rows)),
+            MetadataColumn::Deleted => {
+                let alive = alive.cloned().unwrap_or_else(|| BooleanBuffer::new_set(rows));
+                Arc::new(BooleanArray::new(!&alive, None))
+            }
+            MetadataColumn::Partition => {
+                let fields = self.task.read.output.fields.fields.iter();
+                let mut field = fields.filter(|field| field.id == column.field_id());
+                let field = field.next().ok_or_else(|| Error::internal("_partition was not asked for"))?;
+                let values = file.partition.iter().map(|(id, value)| (*id, value.clone().map(Value::Scalar)));
+                repeated(&field.field_type, Some(&Value::Struct(values.collect())), rows)?
+            }
+            MetadataColumn::RowId | MetadataColumn::LastUpdatedSequenceNumber => {
+                return Err(Error::internal("a lineage column is read from the file"));
+            }
+        })
+    }
+
+    /// What the file stores; where it stores nothing, the id by position, or the sequence number of the file.
+    fn lineage(&self, column: MetadataColumn, stored: &ArrayRef, first: u64) -> Result<ArrayRef> {
+        let rows = stored.len();
+        let Some(first_row_id) = self.task.file.first_row_id else { return Ok(Arc::new(Int64Array::new_null(rows))) };
+        let stored = stored.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt("lineage columns are longs"))?;
+        let sequence = self.task.file.sequence_number;
+        if column == MetadataColumn::LastUpdatedSequenceNumber {
+            return Ok(Arc::new(Int64Array::from_iter_values(stored.iter().map(|v| v.unwrap_or(sequence)))));
+        }
+        let ids = positions(first, rows)?.map(|position| first_row_id.saturating_add(position));
+        Ok(Arc::new(Int64Array::from_iter_values(stored.iter().zip(ids).map(|(v, id)| v.unwrap_or(id)))))
+    }
+
+    fn projector(&self) -> Result<&Projector> {
+        self.projector.as_ref().ok_or_else(|| Error::internal("the data file was not opened"))
+    }
+
+    fn corrupt(&self, error: Error) -> Error {
+        error.corrupt_as(ErrorKind::CorruptDataFile).with("file", &self.task.file.path)
+    }
+}
+
+fn positions(first: u64, rows: usize) -> Result<std::ops::Range<i64>> {
+    let first = i64::try_from(first).map_err(|_| Error::corrupt("row positions are above 2^63"))?;
+    let rows = i64::try_from(rows).map_err(|_| Error::corrupt("row positions are above 2^63"))?;
+    first.checked_add(rows).map(|end| first..end).ok_or_else(|| Error::corrupt("row positions are above 2^63"))
+}
+
+fn target(task: &FileScanTask, deletes: &TaskDeletes, residual: &BoundPredicate) -> Result<(StructType, Vec<Source>)> {
+    let mut fields: Vec<NestedField> = Vec::new();
+    let mut sources = Vec::new();
+    for field in &task.read.output.fields.fields {
+        let metadata = MetadataColumn::ALL.into_iter().find(|column| column.field_id() == field.id);
+        sources.push(match metadata {
+            None => Source::Target(fields.len()),
+            Some(column @ (MetadataColumn::RowId | MetadataColumn::LastUpdatedSequenceNumber)) => {
+                Source::Lineage(column, fields.len())
+            }
+            Some(column) => Source::Metadata(column),
+        });
+        if !matches!(sources.last(), Some(Source::Metadata(_))) {
+            fields.push(field.clone());
+        }
+    }
+    let mut ids = Vec::new();
+    super::context::collect_ids(residual, &mut ids);
+    ids.extend(deletes.equality_ids());
+    for id in ids {
+        if !fields.iter().any(|field| holds(field, id)) {
+            fields.push(optional(task.read.leaf_field(id)?));
+        }
+    }
+    Ok((StructType { fields }, sources))
+}

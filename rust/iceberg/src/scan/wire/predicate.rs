@@ -1,0 +1,179 @@
+//! Bound predicates as JSON: columns by field id, scalars as hexadecimal single values (spec: appendix D).
+//!
+//! ```json
+//! {"and": [{"column": 1, "name": "id", "type": "long", "nullable": true, "test": "lt", "value": "0a00000000000000"}, …]}
+//! ```
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use frazil_core::error::{Error, Result};
+use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
+use frazil_core::scalar::{Scalar, ScalarType};
+use serde_json::{Value as Json, json};
+
+use crate::single_value;
+use crate::spec::types::PrimitiveType;
+
+/// Nesting is refused above this when reading.
+const DEPTH_LIMIT: usize = 100;
+
+/// The names of tests with one scalar.
+const COMPARISONS: [(CompareOp, &str); 6] = [
+    (CompareOp::Lt, "lt"),
+    (CompareOp::LtEq, "lt-eq"),
+    (CompareOp::Gt, "gt"),
+    (CompareOp::GtEq, "gt-eq"),
+    (CompareOp::Eq, "eq"),
+    (CompareOp::NotEq, "not-eq"),
+];
+
+/// Writes a predicate.
+pub fn to_json(predicate: &BoundPredicate) -> Result<Json> {
+    let all = |parts: &[BoundPredicate]| parts.iter().map(to_json).collect::<Result<Vec<_>>>();
+    Ok(match predicate {
+        BoundPredicate::True => json!(true),
+        BoundPredicate::False => json!(false),
+        BoundPredicate::And(parts) => json!({ "and": all(parts)? }),
+        BoundPredicate::Or(parts) => json!({ "or": all(parts)? }),
+        BoundPredicate::Leaf(column, test) => {
+            let (name, value) = test_json(test);
+            json!({
+                "column": column.id,
+                "name": &*column.name,
+                "type": type_text(column.data_type),
+                "nullable": column.nullable,
+                "test": name,
+                "value": value,
+            })
+        }
+    })
+}
+
+/// Reads a predicate.
+pub fn from_json(json: &Json) -> Result<BoundPredicate> {
+    read(json, 0)
+}
+
+fn read(json: &Json, depth: usize) -> Result<BoundPredicate> {
+    if depth > DEPTH_LIMIT {
+        return Err(malformed("a predicate is nested too deep"));
+    }
+    match json {
+        Json::Bool(true) => return Ok(BoundPredicate::True),
+        Json::Bool(false) => return Ok(BoundPredicate::False),
+        _ => {}
+    }
+    let parts = |name| json.get(name).and_then(Json::as_array);
+    let all = |parts: &Vec<Json>| parts.iter().map(|part| read(part, depth + 1)).collect::<Result<Vec<_>>>();
+    if let Some(and) = parts("and") {
+        return Ok(BoundPredicate::And(all(and)?));
+    }
+    if let Some(or) = parts("or") {
+        return Ok(BoundPredicate::Or(all(or)?));
+    }
+    let text = |name| json.get(name).and_then(Json::as_str).ok_or_else(|| malformed("a test lacks a part"));
+    let data_type: PrimitiveType = text("type")?.parse()?;
+    let id = json.get("column").and_then(Json::as_i64).and_then(|id| i32::try_from(id).ok());
+    let column = BoundColumn {
+        id: id.ok_or_else(|| malformed("a test lacks its column"))?,
+        name: text("name")?.into(),
+        data_type: data_type.scalar().ok_or_else(|| malformed("a test of a type that does not compare"))?,
+        nullable: json.get("nullable").and_then(Json::as_bool).unwrap_or(true),
+    };
+    let test = test(text("test")?, json.get("value").unwrap_or(&Json::Null), &data_type)?;
+    Ok(BoundPredicate::Leaf(column, test))
+}
+
+fn test_json(test: &Test) -> (&'static str, Json) {
+    let one = |value: &Scalar| Json::String(hex(&single_value::encode(value)));
+    let many = |values: &[Scalar]| Json::Array(values.iter().map(one).collect());
+    match test {
+        Test::IsNull => ("is-null", Json::Null),
+        Test::NotNull => ("not-null", Json::Null),
+        Test::IsNan => ("is-nan", Json::Null),
+        Test::NotNan => ("not-nan", Json::Null),
+        Test::Compare(op, value) => {
+            (COMPARISONS.iter().find(|(known, _)| known == op).map_or("eq", |(_, name)| *name), one(value))
+        }
+        Test::In(values) => ("in", many(values)),
+        Test::NotIn(values) => ("not-in", many(values)),
+        Test::StartsWith(value) => ("starts-with", one(value)),
+        Test::NotStartsWith(value) => ("not-starts-with", one(value)),
+        Test::Like(pattern) => ("like", json!(pattern.text)),
+        Test::NotLike(pattern) => ("not-like", json!(pattern.text)),
+    }
+}
+
+fn test(name: &str, value: &Json, data_type: &PrimitiveType) -> Result<Test> {
+    let scalar = |value: &Json| {
+        let bytes = value.as_str().and_then(unhex).ok_or_else(|| malformed("a value is not hexadecimal"))?;
+        // The text of a string literal may be anything; bytes of other types decode by their type.
+        single_value::decode(data_type, &bytes).ok_or_else(|| malformed("a value is not of its column's type"))
+    };
+    let many = || -> Result<Arc<[Scalar]>> {
+        value.as_array().ok_or_else(|| malformed("a test lacks its values"))?.iter().map(scalar).collect()
+    };
+    let pattern = || -> Result<Arc<LikePattern>> {
+        let text = value.as_str().ok_or_else(|| malformed("a test lacks its pattern"))?;
+        Ok(Arc::new(LikePattern::parse(text)?))
+    };
+    if let Some((op, _)) = COMPARISONS.iter().find(|(_, known)| *known == name) {
+        return Ok(Test::Compare(*op, scalar(value)?));
+    }
+    Ok(match name {
+        "is-null" => Test::IsNull,
+        "not-null" => Test::NotNull,
+        "is-nan" => Test::IsNan,
+        "not-nan" => Test::NotNan,
+        "in" => Test::In(many()?),
+        "not-in" => Test::NotIn(many()?),
+        "starts-with" => Test::StartsWith(scalar(value)?),
+        "not-starts-with" => Test::NotStartsWith(scalar(value)?),
+        "like" => Test::Like(pattern()?),
+        "not-like" => Test::NotLike(pattern()?),
+        other => return Err(malformed("unknown test").with("test", other)),
+    })
+}
+
+/// The Iceberg type that compares as a scalar type does.
+fn type_text(data_type: ScalarType) -> String {
+    use arrow_schema::TimeUnit;
+    let primitive = match data_type {
+        ScalarType::Null => PrimitiveType::Unknown,
+        ScalarType::Boolean => PrimitiveType::Boolean,
+        ScalarType::Int8 | ScalarType::Int16 | ScalarType::Int32 => PrimitiveType::Int,
+        ScalarType::Int64 => PrimitiveType::Long,
+        ScalarType::Float32 => PrimitiveType::Float,
+        ScalarType::Float64 => PrimitiveType::Double,
+        ScalarType::Decimal { precision, scale } => PrimitiveType::Decimal { precision, scale: scale.unsigned_abs() },
+        ScalarType::Date => PrimitiveType::Date,
+        ScalarType::Time => PrimitiveType::Time,
+        ScalarType::Timestamp { unit: TimeUnit::Nanosecond, utc: false } => PrimitiveType::TimestampNs,
+        ScalarType::Timestamp { unit: TimeUnit::Nanosecond, utc: true } => PrimitiveType::TimestamptzNs,
+        ScalarType::Timestamp { utc: false, .. } => PrimitiveType::Timestamp,
+        ScalarType::Timestamp { utc: true, .. } => PrimitiveType::Timestamptz,
+        ScalarType::String => PrimitiveType::String,
+        ScalarType::Uuid => PrimitiveType::Uuid,
+        ScalarType::Fixed(length) => PrimitiveType::Fixed(length),
+        ScalarType::Binary => PrimitiveType::Binary,
+    };
+    primitive.to_string()
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2));
+    pairs.map(|pair| pair.and_then(|pair| u8::from_str_radix(pair, 16).ok())).collect()
+}
+
+fn malformed(what: &str) -> Error {
+    Error::corrupt(what)
+}

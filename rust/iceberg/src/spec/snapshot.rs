@@ -1,0 +1,334 @@
+//! Snapshots and the branches and tags that name them (spec: "Snapshots", "Snapshot References"; JSON: appendix C).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use frazil_core::error::Result;
+use serde::de::{Deserialize, Deserializer, Error as _, Unexpected};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+use super::json::{self, At, Object, shown};
+
+/// The branch that a table has even if it names no other.
+pub const MAIN_BRANCH: &str = "main";
+
+/// The state of a table at some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Its id, unique in the table.
+    pub snapshot_id: i64,
+    /// The snapshot that it was made from. It may be expired; a damaged table may even name the snapshot itself.
+    pub parent_snapshot_id: Option<i64>,
+    /// Its place in the order of commits; 0 in v1.
+    pub sequence_number: i64,
+    /// When it was made, milliseconds since the epoch.
+    pub timestamp_ms: i64,
+    /// The location of its manifest list; None only where [`Snapshot::manifests`] stands instead.
+    pub manifest_list: Option<Box<str>>,
+    /// v1: the locations of its manifests, where there is no manifest list.
+    pub manifests: Option<Vec<String>>,
+    /// The operation and what it counted.
+    pub summary: Summary,
+    /// The schema that was current when it was made.
+    pub schema_id: Option<i32>,
+    /// v3: the row id from which its rows count.
+    pub first_row_id: Option<i64>,
+    /// v3: how many row ids it took.
+    pub added_rows: Option<i64>,
+    /// v3: the key that its manifest list is encrypted with.
+    pub key_id: Option<String>,
+}
+
+/// The strings of a snapshot's summary, in the order of the file.
+///
+/// A table may have a hundred thousand snapshots with thirty entries each, so all of a summary is one text and the
+/// places where its parts end: key, value, key, value ...
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Summary {
+    text: Box<str>,
+    ends: Box<[u32]>,
+}
+
+/// A branch or a tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotRef {
+    /// The snapshot that it names.
+    pub snapshot_id: i64,
+    /// What it is.
+    pub kind: RefKind,
+    /// Branches: how many snapshots expiry must keep.
+    pub min_snapshots_to_keep: Option<i32>,
+    /// Branches: how old snapshots must be to expire.
+    pub max_snapshot_age_ms: Option<i64>,
+    /// How old the reference must be to expire; never for `main`.
+    pub max_ref_age_ms: Option<i64>,
+}
+
+/// What a reference is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RefKind {
+    /// Moves with commits.
+    Branch,
+    /// Stays.
+    Tag,
+}
+
+impl Snapshot {
+    pub(crate) fn read(raw: &RawValue, at: &At<'_>) -> Result<Self> {
+        let object = Object::parse(raw.get(), at)?;
+        let manifest_list: Option<Box<str>> = object.optional("manifest-list", at)?;
+        let manifests = match manifest_list {
+            Some(_) => None,
+            None => Some(object.required("manifests", at).map_err(|_| at.corrupt("`manifest-list` is missing"))?),
+        };
+        Ok(Self {
+            snapshot_id: object.required::<SnapshotId>("snapshot-id", at)?.0,
+            parent_snapshot_id: object.optional("parent-snapshot-id", at)?.map(|SnapshotId(id)| id),
+            sequence_number: object.optional("sequence-number", at)?.unwrap_or(0),
+            timestamp_ms: object.required("timestamp-ms", at)?,
+            manifest_list,
+            manifests,
+            summary: match object.raw("summary", at)? {
+                Some(raw) => Summary::read(raw, &at.key("summary"))?,
+                None => Summary::default(),
+            },
+            schema_id: object.optional("schema-id", at)?,
+            first_row_id: object.optional("first-row-id", at)?,
+            added_rows: object.optional("added-rows", at)?,
+            key_id: object.optional("key-id", at)?,
+        })
+    }
+
+    /// `append`, `replace`, `overwrite`, `delete` or what else a writer called it; None in early v1.
+    pub fn operation(&self) -> Option<&str> {
+        self.summary.value("operation")
+    }
+}
+
+impl Summary {
+    fn read(raw: &RawValue, at: &At<'_>) -> Result<Self> {
+        let object = Object::parse(raw.get(), at)?;
+        let entries = object.members().filter(|(_, raw)| !json::is_null(raw)).map(|(key, raw)| {
+            // The spec has strings; a number that a writer left bare says as much.
+            let value = if raw.get().starts_with('"') {
+                json::parse::<Text<'_>>(raw.get(), &at.key(key))?.0
+            } else {
+                Cow::Borrowed(raw.get())
+            };
+            Ok((key.to_string(), value))
+        });
+        let entries: Vec<_> = entries.collect::<Result<_>>()?;
+        Self::new(entries.iter().map(|(key, value)| (key.as_str(), value.as_ref())))
+            .ok_or_else(|| at.corrupt("longer than 4 GiB"))
+    }
+
+    /// A summary of these entries; None when they are longer than 4 GiB.
+    pub fn new<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Self> {
+        let (mut text, mut ends) = (String::new(), Vec::new());
+        for part in entries.into_iter().flat_map(|(key, value)| [key, value]) {
+            text.push_str(part);
+            ends.push(u32::try_from(text.len()).ok()?);
+        }
+        Some(Self { text: text.into_boxed_str(), ends: ends.into_boxed_slice() })
+    }
+
+    /// The entries in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut rest: &str = &self.text;
+        let mut start = 0;
+        let (pairs, _) = self.ends.as_chunks::<2>();
+        pairs.iter().map(move |&[key_end, value_end]| {
+            let key = split_front(&mut rest, key_end - start);
+            let value = split_front(&mut rest, value_end - key_end);
+            start = value_end;
+            (key, value)
+        })
+    }
+
+    /// The value of a key.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+
+    /// A value that is a whole number, as counts are.
+    pub fn count(&self, key: &str) -> Option<i64> {
+        self.value(key)?.parse().ok()
+    }
+}
+
+/// Takes `length` bytes off the front of `rest`.
+fn split_front<'a>(rest: &mut &'a str, length: u32) -> &'a str {
+    let at = usize::try_from(length).unwrap_or(usize::MAX);
+    let (front, behind) = rest.split_at_checked(at).unwrap_or((rest, ""));
+    *rest = behind;
+    front
+}
+
+impl fmt::Debug for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl Serialize for Summary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn optional<M: SerializeMap>(map: &mut M, key: &str, value: Option<&impl Serialize>) -> Result<(), M::Error> {
+            value.map_or(Ok(()), |value| map.serialize_entry(key, value))
+        }
+        let mut map = serializer.serialize_map(None)?;
+        if self.sequence_number != 0 {
+            map.serialize_entry("sequence-number", &self.sequence_number)?;
+        }
+        map.serialize_entry("snapshot-id", &self.snapshot_id)?;
+        optional(&mut map, "parent-snapshot-id", self.parent_snapshot_id.as_ref())?;
+        map.serialize_entry("timestamp-ms", &self.timestamp_ms)?;
+        if !self.summary.ends.is_empty() {
+            map.serialize_entry("summary", &self.summary)?;
+        }
+        optional(&mut map, "manifest-list", self.manifest_list.as_ref())?;
+        optional(&mut map, "manifests", self.manifests.as_ref())?;
+        optional(&mut map, "schema-id", self.schema_id.as_ref())?;
+        optional(&mut map, "first-row-id", self.first_row_id.as_ref())?;
+        optional(&mut map, "added-rows", self.added_rows.as_ref())?;
+        optional(&mut map, "key-id", self.key_id.as_ref())?;
+        map.end()
+    }
+}
+
+impl SnapshotRef {
+    pub(crate) fn read(raw: &RawValue, at: &At<'_>) -> Result<Self> {
+        let object = Object::parse(raw.get(), at)?;
+        let kind: String = object.required("type", at)?;
+        Ok(Self {
+            snapshot_id: object.required::<SnapshotId>("snapshot-id", at)?.0,
+            kind: match kind.to_ascii_lowercase().as_str() {
+                "branch" => RefKind::Branch,
+                "tag" => RefKind::Tag,
+                _ => return Err(at.corrupt(format!("a reference is a `branch` or a `tag`, found `{}`", shown(&kind)))),
+            },
+            min_snapshots_to_keep: object.optional("min-snapshots-to-keep", at)?,
+            max_snapshot_age_ms: object.optional("max-snapshot-age-ms", at)?,
+            max_ref_age_ms: object.optional("max-ref-age-ms", at)?,
+        })
+    }
+
+    /// A branch that keeps what the table's properties say.
+    pub fn branch(snapshot_id: i64) -> Self {
+        let kind = RefKind::Branch;
+        Self { snapshot_id, kind, min_snapshots_to_keep: None, max_snapshot_age_ms: None, max_ref_age_ms: None }
+    }
+}
+
+impl Serialize for SnapshotRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("snapshot-id", &self.snapshot_id)?;
+        map.serialize_entry("type", if self.kind == RefKind::Branch { "branch" } else { "tag" })?;
+        if let Some(count) = self.min_snapshots_to_keep {
+            map.serialize_entry("min-snapshots-to-keep", &count)?;
+        }
+        if let Some(age_ms) = self.max_snapshot_age_ms {
+            map.serialize_entry("max-snapshot-age-ms", &age_ms)?;
+        }
+        if let Some(age_ms) = self.max_ref_age_ms {
+            map.serialize_entry("max-ref-age-ms", &age_ms)?;
+        }
+        map.end()
+    }
+}
+
+/// A snapshot id. There are tables whose ids are above 2^63: they are the same 64 bits, as manifests hold them.
+pub(crate) struct SnapshotId(pub(crate) i64);
+
+impl<'de> Deserialize<'de> for SnapshotId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let id = i128::deserialize(deserializer)?;
+        let signed = i64::try_from(id).or_else(|_| u64::try_from(id).map(u64::cast_signed));
+        signed.map(Self).map_err(|_| D::Error::invalid_value(Unexpected::Other("integer"), &"64 bits"))
+    }
+}
+
+/// [`SnapshotId`] for derived readers.
+pub(crate) fn snapshot_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    SnapshotId::deserialize(deserializer).map(|SnapshotId(id)| id)
+}
+
+/// A string, borrowed where it holds no escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use frazil_core::error::ErrorKind;
+
+    use super::*;
+
+    fn read(json: &str) -> Result<Snapshot> {
+        Snapshot::read(serde_json::from_str(json).unwrap(), &At::root("snapshot"))
+    }
+
+    #[test]
+    fn snapshots_round_trip() {
+        let json = r#"{"sequence-number":7,"snapshot-id":3055729675574597004,"parent-snapshot-id":-5,"timestamp-ms":1555100955770,"summary":{"operation":"append","a\"b":"","added-records":"12"},"manifest-list":"s3://b/m.avro","schema-id":1,"first-row-id":0,"added-rows":12,"key-id":"k"}"#;
+        let snapshot = read(json).unwrap();
+        assert_eq!(serde_json::to_string(&snapshot).unwrap(), json);
+        assert_eq!(snapshot.operation(), Some("append"));
+        assert_eq!(snapshot.summary.value("a\"b"), Some(""));
+        assert_eq!(snapshot.summary.count("added-records"), Some(12));
+        assert_eq!(snapshot.summary.value("none"), None);
+    }
+
+    #[test]
+    fn ids_above_two_to_the_63_are_the_same_bits() {
+        let json = r#"{"snapshot-id": 9876543210123456789, "parent-snapshot-id": 18446744073709551615, "timestamp-ms": 2, "manifest-list": "l"}"#;
+        let snapshot = read(json).unwrap();
+        assert_eq!((snapshot.snapshot_id, snapshot.parent_snapshot_id), (-8_570_200_863_586_094_827, Some(-1)));
+    }
+
+    #[test]
+    fn v1_may_list_manifests_and_say_no_more() {
+        let snapshot = read(r#"{"snapshot-id": 1, "timestamp-ms": 2, "manifests": ["a", "b"]}"#).unwrap();
+        assert_eq!(snapshot.manifests.as_deref(), Some(&["a".to_string(), "b".to_string()][..]));
+        assert_eq!((snapshot.sequence_number, snapshot.operation()), (0, None));
+        let both = read(r#"{"snapshot-id": 1, "timestamp-ms": 2, "manifests": ["a"], "manifest-list": "l"}"#).unwrap();
+        assert_eq!((both.manifests, both.manifest_list.as_deref()), (None, Some("l")));
+    }
+
+    #[test]
+    fn what_is_no_snapshot_is_refused() {
+        for json in [
+            r#"{"snapshot-id": 18446744073709551621, "timestamp-ms": 2, "manifest-list": "l"}"#,
+            r#"{"snapshot-id": 1, "timestamp-ms": 2}"#,
+            r#"{"snapshot-id": 1, "manifest-list": "l"}"#,
+            r#"{"timestamp-ms": 1, "manifest-list": "l"}"#,
+            r#"{"snapshot-id": 1, "timestamp-ms": 2, "manifest-list": 5}"#,
+            r#"{"snapshot-id": 1, "timestamp-ms": 2, "manifest-list": "l", "summary": []}"#,
+        ] {
+            assert_eq!(read(json).unwrap_err().kind(), ErrorKind::CorruptMetadata, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_bare_number_in_a_summary_is_its_text() {
+        let json = r#"{"snapshot-id": 1, "timestamp-ms": 2, "manifest-list": "l", "summary": {"a": 5, "b": null}}"#;
+        let entries: Vec<_> = read(json).unwrap().summary.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        assert_eq!(entries, ["a=5"]);
+    }
+
+    #[test]
+    fn references_round_trip_and_unknown_kinds_are_refused() {
+        let read = |json: &str| SnapshotRef::read(serde_json::from_str(json).unwrap(), &At::root("ref"));
+        let json =
+            r#"{"snapshot-id":5,"type":"branch","min-snapshots-to-keep":1,"max-snapshot-age-ms":2,"max-ref-age-ms":3}"#;
+        assert_eq!(serde_json::to_string(&read(json).unwrap()).unwrap(), json);
+        let error = read(r#"{"snapshot-id": 5, "type": "frob"}"#).unwrap_err();
+        assert_eq!(error.to_string(), "ref: a reference is a `branch` or a `tag`, found `frob`");
+    }
+}

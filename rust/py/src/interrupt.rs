@@ -1,0 +1,66 @@
+//! Running Rust without the GIL: signals are heard, panics become errors.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use frazil_core::context::{Budget, Context};
+use frazil_core::error::{Error, Result};
+use pyo3::prelude::*;
+
+use crate::errors::OrRaise;
+
+/// How often a waiting main thread looks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Runs short work without the GIL.
+pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
+    py.detach(|| guarded(work)).or_raise(py)
+}
+
+/// Runs long work on another thread, while this one looks for signals: Ctrl-C cancels the work and raises.
+pub(crate) fn interruptible<R: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Context) -> Result<R> + Send,
+) -> PyResult<R> {
+    let context = Context::new(Budget::new(memory_limit(py)?));
+    let mut signal = None;
+    let result = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (done, wait) = sync_channel(1);
+            let context = &context;
+            scope.spawn(move || done.send(guarded(|| work(context))));
+            loop {
+                match wait.recv_timeout(SIGNAL_INTERVAL) {
+                    Ok(result) => return result,
+                    Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("a worker ended without a result")),
+                    Err(RecvTimeoutError::Timeout) if signal.is_none() => {
+                        signal = Python::attach(|py| py.check_signals()).err();
+                        if signal.is_some() {
+                            context.cancel();
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+            }
+        })
+    });
+    match signal {
+        Some(signal) => Err(signal),
+        None => result.or_raise(py),
+    }
+}
+
+/// `frazil.config.memory_limit`.
+fn memory_limit(py: Python<'_>) -> PyResult<u64> {
+    py.import("frazil.config")?.getattr("config")?.getattr("memory_limit")?.extract()
+}
+
+/// A panic is a bug; it becomes an error that says so, and never unwinds into Python.
+fn guarded<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::internal(format!("panic: {text}")).hint("this is a bug of frazil, please report it"))
+    })
+}

@@ -1,0 +1,155 @@
+//! Reading a task: Python opens files and pushes their batches, Rust does the rest.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use frazil_core::error::{Error, Result};
+use frazil_iceberg::read::project::Projector;
+use frazil_iceberg::scan::delete_load::DeleteFileReader;
+use frazil_iceberg::scan::reader::TaskReader as CoreTaskReader;
+use frazil_iceberg::scan::row_groups::{LeafStatistics, RowGroup};
+use frazil_iceberg::scan::task::FileScanTask as CoreTask;
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PySchema};
+
+use crate::arrow;
+use crate::interrupt::detached;
+use crate::task::DeleteFile;
+
+/// Leaf columns in depth-first order, and the top-level columns that hold them.
+type Wanted = (Vec<usize>, Vec<usize>);
+
+/// A leaf of a row group: leaf, physical type, minimum, maximum, count of NULLs.
+type Statistics = (usize, String, Option<Vec<u8>>, Option<Vec<u8>>, Option<i64>);
+
+/// Reads one task.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct TaskReader(Mutex<CoreTaskReader>);
+
+/// Reads one delete file of a task.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct DeleteReader {
+    reader: Mutex<Option<DeleteFileReader>>,
+    wanted: Wanted,
+}
+
+impl TaskReader {
+    pub(crate) fn new(task: CoreTask) -> Result<Self> {
+        CoreTaskReader::try_new(task).map(|reader| Self(Mutex::new(reader)))
+    }
+}
+
+#[pymethods]
+impl TaskReader {
+    /// The schema of the rows, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = lock(&self.0).schema().clone();
+        arrow::schema(py, schema)
+    }
+
+    /// Whether no row can match.
+    #[getter]
+    fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+
+    /// The delete files that are to be pushed first.
+    fn pending_deletes(&self) -> Vec<DeleteFile> {
+        lock(&self.0).pending_deletes().iter().cloned().map(DeleteFile).collect()
+    }
+
+    /// Opens a delete file of this schema.
+    fn open_deletes(&self, py: Python<'_>, file: &DeleteFile, schema: PySchema) -> PyResult<DeleteReader> {
+        let schema = schema.into_inner();
+        detached(py, || {
+            let reader = lock(&self.0).open_deletes(&file.0, &schema)?;
+            Ok(DeleteReader { wanted: wanted(reader.projector()), reader: Mutex::new(Some(reader)) })
+        })
+    }
+
+    /// Takes rows of a delete file.
+    fn push_deletes(&self, py: Python<'_>, deletes: &DeleteReader, batch: PyRecordBatch) -> PyResult<()> {
+        let batch = batch.into_inner();
+        detached(py, || {
+            let mut deletes = lock(&deletes.reader);
+            let reader = deletes.as_mut().ok_or_else(|| Error::internal("the delete file was ended"))?;
+            lock(&self.0).push_deletes(reader, &batch)
+        })
+    }
+
+    /// Ends a delete file.
+    fn finish_deletes(&self, py: Python<'_>, deletes: &DeleteReader) -> PyResult<()> {
+        detached(py, || {
+            let reader = lock(&deletes.reader).take();
+            let reader = reader.ok_or_else(|| Error::internal("the delete file was ended"))?;
+            lock(&self.0).finish_deletes(reader)
+        })
+    }
+
+    /// Opens the data file of this schema; gives the leaf columns to read and the top-level columns that hold them.
+    fn open(&self, py: Python<'_>, schema: PySchema) -> PyResult<Wanted> {
+        let schema = schema.into_inner();
+        detached(py, || lock(&self.0).open(&schema).map(wanted))
+    }
+
+    /// The leaf columns of which [`TaskReader::select_row_groups`] wants statistics.
+    fn statistics_leaves(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        detached(py, || lock(&self.0).statistics_leaves())
+    }
+
+    /// Which row groups may hold matching rows; each is its row count, the offset of its first page, and statistics.
+    fn select_row_groups(&self, py: Python<'_>, groups: Vec<(i64, i64, Vec<Statistics>)>) -> PyResult<Vec<bool>> {
+        let groups: Vec<RowGroup> = groups.into_iter().map(row_group).collect();
+        detached(py, || Ok(lock(&self.0).select_row_groups(&groups)?.iter().collect()))
+    }
+
+    /// Refuses a file that did not hold as many rows as its manifest says.
+    fn check_rows(&self, py: Python<'_>, rows: i64) -> PyResult<()> {
+        detached(py, || lock(&self.0).check_rows(rows))
+    }
+
+    /// Turns `row_count` rows of the file, beginning at row `first_position`, into rows of the scan; None when none is
+    /// left. `batch` is None when no column is to be read.
+    fn apply<'py>(
+        &self,
+        py: Python<'py>,
+        batch: Option<PyRecordBatch>,
+        first_position: u64,
+        row_count: usize,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let batch = match batch {
+            Some(batch) => batch.into_inner(),
+            None => arrow::rows_without_columns(row_count),
+        };
+        let rows = detached(py, || lock(&self.0).apply(&batch, first_position))?;
+        rows.map(|rows| arrow::record_batch(py, rows)).transpose()
+    }
+}
+
+#[pymethods]
+impl DeleteReader {
+    /// The leaf columns to read and the top-level columns that hold them.
+    #[getter]
+    fn wanted(&self) -> Wanted {
+        self.wanted.clone()
+    }
+}
+
+fn wanted(projector: &Projector) -> Wanted {
+    (projector.leaves().to_vec(), projector.top_level().to_vec())
+}
+
+fn row_group((row_count, offset, columns): (i64, i64, Vec<Statistics>)) -> RowGroup {
+    let columns = columns.into_iter().map(|(leaf, physical_type, min, max, null_count)| LeafStatistics {
+        leaf,
+        physical_type,
+        min,
+        max,
+        null_count,
+    });
+    RowGroup { row_count, offset, columns: columns.collect() }
+}
+
+/// A panic while the lock was held was turned into an error, which ended the read of this task.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

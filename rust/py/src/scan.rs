@@ -1,0 +1,88 @@
+//! Scans and their plans.
+
+use frazil_core::error::Error;
+use frazil_core::predicate::Predicate;
+use frazil_iceberg::scan::table_scan::{AppendRange, ScanOptions, TableScan};
+use frazil_iceberg::table::SnapshotChoice;
+use pyo3::prelude::*;
+
+use crate::arrow;
+use crate::errors::OrRaise;
+use crate::interrupt::{detached, interruptible};
+use crate::plan::Plan;
+use crate::table::Table;
+
+/// A scan that is bound to a snapshot and a schema.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct Scan(TableScan);
+
+#[pymethods]
+impl Scan {
+    /// `snapshot` is `("id", 1)`, `("ref", "name")`, `("as_of", ms)` or None; `append` is `(from, to)` for an
+    /// incremental append scan.
+    #[new]
+    #[pyo3(signature = (table, *, row_filter, selected_fields, snapshot, append, limit, case_sensitive))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
+    fn new(
+        py: Python<'_>,
+        table: &Table,
+        row_filter: &str,
+        selected_fields: Vec<String>,
+        snapshot: Option<(String, Bound<'_, PyAny>)>,
+        append: Option<(Option<i64>, Option<i64>)>,
+        limit: Option<u64>,
+        case_sensitive: bool,
+    ) -> PyResult<Self> {
+        let snapshot = choice(py, snapshot)?;
+        detached(py, || {
+            let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let options = ScanOptions { row_filter, selected_fields, snapshot, limit, case_sensitive };
+            match append {
+                None => TableScan::try_new(&table.0, &options),
+                Some((from_snapshot_id_exclusive, to_snapshot_id_inclusive)) => {
+                    let range = AppendRange { from_snapshot_id_exclusive, to_snapshot_id_inclusive };
+                    TableScan::incremental(&table.0, &options, range)
+                }
+            }
+            .map(Self)
+        })
+    }
+
+    /// The schema of the rows, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        arrow::schema(py, self.0.read().output_schema())
+    }
+
+    /// The snapshot that is read.
+    #[getter]
+    fn snapshot_id(&self) -> Option<i64> {
+        self.0.snapshot().map(|snapshot| snapshot.snapshot_id)
+    }
+
+    /// The filter as it was bound, as SQL.
+    #[getter]
+    fn filter(&self) -> String {
+        self.0.read().filter.to_string()
+    }
+
+    /// Plans the scan on at most `workers` threads.
+    fn plan(&self, py: Python<'_>, workers: usize) -> PyResult<Plan> {
+        interruptible(py, |context| self.0.plan(workers, context)).map(Plan::new)
+    }
+}
+
+fn choice(py: Python<'_>, snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<SnapshotChoice> {
+    let Some((kind, value)) = snapshot else { return Ok(SnapshotChoice::Current) };
+    match kind.as_str() {
+        "id" => Ok(SnapshotChoice::Id(value.extract()?)),
+        "ref" => Ok(SnapshotChoice::Ref(value.extract()?)),
+        "as_of" => Ok(SnapshotChoice::AsOf(value.extract()?)),
+        other => Err(Error::internal(format!("unknown choice of a snapshot: {other}"))).or_raise(py),
+    }
+}
+
+/// Parses a predicate and prints it again: for messages and tests.
+#[pyfunction]
+pub(crate) fn normalize_predicate(py: Python<'_>, text: &str) -> PyResult<String> {
+    detached(py, || Ok(Predicate::parse(text)?.to_string()))
+}

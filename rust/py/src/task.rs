@@ -1,0 +1,173 @@
+//! Tasks of a scan.
+
+use frazil_iceberg::scan::delete_index::DeleteFile as CoreDeleteFile;
+use frazil_iceberg::scan::task::FileScanTask as CoreTask;
+use frazil_iceberg::scan::wire;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::arrow;
+use crate::errors::OrRaise;
+use crate::files::Files;
+use crate::interrupt::detached;
+use crate::reader::TaskReader;
+
+/// One data file with its deletes.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct FileScanTask(CoreTask);
+
+impl FileScanTask {
+    pub(crate) fn new(task: CoreTask) -> Self {
+        Self(task)
+    }
+}
+
+#[pymethods]
+impl FileScanTask {
+    /// Reads the tasks of a wire form; files are read through the storage of `files`.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, content: &[u8], files: &Files) -> PyResult<Vec<Self>> {
+        let tasks = detached(py, || wire::read(content, files.0.storage().clone()))?;
+        Ok(tasks.into_iter().map(Self).collect())
+    }
+
+    /// The wire form of this task.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = detached(py, || wire::write(std::slice::from_ref(&self.0)))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[getter]
+    fn file_path(&self) -> &str {
+        &self.0.file.path
+    }
+
+    #[getter]
+    fn file_format(&self) -> &'static str {
+        self.0.file.format.name()
+    }
+
+    #[getter]
+    fn record_count(&self) -> i64 {
+        self.0.file.record_count
+    }
+
+    #[getter]
+    fn file_size_in_bytes(&self) -> i64 {
+        self.0.file.size_bytes
+    }
+
+    #[getter]
+    fn spec_id(&self) -> i32 {
+        self.0.file.spec_id
+    }
+
+    #[getter]
+    fn sequence_number(&self) -> i64 {
+        self.0.file.sequence_number
+    }
+
+    #[getter]
+    fn first_row_id(&self) -> Option<i64> {
+        self.0.file.first_row_id
+    }
+
+    /// The partition tuple: name and value as SQL text, NULL as None.
+    #[getter]
+    fn partition(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<String>)>> {
+        let partition = self.0.partition().or_raise(py)?;
+        let fields = partition.spec.fields.iter().zip(&self.0.file.partition);
+        Ok(fields.map(|(field, (_, value))| (field.name.clone(), value.as_ref().map(ToString::to_string))).collect())
+    }
+
+    #[getter]
+    fn delete_files(&self) -> Vec<DeleteFile> {
+        self.0.deletes.iter().cloned().map(DeleteFile).collect()
+    }
+
+    /// What is left of the filter for this file, as SQL.
+    #[getter]
+    fn residual(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.0.residual().or_raise(py)?.to_string())
+    }
+
+    /// The schema of the rows, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        arrow::schema(py, self.0.read.output_schema())
+    }
+
+    /// Starts to read the task.
+    fn reader(&self, py: Python<'_>) -> PyResult<TaskReader> {
+        let task = self.0.clone();
+        detached(py, || TaskReader::new(task))
+    }
+
+    /// Where the files of the task lie.
+    #[getter]
+    fn files(&self) -> Files {
+        Files(self.0.read.files.clone())
+    }
+}
+
+/// A delete file, or a deletion vector in a Puffin file.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct DeleteFile(pub(crate) CoreDeleteFile);
+
+#[pymethods]
+impl DeleteFile {
+    #[getter]
+    fn file_path(&self) -> &str {
+        &self.0.path
+    }
+
+    #[getter]
+    fn file_format(&self) -> &'static str {
+        self.0.format.name()
+    }
+
+    /// 1 for position deletes, 2 for equality deletes.
+    #[getter]
+    fn content(&self) -> i32 {
+        self.0.content.code()
+    }
+
+    #[getter]
+    fn record_count(&self) -> i64 {
+        self.0.record_count
+    }
+
+    #[getter]
+    fn file_size_in_bytes(&self) -> i64 {
+        self.0.size_bytes
+    }
+
+    #[getter]
+    fn sequence_number(&self) -> i64 {
+        self.0.sequence_number
+    }
+
+    #[getter]
+    fn spec_id(&self) -> i32 {
+        self.0.spec_id
+    }
+
+    #[getter]
+    fn equality_ids(&self) -> Vec<i32> {
+        self.0.equality_ids.clone()
+    }
+
+    #[getter]
+    fn referenced_data_file(&self) -> Option<&str> {
+        self.0.referenced_data_file.as_deref()
+    }
+
+    #[getter]
+    fn content_offset(&self) -> Option<i64> {
+        self.0.content_range.map(|(offset, _)| offset)
+    }
+
+    #[getter]
+    fn content_size_in_bytes(&self) -> Option<i64> {
+        self.0.content_range.map(|(_, size)| size)
+    }
+}

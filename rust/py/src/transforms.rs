@@ -1,0 +1,36 @@
+//! Partition transforms and variants over Arrow arrays.
+
+use std::sync::Arc;
+
+use arrow_schema::Field;
+use frazil_core::error::Error;
+use frazil_iceberg::read::arrow::{arrow_primitive, primitive_of};
+use frazil_iceberg::transform::Transform;
+use pyo3::prelude::*;
+use pyo3_arrow::PyArray;
+
+use crate::arrow;
+use crate::interrupt::detached;
+
+/// Applies a transform, by its text in the spec, to an Arrow array.
+#[pyfunction]
+pub(crate) fn apply_transform<'py>(py: Python<'py>, transform: &str, array: PyArray) -> PyResult<Bound<'py, PyAny>> {
+    let (array, field) = array.into_inner();
+    let (result, data_type) = detached(py, || {
+        let transform = Transform::parse(transform);
+        let source = primitive_of(&field)?;
+        let result_type = transform.result_type(&source).ok_or_else(|| {
+            Error::invalid(format!("{transform} does not apply to {source}"))
+        })?;
+        Ok((transform.apply(array.as_ref(), &source)?, arrow_primitive(&result_type)))
+    })?;
+    arrow::array(py, result, Arc::new(Field::new("", data_type, true)))
+}
+
+/// Turns an array of variants (structs of `metadata` and `value`) into JSON text.
+#[pyfunction]
+pub(crate) fn variant_to_json(py: Python<'_>, array: PyArray) -> PyResult<Bound<'_, PyAny>> {
+    let (array, _) = array.into_inner();
+    let text = detached(py, || frazil_core::variant::to_json_array(array.as_ref()))?;
+    arrow::array(py, Arc::new(text), Arc::new(Field::new("", arrow_schema::DataType::Utf8, true)))
+}
