@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
+use frazil_core::error::{Error, Result};
 
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 
@@ -14,6 +15,7 @@ use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 pub const FIELD_ID: &str = "PARQUET:field_id";
 
 const EXTENSION_NAME: &str = "ARROW:extension:name";
+const UUID_EXTENSION: &str = "arrow.uuid";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
 /// The field id that the metadata of an Arrow field holds, if it is one.
@@ -35,7 +37,7 @@ pub fn arrow_fields(fields: &StructType) -> Fields {
 pub fn arrow_field(field: &NestedField) -> Field {
     let mut metadata = HashMap::from([(FIELD_ID.to_string(), field.id.to_string())]);
     let extension = match &field.field_type {
-        Type::Primitive(PrimitiveType::Uuid) => Some("arrow.uuid"),
+        Type::Primitive(PrimitiveType::Uuid) => Some(UUID_EXTENSION),
         Type::Primitive(PrimitiveType::Variant) => Some("arrow.parquet.variant"),
         _ => None,
     };
@@ -74,6 +76,40 @@ pub(crate) fn variant_fields() -> Fields {
 fn map_entries(key: &NestedField, value: &NestedField) -> Field {
     let entries = Fields::from(vec![arrow_field(key).with_nullable(false), arrow_field(value)]);
     Field::new("entries", DataType::Struct(entries), false)
+}
+
+/// The Iceberg type whose values an Arrow column holds; the large and view forms of text and bytes, dictionaries and small
+/// integers are taken as the types that they widen to.
+///
+/// # Errors
+/// `InvalidArgument` for types that Iceberg does not have.
+pub fn primitive_of(field: &Field) -> Result<PrimitiveType> {
+    use DataType as D;
+    let extension = field.metadata().get(EXTENSION_NAME).map(String::as_str);
+    let primitive = match field.data_type() {
+        D::Dictionary(_, values) => return primitive_of(&field.clone().with_data_type(values.as_ref().clone())),
+        D::Null => PrimitiveType::Unknown,
+        D::Boolean => PrimitiveType::Boolean,
+        D::Int8 | D::Int16 | D::Int32 | D::UInt8 | D::UInt16 => PrimitiveType::Int,
+        D::Int64 | D::UInt32 => PrimitiveType::Long,
+        D::Float32 => PrimitiveType::Float,
+        D::Float64 => PrimitiveType::Double,
+        D::Decimal128(precision, scale) if *scale >= 0 => {
+            PrimitiveType::Decimal { precision: *precision, scale: scale.unsigned_abs() }
+        }
+        D::Date32 => PrimitiveType::Date,
+        D::Time64(TimeUnit::Microsecond) => PrimitiveType::Time,
+        D::Timestamp(TimeUnit::Microsecond, None) => PrimitiveType::Timestamp,
+        D::Timestamp(TimeUnit::Microsecond, Some(_)) => PrimitiveType::Timestamptz,
+        D::Timestamp(TimeUnit::Nanosecond, None) => PrimitiveType::TimestampNs,
+        D::Timestamp(TimeUnit::Nanosecond, Some(_)) => PrimitiveType::TimestamptzNs,
+        D::Utf8 | D::LargeUtf8 | D::Utf8View => PrimitiveType::String,
+        D::Binary | D::LargeBinary | D::BinaryView => PrimitiveType::Binary,
+        D::FixedSizeBinary(16) if extension == Some(UUID_EXTENSION) => PrimitiveType::Uuid,
+        D::FixedSizeBinary(length) => PrimitiveType::Fixed(length.unsigned_abs()),
+        other => return Err(Error::invalid(format!("Iceberg has no type for Arrow's {other}"))),
+    };
+    Ok(primitive)
 }
 
 #[cfg(test)]
