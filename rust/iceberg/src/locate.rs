@@ -28,7 +28,7 @@ const SUFFIXES: [&str; 3] = [".metadata.json", ".gz.metadata.json", ".metadata.j
 /// # Errors
 /// `NoSuchTable` when the folder has no metadata file; whatever the storage says when it cannot answer.
 pub fn locate(storage: &dyn Storage, location: &str) -> Result<String> {
-    if location.ends_with(".json") || location.ends_with(".json.gz") {
+    if [".json", ".json.gz"].iter().any(|ending| location.ends_with(ending)) {
         return Ok(location.to_string());
     }
     let folder = location.trim_end_matches('/');
@@ -158,7 +158,7 @@ fn no_table(storage: &dyn Storage, folder: &str, hint: Option<&str>, names: &Nam
         message.push_str(" but empty ones");
     }
     if let Some(hint) = hint {
-        message.push_str(&format!(", and {HINT_FILE} names `{hint}`, which is not there"));
+        message = format!("{message}, and {HINT_FILE} names `{hint}`, which is not there");
     }
     let error = Error::new(ErrorKind::NoSuchTable, message);
     let has_files = |name| storage.list(&format!("{folder}/{name}")).is_ok_and(|files| !files.is_empty());

@@ -38,7 +38,7 @@ impl<'p> At<'p> {
     }
 
     /// An element of the array here.
-    pub(crate) fn index<'q>(&'q self, index: usize) -> At<'q> {
+    pub(crate) fn index(&self, index: usize) -> At<'_> {
         At { parent: Some(self), step: Step::Index(index) }
     }
 
@@ -188,7 +188,7 @@ impl<'de> Deserialize<'de> for Object<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some((Key(key), raw)) = map.next_entry()? {
+                while let Some((Text(key), raw)) = map.next_entry()? {
                     members.push((key, raw));
                 }
                 Ok(Object { members })
@@ -198,9 +198,9 @@ impl<'de> Deserialize<'de> for Object<'de> {
     }
 }
 
-/// A key, borrowed where it holds no escapes.
+/// A string, borrowed where it holds no escapes.
 #[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use super::json::{At, Object, parse};
 use super::partition::{PARTITION_ID_BASE, PartitionSpec};
 use super::schema::Schema;
-use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotRef};
+use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotId, SnapshotRef};
 use super::sort::SortOrder;
 use super::table_metadata::TableMetadata;
 
@@ -129,7 +129,8 @@ fn read(object: &Object<'_>, at: &At<'_>) -> Result<TableMetadata> {
     let least_partition_id = field_ids.max().unwrap_or(PARTITION_ID_BASE);
     let least_column_id = schemas.iter().map(|schema| schema.max_field_id()).max().unwrap_or(0);
     // -1 is how early writers said that there is none.
-    let current_snapshot_id = object.optional("current-snapshot-id", at)?.filter(|&id: &i64| id != -1);
+    let current_snapshot_id =
+        object.optional("current-snapshot-id", at)?.map(|SnapshotId(id)| id).filter(|&id| id != -1);
     Ok(TableMetadata {
         format_version,
         table_uuid: since(2, format_version, object, "table-uuid", at)?,

@@ -2,6 +2,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::snapshot::RefKind;
@@ -157,9 +158,9 @@ fn contradictions_are_refused_with_their_place() {
         ("/last-sequence-number", json!(1), "last-sequence-number: 1 is below the 2 of a snapshot"),
         ("/snapshots/0/snapshot-id", json!(20), "snapshots: two have the id 20"),
         (
-            "/snapshots/1/snapshot-id",
+            "/snapshots/1/timestamp-ms",
             json!(18_446_744_073_709_551_615_u64),
-            "snapshots[1].snapshot-id: expected i64, found integer",
+            "snapshots[1].timestamp-ms: expected i64, found integer",
         ),
         ("/schemas/1/schema-id", json!(0), "schemas: two have the id 0"),
         ("/schemas/0/fields/1/id", json!(1), "schemas[0]: fields `x` and `y` share the id 1"),
@@ -223,8 +224,9 @@ fn what_inflates_to_far_more_than_metadata_is_refused() {
     let text = table().to_string();
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(text.strip_suffix('}').unwrap().as_bytes()).unwrap();
+    let blanks = vec![b' '; 1 << 20];
     for _ in 0..100 {
-        encoder.write_all(&[b' '; 1 << 20]).unwrap();
+        encoder.write_all(&blanks).unwrap();
     }
     encoder.write_all(b"}").unwrap();
     let bomb = encoder.finish().unwrap();
@@ -330,4 +332,16 @@ fn secrets_in_properties_are_never_printed() {
     let broken = edited(with, &[("/schemas/0/fields/0/type", json!("int128"))]);
     let error = read(&broken).unwrap_err();
     assert!(!format!("{error} {error:?}").contains(secret));
+}
+
+proptest! {
+    #[test]
+    fn damaged_bytes_are_read_or_refused(at in 0_usize..2_000, byte in any::<u8>(), cut in 0_usize..2_000) {
+        let mut bytes = table().to_string().into_bytes();
+        let length = bytes.len();
+        bytes[at % length] = byte;
+        let _ = TableMetadata::parse(&bytes);
+        bytes.truncate(cut % length);
+        prop_assert_eq!(TableMetadata::parse(&bytes).unwrap_err().kind(), ErrorKind::CorruptMetadata);
+    }
 }

@@ -95,7 +95,7 @@ fn nearest<'a>(name: &str, names: &'a [String]) -> Vec<&'a str> {
             (distance <= allowed).then_some((distance, candidate.as_str()))
         })
         .collect();
-    near.sort();
+    near.sort_unstable();
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 

@@ -1,4 +1,9 @@
+use std::sync::Arc;
+
 use frazil_core::error::ErrorKind;
+use proptest::prelude::*;
+
+use super::super::types::{ListType, MapType, PrimitiveType};
 
 use super::*;
 
@@ -141,5 +146,78 @@ fn types_may_be_nested_a_hundred_levels_and_no_more() {
     assert_eq!(schema.full_names().len(), 100);
     for levels in [100, 5_000] {
         assert_eq!(fields(&nested(levels)).unwrap_err().kind(), ErrorKind::LimitExceeded, "{levels}");
+    }
+}
+
+fn part(name: &str, required: bool, field_type: Type) -> NestedField {
+    let name = name.to_string();
+    NestedField { id: 0, name, required, field_type, doc: None, initial_default: None, write_default: None }
+}
+
+fn any_type() -> impl Strategy<Value = Type> {
+    let primitive = prop_oneof![
+        Just(PrimitiveType::Long),
+        Just(PrimitiveType::Variant),
+        (1_u8..=38).prop_map(|precision| PrimitiveType::Decimal { precision, scale: precision / 2 }),
+        (0_u32..1_000).prop_map(PrimitiveType::Fixed),
+        "[a-z]{1,4}:[0-9]{1,4}".prop_map(|crs| PrimitiveType::Geography(Some(crs), Some("karney".to_string()))),
+    ];
+    primitive.prop_map(Type::Primitive).prop_recursive(5, 40, 4, |inner| {
+        prop_oneof![
+            (inner.clone(), any::<bool>()).prop_map(|(element, required)| Type::List(Arc::new(ListType {
+                element: part("element", required, element)
+            }))),
+            (inner.clone(), inner.clone(), any::<bool>()).prop_map(|(key, value, required)| Type::Map(Arc::new(
+                MapType { key: part("key", true, key), value: part("value", required, value) }
+            ))),
+            prop::collection::btree_map("\\PC{0,6}", (inner, any::<bool>()), 0..4).prop_map(|fields| {
+                let fields = fields.into_iter().map(|(name, (t, required))| part(&name, required, t)).collect();
+                Type::Struct(StructType { fields })
+            }),
+        ]
+    })
+}
+
+/// Gives every field an id of its own.
+fn number(field_type: &mut Type, next: &mut i32) {
+    let mut part = |field: &mut NestedField| {
+        *next += 1;
+        field.id = *next;
+        number(&mut field.field_type, next);
+    };
+    match field_type {
+        Type::Primitive(_) => {}
+        Type::Struct(fields) => fields.fields.iter_mut().for_each(part),
+        Type::List(list) => part(&mut Arc::get_mut(list).unwrap().element),
+        Type::Map(map) => {
+            let map = Arc::get_mut(map).unwrap();
+            part(&mut map.key);
+            part(&mut map.value);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_schema_round_trips_and_finds_its_fields(column_type in any_type()) {
+        let mut all = Type::Struct(StructType { fields: vec![part("c", false, column_type)] });
+        let mut last = 0;
+        // A type that was made from clones may share parts.
+        if let Ok(mut own) = serde_json::from_str::<&RawValue>(&serde_json::to_string(&all).unwrap())
+            .map(|raw| super::super::type_json::read_type(raw, &At::root("type"), 0).unwrap())
+        {
+            number(&mut own, &mut last);
+            all = own;
+        }
+        let Type::Struct(fields) = all else { unreachable!() };
+        let schema = Schema { schema_id: 1, fields, identifier_field_ids: vec![1] };
+        prop_assert_eq!(&Schema::from_json(&schema.to_json()).unwrap(), &schema);
+        let index = schema.index();
+        for id in 1..=last {
+            let path = schema.path(id).unwrap();
+            prop_assert_eq!(index.path(id), Some(path.clone()));
+            prop_assert_eq!(schema.field(id), Some(path.field()));
+        }
+        prop_assert_eq!(schema.max_field_id(), last);
     }
 }

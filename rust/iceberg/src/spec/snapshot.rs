@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 use frazil_core::error::Result;
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::de::{Error as _, Unexpected};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::json::{self, At, Object, shown};
+use super::json::{self, At, Object, Text, shown};
 
 /// The branch that a table has even if it names no other.
 pub const MAIN_BRANCH: &str = "main";
@@ -82,8 +84,8 @@ impl Snapshot {
             None => Some(object.required("manifests", at).map_err(|_| at.corrupt("`manifest-list` is missing"))?),
         };
         Ok(Self {
-            snapshot_id: object.required("snapshot-id", at)?,
-            parent_snapshot_id: object.optional("parent-snapshot-id", at)?,
+            snapshot_id: object.required::<SnapshotId>("snapshot-id", at)?.0,
+            parent_snapshot_id: object.optional("parent-snapshot-id", at)?.map(|SnapshotId(id)| id),
             sequence_number: object.optional("sequence-number", at)?.unwrap_or(0),
             timestamp_ms: object.required("timestamp-ms", at)?,
             manifest_list,
@@ -107,29 +109,28 @@ impl Snapshot {
 
 impl Summary {
     fn read(raw: &RawValue, at: &At<'_>) -> Result<Self> {
-        let object = Object::parse(raw.get(), at)?;
-        let entries = object.members().filter(|(_, raw)| !json::is_null(raw)).map(|(key, raw)| {
+        let mut parts = SummaryParts::default();
+        for (key, raw) in Object::parse(raw.get(), at)?.members() {
             // The spec has strings; a number that a writer left bare says as much.
-            let value = if raw.get().starts_with('"') {
-                json::parse::<Text<'_>>(raw.get(), &at.key(key))?.0
-            } else {
-                Cow::Borrowed(raw.get())
+            let value = match raw.get() {
+                "null" => continue,
+                text if text.starts_with('"') => json::parse::<Text<'_>>(text, &at.key(key))?.0,
+                text => Cow::Borrowed(text),
             };
-            Ok((key.to_string(), value))
-        });
-        let entries: Vec<_> = entries.collect::<Result<_>>()?;
-        Self::new(entries.iter().map(|(key, value)| (key.as_str(), value.as_ref())))
-            .ok_or_else(|| at.corrupt("longer than 4 GiB"))
+            let taken = parts.push(key).and_then(|()| parts.push(&value));
+            taken.ok_or_else(|| at.corrupt("longer than 4 GiB"))?;
+        }
+        Ok(parts.finish())
     }
 
     /// A summary of these entries; None when they are longer than 4 GiB.
     pub fn new<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Self> {
-        let (mut text, mut ends) = (String::new(), Vec::new());
-        for part in entries.into_iter().flat_map(|(key, value)| [key, value]) {
-            text.push_str(part);
-            ends.push(u32::try_from(text.len()).ok()?);
+        let mut parts = SummaryParts::default();
+        for (key, value) in entries {
+            parts.push(key)?;
+            parts.push(value)?;
         }
-        Some(Self { text: text.into_boxed_str(), ends: ends.into_boxed_slice() })
+        Some(parts.finish())
     }
 
     /// The entries in order.
@@ -153,6 +154,26 @@ impl Summary {
     /// A value that is a whole number, as counts are.
     pub fn count(&self, key: &str) -> Option<i64> {
         self.value(key)?.parse().ok()
+    }
+}
+
+/// A [`Summary`] in the making.
+#[derive(Default)]
+struct SummaryParts {
+    text: String,
+    ends: Vec<u32>,
+}
+
+impl SummaryParts {
+    /// Adds a key or a value; None when the text becomes longer than 4 GiB.
+    fn push(&mut self, part: &str) -> Option<()> {
+        self.text.push_str(part);
+        self.ends.push(u32::try_from(self.text.len()).ok()?);
+        Some(())
+    }
+
+    fn finish(self) -> Summary {
+        Summary { text: self.text.into_boxed_str(), ends: self.ends.into_boxed_slice() }
     }
 }
 
@@ -206,7 +227,7 @@ impl SnapshotRef {
         let object = Object::parse(raw.get(), at)?;
         let kind: String = object.required("type", at)?;
         Ok(Self {
-            snapshot_id: object.required("snapshot-id", at)?,
+            snapshot_id: object.required::<SnapshotId>("snapshot-id", at)?.0,
             kind: match kind.to_ascii_lowercase().as_str() {
                 "branch" => RefKind::Branch,
                 "tag" => RefKind::Tag,
@@ -243,9 +264,21 @@ impl Serialize for SnapshotRef {
     }
 }
 
-/// A string, borrowed where it holds no escapes.
-#[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+/// A snapshot id. There are tables whose ids are above 2^63: they are the same 64 bits, as manifests hold them.
+pub(crate) struct SnapshotId(pub(crate) i64);
+
+impl<'de> Deserialize<'de> for SnapshotId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let id = i128::deserialize(deserializer)?;
+        let signed = i64::try_from(id).or_else(|_| u64::try_from(id).map(u64::cast_signed));
+        signed.map(Self).map_err(|_| D::Error::invalid_value(Unexpected::Other("integer"), &"64 bits"))
+    }
+}
+
+/// [`SnapshotId`] for derived readers.
+pub(crate) fn snapshot_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    SnapshotId::deserialize(deserializer).map(|SnapshotId(id)| id)
+}
 
 #[cfg(test)]
 mod tests {
@@ -266,6 +299,13 @@ mod tests {
         assert_eq!(snapshot.summary.value("a\"b"), Some(""));
         assert_eq!(snapshot.summary.count("added-records"), Some(12));
         assert_eq!(snapshot.summary.value("none"), None);
+    }
+
+    #[test]
+    fn ids_above_two_to_the_63_are_the_same_bits() {
+        let json = r#"{"snapshot-id": 9876543210123456789, "parent-snapshot-id": 18446744073709551615, "timestamp-ms": 2, "manifest-list": "l"}"#;
+        let snapshot = read(json).unwrap();
+        assert_eq!((snapshot.snapshot_id, snapshot.parent_snapshot_id), (-8_570_200_863_586_094_827, Some(-1)));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct SortField {
 impl SortOrder {
     pub(crate) fn read(raw: &RawValue, at: &At<'_>) -> Result<Self> {
         let object = Object::parse(raw.get(), at)?;
-        let fields = object.list("fields", at, |raw, at| SortField::read(raw, at))?;
+        let fields = object.list("fields", at, SortField::read)?;
         let fields = fields.ok_or_else(|| at.corrupt("`fields` is missing"))?;
         Ok(Self { order_id: object.required("order-id", at)?, fields })
     }

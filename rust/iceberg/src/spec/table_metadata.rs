@@ -12,7 +12,7 @@ use super::json::shown;
 use super::name_mapping::NameMapping;
 use super::partition::PartitionSpec;
 use super::schema::Schema;
-use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotRef};
+use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotRef, snapshot_id};
 use super::sort::SortOrder;
 use super::types::{StructType, Type};
 
@@ -83,6 +83,7 @@ pub struct SnapshotLogEntry {
     /// Since when, milliseconds since the epoch.
     pub timestamp_ms: i64,
     /// The snapshot, which may be expired.
+    #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
 }
 
@@ -101,6 +102,7 @@ pub struct MetadataLogEntry {
 #[serde(rename_all = "kebab-case")]
 pub struct StatisticsFile {
     /// The snapshot.
+    #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
     /// Its location.
     #[serde(rename = "statistics-path")]
@@ -127,6 +129,7 @@ pub struct StatisticsBlob {
     #[serde(rename = "type")]
     pub blob_type: String,
     /// The snapshot that it was computed from.
+    #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
     /// The sequence number of that snapshot.
     pub sequence_number: i64,
@@ -142,6 +145,7 @@ pub struct StatisticsBlob {
 #[serde(rename_all = "kebab-case")]
 pub struct PartitionStatisticsFile {
     /// The snapshot.
+    #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
     /// Its location.
     #[serde(rename = "statistics-path")]
