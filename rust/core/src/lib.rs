@@ -6,6 +6,7 @@ pub mod bytes;
 pub mod context;
 pub mod error;
 pub mod hash;
+pub mod orc;
 pub mod parallel;
 pub mod predicate;
 pub mod prune;

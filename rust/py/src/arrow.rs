@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
+use frazil_core::error::Error;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyRecordBatch, PySchema};
+
+use crate::errors::OrRaise;
 
 /// A `pyarrow.RecordBatch`.
 pub(crate) fn record_batch(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
@@ -18,8 +21,9 @@ pub(crate) fn schema(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, Py
 }
 
 /// A `pyarrow.Array` of the type of `field`.
-pub(crate) fn array(py: Python<'_>, array: ArrayRef, field: FieldRef) -> PyResult<Bound<'_, PyAny>> {
-    Ok(PyArray::try_new(array, field)?.into_pyarrow(py)?)
+pub(crate) fn array(py: Python<'_>, array: ArrayRef, field: FieldRef) -> PyResult<Py<PyAny>> {
+    let array = PyArray::try_new(array, field).map_err(Error::from).or_raise(py)?;
+    Ok(array.to_pyarrow(py)?.unbind())
 }
 
 /// Rows of which no column is read.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_schema::Field;
 use frazil_core::error::Error;
 use frazil_iceberg::read::arrow::{arrow_primitive, primitive_of};
@@ -14,7 +15,7 @@ use crate::interrupt::detached;
 
 /// Applies a transform, by its text in the spec, to an Arrow array.
 #[pyfunction]
-pub(crate) fn apply_transform<'py>(py: Python<'py>, transform: &str, array: PyArray) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn apply_transform(py: Python<'_>, transform: &str, array: PyArray) -> PyResult<Py<PyAny>> {
     let (array, field) = array.into_inner();
     let (result, data_type) = detached(py, || {
         let transform = Transform::parse(transform);
@@ -29,8 +30,11 @@ pub(crate) fn apply_transform<'py>(py: Python<'py>, transform: &str, array: PyAr
 
 /// Turns an array of variants (structs of `metadata` and `value`) into JSON text.
 #[pyfunction]
-pub(crate) fn variant_to_json(py: Python<'_>, array: PyArray) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn variant_to_json(py: Python<'_>, array: PyArray) -> PyResult<Py<PyAny>> {
     let (array, _) = array.into_inner();
-    let text = detached(py, || frazil_core::variant::to_json_array(array.as_ref()))?;
+    let text = detached(py, || {
+        let variants = array.as_struct_opt().ok_or_else(|| Error::invalid("variants are structs of metadata and value"))?;
+        frazil_core::variant::to_json_array(variants)
+    })?;
     arrow::array(py, Arc::new(text), Arc::new(Field::new("", arrow_schema::DataType::Utf8, true)))
 }
