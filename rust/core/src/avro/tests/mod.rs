@@ -3,6 +3,7 @@
 mod damage;
 mod oracle;
 mod project;
+mod speed;
 mod types;
 
 use super::*;
