@@ -254,30 +254,36 @@ fn split_longer(bytes: &[u8]) -> Option<(i64, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::avro::tests::long;
 
     #[test]
     fn longs_of_every_length_are_read() {
-        for value in (0..64).flat_map(|bit| [1_i64 << bit, -1 << bit, (1 << bit) - 1]).chain([i64::MIN, i64::MAX]) {
-            let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
-            let mut bytes = Vec::new();
-            while rest >= 0x80 {
-                bytes.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
-                rest >>= 7;
-            }
-            bytes.push(u8::try_from(rest).unwrap());
+        for value in (0..63).flat_map(|bit| [1_i64 << bit, -1 << bit, (1 << bit) - 1]).chain([i64::MIN, i64::MAX]) {
+            let bytes = long(value);
             let mut wire = Wire::new(&bytes, 0);
             assert_eq!(wire.long().unwrap(), value);
             assert!(wire.is_empty());
+            assert!(Wire::new(&bytes[1..], 0).skip_varints(2).is_err());
         }
     }
 
     #[test]
     fn bits_above_64_are_dropped_and_bytes_above_ten_refused() {
         // 9876543210123456789, which is above 63 bits.
-        let bytes = [0xaa, 0xc4, 0xa3, 0x83, 0x96, 0xee, 0x83, 0x91, 0x92, 0x02];
+        let bytes = [0xaa, 0xc4, 0xa3, 0x83, 0x96, 0xee, 0xc3, 0x90, 0x92, 0x02];
         let dropped = (9_876_543_210_123_456_789_u64 << 1 >> 1).cast_signed();
         assert_eq!(Wire::new(&bytes, 0).long().unwrap(), dropped);
         assert!(Wire::new(&[0x80; 10], 0).long().is_err());
         assert!(Wire::new(&[0xff; 11], 0).long().is_err());
+    }
+
+    #[test]
+    fn no_read_runs_over_the_end() {
+        let mut wire = Wire::new(&[1, 2, 3], 0);
+        assert!(wire.float().is_err());
+        assert!(wire.take(usize::MAX).is_err());
+        assert!(wire.take_declared(-1).is_err());
+        assert_eq!(wire.take(3).unwrap(), [1, 2, 3]);
+        assert!(wire.is_empty() && wire.boolean().is_err() && wire.long().is_err());
     }
 }

@@ -2,92 +2,80 @@
 
 use std::time::Instant;
 
-use super::*;
 use arrow_schema::DataType;
 
-/// A record with a path, two numbers and six maps of twenty keys each: four of numbers and two of bytes.
+use super::*;
+
+const ROWS: i64 = 4000;
+const KEYS: i64 = 20;
+const NUMBERS: [&str; 4] = ["sizes", "counts", "nulls", "nans"];
+const BOUNDS: [&str; 2] = ["lower", "upper"];
+
+/// Records of a path, two numbers and six maps.
+fn schema() -> String {
+    let map = |name: &str, value: &str| {
+        let fields = format!(r#"{{"name":"key","type":"int"}},{{"name":"value","type":"{value}"}}"#);
+        let entry = format!(r#"{{"type":"record","name":"e_{name}","fields":[{fields}]}}"#);
+        format!(r#",{{"name":"{name}","type":["null",{{"type":"array","logicalType":"map","items":{entry}}}]}}"#)
+    };
+    let maps = NUMBERS.map(|name| map(name, "long")).into_iter().chain(BOUNDS.map(|name| map(name, "bytes")));
+    let scalars = r#"{"name":"path","type":"string"},{"name":"rows","type":"long"},
+        {"name":"bytes","type":["null","long"]}"#;
+    record(&format!("{scalars}{}", maps.collect::<String>()))
+}
+
+fn row(i: i64) -> Vec<u8> {
+    let path = format!("s3://bucket/warehouse/db/table/data/part={}/{i:032}.parquet", i % 100);
+    let mut row = [sized(path), long(i), long(1), long(i * 1000)].concat();
+    for map in 0..6 {
+        row.extend([long(1), long(KEYS)].concat());
+        for key in 1..=KEYS {
+            row.extend(long(key));
+            row.extend(match map {
+                0..3 => long(i * key * 37 % 1_000_000),
+                3 => long(0),
+                _ if key % 4 == 0 => sized("a text of sixteen"),
+                _ => sized((i * key).to_le_bytes()),
+            });
+        }
+        row.extend(long(0));
+    }
+    row
+}
+
+fn lookup(name: &str, keys: &[i32]) -> Column {
+    let value = if BOUNDS.contains(&name) { DataType::Binary } else { DataType::Int64 };
+    by_name(name, Kind::Lookup { keys: keys.to_vec(), value })
+}
+
 #[test]
 #[ignore = "prints times; run it optimised"]
 fn a_few_statistics_out_of_many() {
-    let map = |name: &str, value: &str| {
-        let entry = format!(
-            r#"{{"type":"record","name":"e_{name}","fields":[{{"name":"key","type":"int"}},{{"name":"value","type":"{value}"}}]}}"#
-        );
-        format!(r#"{{"name":"{name}","type":["null",{{"type":"array","logicalType":"map","items":{entry}}}]}}"#)
-    };
-    let maps = [
-        ("sizes", "long"),
-        ("counts", "long"),
-        ("nulls", "long"),
-        ("nans", "long"),
-        ("lower", "bytes"),
-        ("upper", "bytes"),
-    ];
-    let maps: Vec<String> = maps.iter().map(|(name, value)| map(name, value)).collect();
-    let fields =
-        r#"{"name":"path","type":"string"},{"name":"rows","type":"long"},{"name":"bytes","type":["null","long"]}"#;
-    let schema = record(&format!("{fields},{}", maps.join(",")));
-
-    let row = |i: i64| {
-        let mut row = [
-            sized(format!("s3://bucket/warehouse/db/table/data/part={}/{i:032}.parquet", i % 100)),
-            long(i),
-            long(1),
-            long(i * 1000),
-        ]
-        .concat();
-        for map in 0..6 {
-            row.extend([long(1), long(20)].concat());
-            for key in 1..=20 {
-                row.extend(long(key));
-                row.extend(match map {
-                    0..3 => long(i * key * 37 % 1_000_000),
-                    3 => long(0),
-                    _ if key % 4 == 0 => sized("a text of sixteen"),
-                    _ => sized((i * key).to_le_bytes()),
-                });
-            }
-            row.extend(long(0));
-        }
-        row
-    };
-    let rows = 4000;
-    let blocks =
-        (0..rows).step_by(100).flat_map(|first| block(100, &(first..first + 100).flat_map(row).collect::<Vec<u8>>()));
-    let bytes = [header(&schema, "null"), blocks.collect()].concat();
-    let file = AvroFile::open(bytes).unwrap();
-
-    let lookup = |name: &str, value: DataType| by_name(name, Kind::Lookup { keys: vec![3, 17], value });
-    let few = Projection::new([
+    let rows: Vec<i64> = (0..ROWS).collect();
+    let blocks = rows.chunks(100).flat_map(|rows| block(100, &rows.iter().copied().flat_map(row).collect::<Vec<_>>()));
+    let file = AvroFile::open([header(&schema(), "null"), blocks.collect()].concat()).unwrap();
+    let few = [
         by_name("path", Kind::Leaf(DataType::Utf8)),
         by_name("rows", Kind::Leaf(DataType::Int64)),
-        lookup("nulls", DataType::Int64),
-        lookup("lower", DataType::Binary),
-        lookup("upper", DataType::Binary),
-    ]);
-    let every: Vec<i32> = (1..=20).collect();
-    let all_keys = Projection::new(
-        ["sizes", "counts", "nulls", "nans"]
-            .map(|name| by_name(name, Kind::Lookup { keys: every.clone(), value: DataType::Int64 }))
-            .into_iter()
-            .chain(
-                ["lower", "upper"]
-                    .map(|name| by_name(name, Kind::Lookup { keys: every.clone(), value: DataType::Binary })),
-            ),
-    );
-    let natural = Projection::natural(file.schema()).unwrap();
+        lookup("nulls", &[3, 17]),
+        lookup("lower", &[3, 17]),
+        lookup("upper", &[3, 17]),
+    ];
+    let every: Vec<i32> = (1..=i32::try_from(KEYS).unwrap()).collect();
+    let all_keys = NUMBERS.iter().chain(&BOUNDS).map(|name| lookup(name, &every));
     for (name, projection) in [
         ("nothing", Projection::default()),
-        ("two keys of three maps", few),
-        ("every key", all_keys),
-        ("natural", natural),
+        ("two keys of three maps", Projection::new(few)),
+        ("every key", Projection::new(all_keys)),
+        ("natural", Projection::natural(file.schema()).unwrap()),
     ] {
         let best = (0..60).map(|_| {
             let start = Instant::now();
-            assert_eq!(file.read(&projection, &Context::default()).unwrap().num_rows(), 4000);
+            let batch = file.read(&projection, &Context::default()).unwrap();
+            assert_eq!(batch.num_rows(), rows.len());
             start.elapsed()
         });
-        let ns = best.min().unwrap().as_nanos();
-        println!("{name}: {} ns per row of {} bytes", ns / 4000, file.bytes.len() / 4000);
+        let ns = best.min().unwrap().as_nanos() / rows.len() as u128;
+        println!("{name}: {ns} ns per row of {} bytes", file.bytes.len() / rows.len());
     }
 }
