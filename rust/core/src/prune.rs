@@ -100,7 +100,7 @@ impl Bounds {
     fn check(&self, length: usize, column: &BoundColumn) -> Result<()> {
         let counts = [&self.row_count, &self.null_count, &self.nan_count];
         let counts = counts.into_iter().flatten().map(Array::len);
-        let bounds = [&self.lower, &self.upper].into_iter().flatten().map(|array| array.len());
+        let bounds = [&self.lower, &self.upper].into_iter().flatten().map(Array::len);
         match counts.chain(bounds).find(|found| *found != length) {
             Some(found) => {
                 Err(Error::internal(format!("statistics of {found} things for {length}")).with("column", &column.name))
@@ -223,17 +223,16 @@ fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
 
 /// The counts of an array and then, or without one from the start, no counts.
 fn each(counts: Option<&Int64Array>) -> impl Iterator<Item = Option<i64>> {
-    counts.into_iter().flat_map(|counts| counts.iter()).chain(std::iter::repeat(None))
+    counts.into_iter().flat_map(Int64Array::iter).chain(std::iter::repeat(None))
 }
 
 /// Whether NaN passes a test of floats.
 fn matches_nan(test: &Test) -> bool {
     let has_nan = |scalars: &[Scalar]| scalars.iter().any(Scalar::is_nan);
     match test {
-        Test::NotNull | Test::IsNan => true,
         Test::Compare(CompareOp::Eq | CompareOp::LtEq, scalar) => scalar.is_nan(),
         Test::Compare(CompareOp::NotEq | CompareOp::Gt, scalar) => !scalar.is_nan(),
-        Test::Compare(CompareOp::GtEq, _) => true,
+        Test::NotNull | Test::IsNan | Test::Compare(CompareOp::GtEq, _) => true,
         Test::In(scalars) => has_nan(scalars),
         Test::NotIn(scalars) => !has_nan(scalars),
         _ => false,

@@ -76,19 +76,19 @@ pub(super) fn data_type(schema: &Schema) -> Result<DataType> {
         Shape::Fixed(size) => fixed(*size)?,
         Shape::Record(record) => DataType::Struct(fields(record)?),
         Shape::Array(items) => match (schema.logical, items.as_record()) {
-            (Some(Logical::Map), Some(entry)) => map(fields(entry)?)?,
+            (Some(Logical::Map), Some(entry)) => map(&fields(entry)?)?,
             _ => DataType::List(Arc::new(field("element", schema.ids.element, items)?)),
         },
         Shape::Map(values) => {
             let key = field("key", schema.ids.key, &Schema::plain(Shape::String))?;
-            map(Fields::from(vec![key, field("value", schema.ids.value, values)?]))?
+            map(&Fields::from(vec![key, field("value", schema.ids.value, values)?]))?
         }
         Shape::Union(_) => return Err(Error::internal("a union where its value is meant")),
     })
 }
 
 /// A map of these two fields, which are named as Arrow names them.
-fn map(parts: Fields) -> Result<DataType> {
+fn map(parts: &Fields) -> Result<DataType> {
     let [key, value] = parts.as_ref() else { return Err(Error::corrupt("a map entry of other than two fields")) };
     let key = key.as_ref().clone().with_name("key");
     let value = value.as_ref().clone().with_name("value");

@@ -57,12 +57,12 @@ impl Node {
     #[inline]
     pub(super) fn read(&mut self, wire: &mut Wire<'_>) -> Result<()> {
         if let Some(branches) = self.branches {
-            let branch = Some(wire.long()?);
-            if branch == branches.null {
+            let branch = wire.long()?;
+            if Some(branch) == branches.null {
                 return self.push_null();
             }
-            if branch != branches.value {
-                return Err(wire.error(format_args!("a union has no branch {}", branch.unwrap_or_default())));
+            if Some(branch) != branches.value {
+                return Err(wire.error(format_args!("a union has no branch {branch}")));
             }
         }
         each_body!(&mut self.body, inner => inner.read(wire))
@@ -226,8 +226,10 @@ impl List {
         self.slots.push(self.items.len())
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as every body has it")]
     fn push_null(&mut self) -> Result<()> {
-        self.slots.push_null()
+        self.slots.push_null();
+        Ok(())
     }
 
     fn len(&self) -> usize {
@@ -273,8 +275,10 @@ impl Pairs {
         self.slots.push(self.key.len())
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as every body has it")]
     fn push_null(&mut self) -> Result<()> {
-        self.slots.push_null()
+        self.slots.push_null();
+        Ok(())
     }
 
     fn len(&self) -> usize {
@@ -314,11 +318,10 @@ impl Slots {
         Ok(())
     }
 
-    fn push_null(&mut self) -> Result<()> {
+    fn push_null(&mut self) {
         let end = self.offsets.last().copied().unwrap_or(0);
         self.offsets.push(end);
         self.nulls.append_null();
-        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -62,7 +62,16 @@ impl Skip {
     }
 
     /// Passes one value.
+    #[inline]
     pub(super) fn run(&self, wire: &mut Wire<'_>) -> Result<()> {
+        match self {
+            Self::Varints(n) => wire.skip_varints(*n),
+            Self::Sized(n) => wire.skip_sized(*n),
+            _ => self.run_compound(wire),
+        }
+    }
+
+    fn run_compound(&self, wire: &mut Wire<'_>) -> Result<()> {
         match self {
             Self::Bytes(n) => wire.take(*n).map(drop),
             Self::Varints(n) => wire.skip_varints(*n),
@@ -96,6 +105,12 @@ impl Skip {
             }
             Self::Varints(n) => wire.skip_varints(count.saturating_mul(*n)),
             Self::Sized(n) => wire.skip_sized(count.saturating_mul(*n)),
+            // Maps from ids to bytes, which statistics are made of.
+            Self::All(parts) if matches!(parts.as_slice(), [Self::Varints(1), Self::Sized(1)]) => (0..count)
+                .try_for_each(|_| {
+                    wire.long()?;
+                    wire.sized().map(drop)
+                }),
             // Every other kind takes at least a byte, so a lying count runs into the end.
             _ => (0..count).try_for_each(|_| self.run(wire)),
         }
@@ -107,8 +122,9 @@ fn push(parts: &mut Vec<Skip>, part: Skip) {
     match (parts.last_mut(), part) {
         (_, Skip::Bytes(0)) => {}
         (Some(Skip::Bytes(sum)), Skip::Bytes(n)) => *sum = sum.saturating_add(n),
-        (Some(Skip::Varints(sum)), Skip::Varints(n)) => *sum = sum.saturating_add(n),
-        (Some(Skip::Sized(sum)), Skip::Sized(n)) => *sum = sum.saturating_add(n),
+        (Some(Skip::Varints(sum)), Skip::Varints(n)) | (Some(Skip::Sized(sum)), Skip::Sized(n)) => {
+            *sum = sum.saturating_add(n);
+        }
         (_, part) => parts.push(part),
     }
 }

@@ -1,6 +1,8 @@
-//! Avro's primitive encodings (specification, "Binary Encoding") on top of the checked cursor.
+//! Avro's primitive encodings (specification, "Binary Encoding"): a checked cursor made for the hot loops of decoding.
+//!
+//! It keeps what is left rather than a position, so that each read is one comparison; otherwise it promises what
+//! [`crate::bytes::Cursor`] promises.
 
-use crate::bytes::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How many values without bytes one file may hold: rows or items of a type of no width can be declared at no cost.
@@ -9,7 +11,9 @@ pub(super) const MAX_ZERO_WIDTH: u64 = 1_000_000;
 /// A decompressed block being read.
 #[derive(Debug)]
 pub(super) struct Wire<'a> {
-    cursor: Cursor<'a>,
+    rest: &'a [u8],
+    /// The length of the block.
+    len: usize,
     /// What is left of [`MAX_ZERO_WIDTH`].
     zero_width_left: u64,
 }
@@ -26,58 +30,65 @@ pub(super) struct Items {
 impl<'a> Wire<'a> {
     /// At the start of a block.
     pub(super) fn new(block: &'a [u8], zero_width_left: u64) -> Self {
-        Self { cursor: Cursor::new(block), zero_width_left }
+        Self { rest: block, len: block.len(), zero_width_left }
     }
 
     pub(super) fn zero_width_left(&self) -> u64 {
         self.zero_width_left
     }
 
+    #[inline]
     pub(super) fn position(&self) -> usize {
-        self.cursor.position()
+        self.len - self.rest.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.cursor.is_empty()
+        self.rest.is_empty()
     }
 
+    #[inline]
     pub(super) fn remaining(&self) -> usize {
-        self.cursor.remaining()
+        self.rest.len()
     }
 
     /// `n` bytes as they are.
     #[inline]
     pub(super) fn take(&mut self, n: usize) -> Result<&'a [u8]> {
-        self.cursor.take(n)
+        let Some((taken, rest)) = self.rest.split_at_checked(n) else { return Err(self.too_short(n)) };
+        self.rest = rest;
+        Ok(taken)
     }
 
     /// As many bytes as a file declares.
     #[inline]
     pub(super) fn take_declared(&mut self, n: i64) -> Result<&'a [u8]> {
-        self.cursor.take_declared(n)
+        let Ok(n) = usize::try_from(n) else { return Err(self.error(format_args!("negative length {n}"))) };
+        self.take(n)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else { return Err(self.too_short(N)) };
+        self.rest = rest;
+        Ok(*taken)
     }
 
     /// `boolean`.
     #[inline]
     pub(super) fn boolean(&mut self) -> Result<bool> {
-        match self.cursor.byte()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            other => Err(self.error(format_args!("{other} is no boolean"))),
+        match self.array()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [other] => Err(self.error(format_args!("{other} is no boolean"))),
         }
     }
 
-    /// `long`, and `int` before its range is checked. Most are one byte: counts, branches, small numbers.
+    /// `long`, and `int` before its range is checked.
     #[inline]
     pub(super) fn long(&mut self) -> Result<i64> {
-        match self.cursor.rest().first() {
-            Some(&byte) if byte < 0x80 => {
-                self.cursor.take(1)?;
-                let value = i64::from(byte);
-                Ok((value >> 1) ^ -(value & 1))
-            }
-            _ => self.cursor.zigzag(),
-        }
+        let Some((value, rest)) = split_long(self.rest) else { return Err(self.endless()) };
+        self.rest = rest;
+        Ok(value)
     }
 
     /// `int`.
@@ -90,13 +101,13 @@ impl<'a> Wire<'a> {
     /// `float`.
     #[inline]
     pub(super) fn float(&mut self) -> Result<f32> {
-        self.cursor.le_f32()
+        self.array().map(f32::from_le_bytes)
     }
 
     /// `double`.
     #[inline]
     pub(super) fn double(&mut self) -> Result<f64> {
-        self.cursor.le_f64()
+        self.array().map(f64::from_le_bytes)
     }
 
     /// `bytes` and `string`.
@@ -160,16 +171,23 @@ impl<'a> Wire<'a> {
     pub(super) fn skip_varints(&mut self, mut n: u64) -> Result<()> {
         // A varint ends at the byte without the high bit: eight bytes at a time while more than eight ends are missing.
         while n > 8 {
-            let Some(word) = self.cursor.rest().first_chunk::<8>() else { break };
+            let Some((word, rest)) = self.rest.split_first_chunk::<8>() else { break };
             let ends = !u64::from_le_bytes(*word) & 0x8080_8080_8080_8080;
             n -= u64::from(ends.count_ones());
-            self.cursor.take(8)?;
+            self.rest = rest;
         }
         for _ in 0..n {
-            let Some(end) = self.cursor.rest().iter().position(|&byte| byte < 0x80) else {
-                return Err(self.error(format_args!("varint without an end")));
-            };
-            self.cursor.take(end + 1)?;
+            loop {
+                match self.rest.split_first() {
+                    Some((byte, rest)) => {
+                        self.rest = rest;
+                        if *byte < 0x80 {
+                            break;
+                        }
+                    }
+                    None => return Err(self.endless()),
+                }
+            }
         }
         Ok(())
     }
@@ -177,23 +195,95 @@ impl<'a> Wire<'a> {
     /// Passes `n` values of `bytes` or `string`.
     #[inline]
     pub(super) fn skip_sized(&mut self, n: u64) -> Result<()> {
-        for _ in 0..n {
-            self.sized()?;
-        }
-        Ok(())
+        (0..n).try_for_each(|_| self.sized().map(drop))
     }
 
     /// Decodes ahead with `read`, then returns to this place.
     pub(super) fn peek<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let here = self.cursor.clone();
+        let here = self.rest;
         let value = read(self)?;
-        self.cursor = here;
+        self.rest = here;
         Ok(value)
     }
 
     /// A corruption at this place.
     #[cold]
     pub(super) fn error(&self, what: std::fmt::Arguments<'_>) -> Error {
-        self.cursor.error(what)
+        Error::corrupt(what.to_string()).with("offset", self.position())
+    }
+
+    #[cold]
+    fn too_short(&self, n: usize) -> Error {
+        self.error(format_args!("{n} bytes expected, {} left", self.remaining()))
+    }
+
+    #[cold]
+    fn endless(&self) -> Error {
+        self.error(format_args!("varint without an end"))
+    }
+}
+
+/// A varint and what follows it. Most are one byte: counts, branches, small numbers.
+#[inline]
+fn split_long(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    match bytes.split_first() {
+        Some((&byte, rest)) if byte < 0x80 => {
+            let value = i64::from(byte);
+            Some(((value >> 1) ^ -(value & 1), rest))
+        }
+        _ => split_longer(bytes),
+    }
+}
+
+/// Up to ten bytes. The tenth holds one bit of 64; what it holds besides is dropped, as the reference implementation
+/// does, since there are files by writers that know no 64-bit limit.
+fn split_longer(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let mut value = 0_u64;
+    let mut rest = bytes;
+    for shift in (0..70).step_by(7) {
+        let (&byte, after) = rest.split_first()?;
+        rest = after;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(((value >> 1).cast_signed() ^ -(value & 1).cast_signed(), rest));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::avro::tests::long;
+
+    #[test]
+    fn longs_of_every_length_are_read() {
+        for value in (0..63).flat_map(|bit| [1_i64 << bit, -1 << bit, (1 << bit) - 1]).chain([i64::MIN, i64::MAX]) {
+            let bytes = long(value);
+            let mut wire = Wire::new(&bytes, 0);
+            assert_eq!(wire.long().unwrap(), value);
+            assert!(wire.is_empty());
+            assert!(Wire::new(&bytes[1..], 0).skip_varints(2).is_err());
+        }
+    }
+
+    #[test]
+    fn bits_above_64_are_dropped_and_bytes_above_ten_refused() {
+        // 9876543210123456789, which is above 63 bits.
+        let bytes = [0xaa, 0xc4, 0xa3, 0x83, 0x96, 0xee, 0xc3, 0x90, 0x92, 0x02];
+        let dropped = (9_876_543_210_123_456_789_u64 << 1 >> 1).cast_signed();
+        assert_eq!(Wire::new(&bytes, 0).long().unwrap(), dropped);
+        assert!(Wire::new(&[0x80; 10], 0).long().is_err());
+        assert!(Wire::new(&[0xff; 11], 0).long().is_err());
+    }
+
+    #[test]
+    fn no_read_runs_over_the_end() {
+        let mut wire = Wire::new(&[1, 2, 3], 0);
+        assert!(wire.float().is_err());
+        assert!(wire.take(usize::MAX).is_err());
+        assert!(wire.take_declared(-1).is_err());
+        assert_eq!(wire.take(3).unwrap(), [1, 2, 3]);
+        assert!(wire.is_empty() && wire.boolean().is_err() && wire.long().is_err());
     }
 }

@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
-use super::keys::{self, Keyed, with_primitive};
+use super::keys::{self, Keyed, with_bytes, with_primitive};
 use super::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, ScalarType};
@@ -145,11 +145,13 @@ fn test_boolean(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<
 }
 
 fn test_bytes(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<BooleanBuffer> {
+    // Rows that are NULL are taken out by the caller.
+    with_bytes!(array, column, values => test_slices(values.map(Option::unwrap_or_default), test, column))
+}
+
+fn test_slices<'a>(values: impl Iterator<Item = &'a [u8]>, test: &Test, column: &BoundColumn) -> Result<BooleanBuffer> {
     let key = |scalar| keys::scalar_bytes(scalar).ok_or_else(|| keys::foreign(scalar, column));
     let all = |scalars| -> Result<Vec<&[u8]>> { <[Scalar]>::iter(scalars).map(key).collect() };
-    let values = keys::bytes(array, column)?;
-    // Rows that are NULL are taken out by the caller.
-    let values = values.map(Option::unwrap_or_default);
     Ok(match test {
         Test::Compare(CompareOp::Eq, scalar) => {
             let k = key(scalar)?;
@@ -189,13 +191,9 @@ fn test_like(array: &dyn Array, pattern: &LikePattern, expected: bool, column: &
     })
 }
 
-/// Whether sorted members hold a value. Few are searched one after the other, which the processor does without guessing.
+/// Whether sorted members hold a value. Few are searched one after the other.
 fn is_member<K: Ord>(members: &[K], value: &K) -> bool {
-    if members.len() <= 8 {
-        members.iter().fold(false, |found, member| found | (member == value))
-    } else {
-        members.binary_search(value).is_ok()
-    }
+    if members.len() <= 8 { members.contains(value) } else { members.binary_search(value).is_ok() }
 }
 
 /// A bit for each value, a word of 64 at a time.

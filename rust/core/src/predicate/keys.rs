@@ -154,24 +154,41 @@ pub(crate) fn primitive<'a, T: Keyed>(array: &'a dyn Array, column: &BoundColumn
     array.as_primitive_opt::<T>().filter(|array| fits(array.data_type(), column)).ok_or_else(|| unfit(array, column))
 }
 
+/// Runs `body` with `$values` standing for an iterator over the values of text, bytes or fixed bytes; the whole is a
+/// `Result`, `Internal` for other arrays.
+macro_rules! with_bytes {
+    ($array:expr, $column:expr, $values:ident => $body:expr) => {{
+        use arrow_array::cast::AsArray as _;
+        use arrow_schema::DataType as kind;
+        macro_rules! with {
+            ($iterator:expr) => {{
+                let $values = $iterator;
+                $body
+            }};
+        }
+        match $array.data_type() {
+            found if !$crate::predicate::keys::fits(found, $column) => {
+                Err($crate::predicate::keys::unfit($array, $column))
+            }
+            kind::Utf8 => with!($array.as_string::<i32>().iter().map(|text| text.map(str::as_bytes))),
+            kind::LargeUtf8 => with!($array.as_string::<i64>().iter().map(|text| text.map(str::as_bytes))),
+            kind::Utf8View => with!($array.as_string_view().iter().map(|text| text.map(str::as_bytes))),
+            kind::Binary => with!($array.as_binary::<i32>().iter()),
+            kind::LargeBinary => with!($array.as_binary::<i64>().iter()),
+            kind::BinaryView => with!($array.as_binary_view().iter()),
+            kind::FixedSizeBinary(_) => with!($array.as_fixed_size_binary().iter()),
+            _ => Err($crate::predicate::keys::unfit($array, $column)),
+        }
+    }};
+}
+pub(crate) use with_bytes;
+
+/// Values as [`with_bytes`] gives them, where a call for each is cheap enough.
+pub(crate) type BytesIterator<'a> = Box<dyn Iterator<Item = Option<&'a [u8]>> + 'a>;
+
 /// The values of text, bytes and fixed bytes; `Internal` for other arrays.
-pub(crate) fn bytes<'a>(
-    array: &'a dyn Array,
-    column: &BoundColumn,
-) -> Result<Box<dyn Iterator<Item = Option<&'a [u8]>> + 'a>> {
-    if !fits(array.data_type(), column) {
-        return Err(unfit(array, column));
-    }
-    Ok(match array.data_type() {
-        DataType::Utf8 => Box::new(array.as_string::<i32>().iter().map(|text| text.map(str::as_bytes))),
-        DataType::LargeUtf8 => Box::new(array.as_string::<i64>().iter().map(|text| text.map(str::as_bytes))),
-        DataType::Utf8View => Box::new(array.as_string_view().iter().map(|text| text.map(str::as_bytes))),
-        DataType::Binary => Box::new(array.as_binary::<i32>().iter()),
-        DataType::LargeBinary => Box::new(array.as_binary::<i64>().iter()),
-        DataType::BinaryView => Box::new(array.as_binary_view().iter()),
-        DataType::FixedSizeBinary(_) => Box::new(array.as_fixed_size_binary().iter()),
-        _ => return Err(unfit(array, column)),
-    })
+pub(crate) fn bytes<'a>(array: &'a dyn Array, column: &BoundColumn) -> Result<BytesIterator<'a>> {
+    with_bytes!(array, column, values => Ok(Box::new(values) as BytesIterator<'a>))
 }
 
 /// The bytes of a scalar that has some.
@@ -197,7 +214,7 @@ pub(crate) fn unfit(array: &dyn Array, column: &BoundColumn) -> Error {
 }
 
 /// Whether an array of that type holds values of the column. The widths of offsets and the name of the zone are free.
-fn fits(data_type: &DataType, column: &BoundColumn) -> bool {
+pub(crate) fn fits(data_type: &DataType, column: &BoundColumn) -> bool {
     match (column.data_type, data_type) {
         (ScalarType::String, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
         | (ScalarType::Binary, DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => true,

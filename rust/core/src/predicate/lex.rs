@@ -186,7 +186,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `digits[.digits][e[+-]digits]` or `.digits…`.
+    /// `digits[.digits][e[+-]digits]` or `.digits`, with or without an exponent.
     fn number(&mut self) -> Result<String> {
         let start = self.at;
         self.run(|c| c.is_ascii_digit());

@@ -4,6 +4,8 @@
 //! nanoseconds is none in microseconds. All of them still have an exact place in the order, which folds each comparison
 //! into one with a value of the type, or into a constant. Nothing is rounded.
 
+use std::cmp::Ordering;
+
 use super::number::{Floor, Number};
 use super::{BoundColumn, Literal};
 use crate::error::{Error, Result};
@@ -195,13 +197,10 @@ fn single(value: f64) -> Place {
         reason = "rounding to the nearest single is meant; its error is undone below"
     )]
     let nearest = value as f32;
-    let back = f64::from(nearest);
-    if value.is_nan() || back == value {
-        Place::At(Scalar::Float32(nearest))
-    } else if back < value {
-        Place::After(Scalar::Float32(nearest))
-    } else {
-        Place::After(Scalar::Float32(nearest.next_down()))
+    match f64::from(nearest).partial_cmp(&value) {
+        None | Some(Ordering::Equal) => Place::At(Scalar::Float32(nearest)), // None is NaN
+        Some(Ordering::Less) => Place::After(Scalar::Float32(nearest)),
+        Some(Ordering::Greater) => Place::After(Scalar::Float32(nearest.next_down())),
     }
 }
 

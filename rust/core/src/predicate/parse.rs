@@ -39,8 +39,8 @@ impl Predicate {
 
 /// Names that must be quoted to be columns.
 pub(super) fn is_reserved(word: &str) -> bool {
-    const RESERVED: [&str; 9] = ["and", "or", "not", "is", "in", "between", "like", "null", "true"];
-    RESERVED.iter().chain(&["false"]).any(|reserved| word.eq_ignore_ascii_case(reserved))
+    const RESERVED: [&str; 10] = ["and", "or", "not", "is", "in", "between", "like", "null", "true", "false"];
+    RESERVED.iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
 }
 
 /// One token ahead of the lexer.
@@ -180,10 +180,8 @@ impl Parser<'_> {
                 Operand::Name(name) | Operand::Either(name, _),
                 Operand::Literal(literal) | Operand::Either(_, literal),
             ) => Ok(Predicate::Compare(name, op, literal)),
-            (Operand::Literal(literal) | Operand::Either(_, literal), Operand::Name(name)) => {
-                Ok(Predicate::Compare(name, op.flipped(), literal))
-            }
-            (Operand::Literal(literal), Operand::Either(name, _)) => {
+            (Operand::Literal(literal) | Operand::Either(_, literal), Operand::Name(name))
+            | (Operand::Literal(literal), Operand::Either(name, _)) => {
                 Ok(Predicate::Compare(name, op.flipped(), literal))
             }
             (Operand::Name(_), Operand::Name(name)) => Err(self

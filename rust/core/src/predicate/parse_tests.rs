@@ -167,7 +167,7 @@ fn literals() -> impl Strategy<Value = Literal> {
         Just(Literal::Null),
         any::<bool>().prop_map(Literal::Boolean),
         "-?([0-9]{1,5}(\\.[0-9]{0,4})?|\\.[0-9]{1,3})([eE][+-]?[0-9]{1,3})?".prop_map(Literal::Number),
-        prop::sample::select(vec!["nan", "inf", "-inf", "-0.0"]).prop_map(|digits| number(digits)),
+        prop::sample::select(vec!["nan", "inf", "-inf", "-0.0"]).prop_map(number),
         "\\PC{0,6}".prop_map(Literal::String),
         "[a-z'%\n]{0,4}".prop_map(Literal::String),
         prop::collection::vec(any::<u8>(), 0..4).prop_map(Literal::Binary),

@@ -1,9 +1,10 @@
 //! What the bounds of one thing say about its values, NULLs and NaNs aside.
 
+use std::cmp::Ordering;
 use std::iter::repeat;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::DataType;
 
@@ -140,16 +141,16 @@ impl<K: Ord + Copy> KeyTest<K> {
         match self {
             Self::Compare(op, k) => {
                 let (lower, upper) = (lower.map(|bound| bound.cmp(k)), upper.map(|bound| bound.cmp(k)));
-                let within = |test: fn(std::cmp::Ordering) -> bool, bound: Option<_>| bound.is_some_and(test);
+                let within = |test: fn(Ordering) -> bool, bound: Option<_>| bound.is_some_and(test);
                 let equal = (
-                    !within(|o| o.is_gt(), lower) && !within(|o| o.is_lt(), upper),
-                    exact && within(|o| o.is_eq(), lower) && within(|o| o.is_eq(), upper),
+                    !within(Ordering::is_gt, lower) && !within(Ordering::is_lt, upper),
+                    exact && within(Ordering::is_eq, lower) && within(Ordering::is_eq, upper),
                 );
                 match op {
-                    CompareOp::Lt => (!within(|o| o.is_ge(), lower), within(|o| o.is_lt(), upper)),
-                    CompareOp::LtEq => (!within(|o| o.is_gt(), lower), within(|o| o.is_le(), upper)),
-                    CompareOp::Gt => (!within(|o| o.is_le(), upper), within(|o| o.is_gt(), lower)),
-                    CompareOp::GtEq => (!within(|o| o.is_lt(), upper), within(|o| o.is_ge(), lower)),
+                    CompareOp::Lt => (!within(Ordering::is_ge, lower), within(Ordering::is_lt, upper)),
+                    CompareOp::LtEq => (!within(Ordering::is_gt, lower), within(Ordering::is_le, upper)),
+                    CompareOp::Gt => (!within(Ordering::is_le, upper), within(Ordering::is_gt, lower)),
+                    CompareOp::GtEq => (!within(Ordering::is_lt, upper), within(Ordering::is_ge, lower)),
                     CompareOp::Eq => equal,
                     CompareOp::NotEq => (!equal.1, !equal.0),
                 }
@@ -213,7 +214,7 @@ fn primitives<'a, T: Keyed>(
     column: &BoundColumn,
 ) -> Result<impl Iterator<Item = Option<T::Key>> + use<'a, T>> {
     let array = array.map(|array| keys::primitive::<T>(array, column)).transpose()?;
-    let values = array.into_iter().flat_map(|array| array.iter());
+    let values = array.into_iter().flat_map(PrimitiveArray::iter);
     let keys = values.map(|value| value.filter(|value| !T::is_nan(*value)).map(T::key));
     Ok(keys.chain(repeat(None)))
 }
@@ -224,15 +225,9 @@ fn booleans<'a>(
 ) -> Result<impl Iterator<Item = Option<bool>> + use<'a>> {
     let typed = |array: &'a dyn Array| array.as_boolean_opt().ok_or_else(|| keys::unfit(array, column));
     let array: Option<&'a BooleanArray> = array.map(typed).transpose()?;
-    Ok(array.into_iter().flat_map(|array| array.iter()).chain(repeat(None)))
+    Ok(array.into_iter().flat_map(BooleanArray::iter).chain(repeat(None)))
 }
 
-fn bytes<'a>(
-    array: Option<&'a dyn Array>,
-    column: &BoundColumn,
-) -> Result<Box<dyn Iterator<Item = Option<&'a [u8]>> + 'a>> {
-    match array {
-        Some(array) => keys::bytes(array, column),
-        None => Ok(Box::new(repeat(None))),
-    }
+fn bytes<'a>(array: Option<&'a dyn Array>, column: &BoundColumn) -> Result<keys::BytesIterator<'a>> {
+    array.map_or_else(|| Ok(Box::new(repeat(None)) as keys::BytesIterator<'a>), |array| keys::bytes(array, column))
 }

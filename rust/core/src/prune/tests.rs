@@ -336,7 +336,7 @@ fn described<V: Clone>(
     order: impl Fn(&V, &V) -> std::cmp::Ordering,
     is_nan: impl Fn(&V) -> bool,
     changes: [Change; 5],
-    widen: (impl Fn(&V) -> V, impl Fn(&V) -> V),
+    widen: &(impl Fn(&V) -> V, impl Fn(&V) -> V),
 ) -> (Bounds, Vec<Option<V>>, Vec<Option<V>>) {
     let mut sides = (Vec::new(), Vec::new());
     let mut counts = (Vec::new(), Vec::new(), Vec::new());
@@ -379,19 +379,19 @@ fn described<V: Clone>(
 
 fn stats(files: &[Vec<Row>], changed: [[Change; 5]; 3]) -> Stats {
     let (first, lower, upper) =
-        described(files, |row| row.0, i32::cmp, |_| false, changed[0], (|v: &i32| v - 1, |v: &i32| v + 1));
+        described(files, |row| row.0, i32::cmp, |_| false, changed[0], &(|v: &i32| v - 1, |v: &i32| v + 1));
     let array = |values: Vec<Option<i32>>| Some(Arc::new(Int32Array::from(values)) as ArrayRef);
     let i = Bounds { lower: array(lower), upper: array(upper), ..first };
     let total = |a: &f64, b: &f64| a.partial_cmp(b).unwrap();
     let (first, lower, upper) =
-        described(files, |row| row.1, total, |v| v.is_nan(), changed[1], (|v: &f64| v - 0.5, |v: &f64| v + 0.5));
+        described(files, |row| row.1, total, |v| v.is_nan(), changed[1], &(|v: &f64| v - 0.5, |v: &f64| v + 0.5));
     let array = |values: Vec<Option<f64>>| Some(Arc::new(Float64Array::from(values)) as ArrayRef);
     let f = Bounds { lower: array(lower), upper: array(upper), ..first };
     // A cut lower bound, and an upper one whose last letter was raised.
     let cut = |text: &String| text.chars().take(1).collect::<String>();
     let raised = |text: &String| text.chars().next().map_or(String::new(), |c| if c == 'a' { "b" } else { "c" }.into());
     let (first, lower, upper) =
-        described(files, |row| row.2.clone(), String::cmp, |_| false, changed[2], (cut, raised));
+        described(files, |row| row.2.clone(), String::cmp, |_| false, changed[2], &(cut, raised));
     let array = |values: Vec<Option<String>>| Some(Arc::new(StringArray::from(values)) as ArrayRef);
     let s = Bounds { lower: array(lower), upper: array(upper), ..first };
     Stats { length: files.len(), columns: [(0, i), (1, f), (2, s)].into() }

@@ -3,6 +3,7 @@
 mod damage;
 mod oracle;
 mod project;
+mod speed;
 mod types;
 
 use super::*;
@@ -11,7 +12,7 @@ use crate::error::ErrorKind;
 const SYNC: [u8; SYNC_BYTES] = *b"sync-of-the-file";
 
 /// A zigzag varint.
-fn long(value: i64) -> Vec<u8> {
+pub(super) fn long(value: i64) -> Vec<u8> {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     let mut bytes = Vec::new();
     while rest >= 0x80 {

@@ -178,8 +178,11 @@ fn a_null_in_a_required_part_of_a_record_is_corrupt() {
 const INT_MAP: &str = r#"{"type":"array","logicalType":"map","items":{"type":"record","name":"k1_v2","fields":[
     {"name":"key","type":"int","field-id":1},{"name":"value","type":"bytes","field-id":2}]}}"#;
 
+/// The entries of a map, or null.
+type MapRow = Option<Vec<(i32, Vec<u8>)>>;
+
 /// Maps as blocks of at most three entries, with the size of a block given or not.
-fn maps(rows: &[Option<Vec<(i32, Vec<u8>)>>], text: bool, sizes: bool) -> Vec<u8> {
+fn maps(rows: &[MapRow], text: bool, sizes: bool) -> Vec<u8> {
     let kind = if text { r#"{"type":"map","values":"bytes"}"# } else { INT_MAP };
     let schema = record(&format!(r#"{{"name":"m","type":[{kind},"null"]}}"#));
     let mut payload = Vec::new();
@@ -220,7 +223,7 @@ proptest! {
         let entries = |row: &std::collections::BTreeMap<i32, String>| {
             row.iter().map(|(key, value)| (*key, value.clone().into_bytes())).collect()
         };
-        let rows: Vec<Option<Vec<(i32, Vec<u8>)>>> = rows.iter().map(|row| row.as_ref().map(entries)).collect();
+        let rows: Vec<MapRow> = rows.iter().map(|row| row.as_ref().map(entries)).collect();
         let kind = Kind::Lookup { keys: keys.clone(), value: DataType::Binary };
         let found = column(&maps(&rows, text, sizes), by_name("m", kind)).unwrap();
         let found = found.as_struct();
