@@ -3,6 +3,7 @@
 pub mod bytes;
 pub mod context;
 pub mod error;
+pub mod orc;
 pub mod predicate;
 pub mod scalar;
 pub mod storage;
