@@ -12,7 +12,7 @@
 //! of seconds before 1970 as negative numbers, which orc-rust takes for others without a sign that they are.
 //!
 //! orc-rust panics on some corrupt files and trusts lengths that a file declares. The footer is therefore decoded and
-//! checked here first ([`tail`]), ranges are served without allocating, and panics are turned into errors. What remains
+//! checked here first, ranges are served without allocating, and panics are turned into errors. What remains
 //! is the lengths of lists and maps: a hostile file can make it ask for much memory.
 
 mod tail;

@@ -8,6 +8,7 @@ pub mod arrow;
 pub mod default;
 pub mod orc;
 pub mod project;
+pub mod statistics;
 
 mod columns;
 mod convert;
