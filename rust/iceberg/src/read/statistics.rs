@@ -120,10 +120,11 @@ mod tests {
 
     type Case<'a> = (P, DataType, &'a str, Vec<Option<&'a [u8]>>, Option<ArrayRef>);
 
-    fn decimals(values: Vec<Option<i128>>, precision: u8) -> Option<ArrayRef> {
-        Some(Arc::new(Decimal128Array::from(values).with_precision_and_scale(precision, 2).unwrap()))
+    fn decimals(values: Vec<Option<i128>>, precision: u8) -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(precision, 2).unwrap())
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     fn numbers() -> Vec<Case<'static>> {
         let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         vec![
@@ -206,20 +207,26 @@ mod tests {
             FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some([9_u8; 16]), None].into_iter(), 16).unwrap();
         let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8));
         vec![
-            (decimal(18), DataType::Decimal128(9, 2), "INT32", vec![Some(&[0xff; 4])], decimals(vec![Some(-1)], 18)),
+            (
+                decimal(18),
+                DataType::Decimal128(9, 2),
+                "INT32",
+                vec![Some(&[0xff; 4])],
+                Some(decimals(vec![Some(-1)], 18)),
+            ),
             (
                 decimal(18),
                 DataType::Decimal128(18, 2),
                 "INT64",
                 vec![Some(&[1, 0, 0, 0, 0, 0, 0, 0])],
-                decimals(vec![Some(1)], 18),
+                Some(decimals(vec![Some(1)], 18)),
             ),
             (
                 decimal(38),
                 DataType::Decimal128(20, 2),
                 "FIXED_LEN_BYTE_ARRAY",
                 vec![Some(&[0xff, 0x7f]), Some(&[0, 0x80]), Some(&[]), Some(&[0; 17])],
-                decimals(vec![Some(-129), Some(128), None, None], 38),
+                Some(decimals(vec![Some(-129), Some(128), None, None], 38)),
             ),
             (
                 P::String,
