@@ -8,7 +8,6 @@ pub mod error;
 pub mod hash;
 pub mod orc;
 pub mod parallel;
-pub mod orc;
 pub mod predicate;
 pub mod prune;
 pub mod scalar;
