@@ -3,7 +3,9 @@
 //! Comparison follows the one predicate calculus of frazil: NaN equals NaN and is greater than every other number,
 //! -0.0 equals 0.0, strings and bytes compare as unsigned bytes, UUIDs as sixteen unsigned big-endian bytes.
 
+
 use arrow_schema::{DataType, TimeUnit};
+
 
 /// The types that a predicate can compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
