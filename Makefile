@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= 10
 
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
@@ -61,10 +61,10 @@ test-python: $(WHEEL)
 	$(call say,'Running the examples of the documentation strings')
 	$(BIN)/python -m pytest --doctest-modules --pyargs frazil
 
-fuzz: FUZZ := $(wildcard fuzz/Cargo.toml)
+# In the build with overflow checks.
 fuzz:
 	$(call say,'Feeding damaged bytes to every decoder')
-	$(if $(FUZZ),$(CARGO) run --locked --release --package frazil-fuzz -- --seconds $(FUZZ_SECONDS),@echo 'there are no fuzz targets yet')
+	$(CARGO) run --locked --quiet --package frazil-fuzz -- --seconds $(FUZZ_SECONDS)
 
 lint: $(WHEEL)
 	$(call say,'Checking the Rust crates')
