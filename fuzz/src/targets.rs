@@ -133,7 +133,7 @@ fn manifest(input: &[u8]) -> Outcome {
     for id in [1, 2, 3, 4] {
         entries.statistics(id)?;
     }
-    law(entries.paths()?.len() == entries.len(), "columns have the length of the entries")
+    law(entries.paths()?.iter().count() == entries.len(), "columns have the length of the entries")
 }
 
 fn metadata_json(input: &[u8]) -> Outcome {
@@ -177,14 +177,20 @@ fn deletion_vector(input: &[u8]) -> Outcome {
         input.splice(..4, length);
     }
     let positions = vector::decode(&input, None)?;
+    if positions.max().is_some_and(|max| max >= 1 << 40) {
+        return Ok(());
+    }
     let again = vector::encode(&positions).and_then(|bytes| vector::decode(&bytes, None))?;
     law(again.len() == positions.len() && again.max() == positions.max(), "a written vector reads back")
 }
 
 fn roaring(input: &[u8]) -> Outcome {
     let positions = Positions::decode_portable64(input)?;
-    let again = Positions::decode_portable64(&positions.encode_portable64()?)?;
-    law(again.len() == positions.len() && again.max() == positions.max(), "written positions read back")?;
+    // The form fills the gap before a high key, which takes gigabytes.
+    if positions.max().is_none_or(|max| max < 1 << 40) {
+        let again = Positions::decode_portable64(&positions.encode_portable64()?)?;
+        law(again.len() == positions.len() && again.max() == positions.max(), "written positions read back")?;
+    }
     let end = positions.max().map_or(0, |max| max.saturating_add(1));
     law(positions.count_in(0..end) == positions.len(), "all positions lie before the end")?;
     law(positions.max().is_none_or(|max| positions.contains(max)), "the greatest position is one of them")?;
@@ -212,8 +218,10 @@ fn single_value(input: &[u8]) -> Outcome {
     let (&choice, bytes) = input.split_first().ok_or(Refusal::Error)?;
     let data_type = types.get(usize::from(choice) % types.len()).ok_or(Refusal::Error)?;
     let value = single_value::decode(data_type, bytes).ok_or(Refusal::Error)?;
-    let again = single_value::decode(data_type, &single_value::encode(&value));
-    law(again == Some(value), "a written value reads back")
+    // Compared as bytes: NaN differs from itself.
+    let written = single_value::encode(&value);
+    let again = single_value::decode(data_type, &written).map(|again| single_value::encode(&again));
+    law(again == Some(written), "a written value reads back")
 }
 
 fn predicate(input: &[u8]) -> Outcome {
@@ -247,12 +255,12 @@ fn task(input: &[u8]) -> Outcome {
 fn variant(input: &[u8]) -> Outcome {
     let (&length, rest) = input.split_first().ok_or(Refusal::Error)?;
     let (metadata, value) = rest.split_at_checked(usize::from(length)).ok_or(Refusal::Error)?;
-    variant::json::to_json(metadata, value)?;
+    variant::to_json(metadata, value)?;
     Ok(())
 }
 
 fn orc(input: &[u8]) -> Outcome {
-    let file = OrcFile::open(Bytes::copy_from_slice(input))?;
+    let file = OrcFile::open(Bytes::copy_from_slice(input), |_| false)?;
     let columns: Vec<usize> = (0..file.schema().fields().len()).collect();
     for batch in file.batches(&columns, BATCH_ROWS)? {
         batch?;
