@@ -56,7 +56,7 @@ def test_rows(case: Case) -> None:
         return
     scan = case.table.scan()
     rows = scan.to_arrow()
-    assert known(case, "rows") or not difference(case, rows, want)
+    assert known(case, "rows") or not difference(rows, want)
     assert rows.schema == scan.schema()
     assert scan.count() == rows.num_rows
     assert case.column_names in {None, tuple(rows.column_names)}
@@ -120,7 +120,7 @@ def test_plans(case: Case) -> None:
             continue
         try:
             tasks = list(case.table.scan(row_filter=name).plan_files())
-            problem = difference(case, read_one_by_one(case, tasks), want)
+            problem = difference(read_one_by_one(case, tasks), want)
             problem = problem or plan_difference(case, tasks, want)
         except frazil.FrazilError as error:
             problem = repr(error)
@@ -196,7 +196,7 @@ def check_all(case: Case, checks: Iterable[tuple[str, Want, Callable[[], Scan]]]
         if want.get("error") or known(case, name):
             continue
         try:
-            problem = difference(case, scan().to_arrow(), want)
+            problem = difference(scan().to_arrow(), want)
         except frazil.FrazilError as error:
             problem = repr(error)
         if problem:
@@ -208,7 +208,7 @@ def known(case: Case, name: str) -> bool:
     return any(name.startswith(check) for check, _ in REFERENCE_DEFECTS.get(case.id, ()))
 
 
-def difference(case: Case, table: pa.Table, want: Want) -> str | None:
+def difference(table: pa.Table, want: Want) -> str | None:
     """Say how rows differ from what is expected; None when they do not."""
     if want.get("rows") is not None and table.num_rows != want["rows"]:
         return f"{table.num_rows} rows, expected {want['rows']}"
