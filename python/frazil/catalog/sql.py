@@ -179,12 +179,13 @@ def _engine(name: str, properties: Mapping[str, str]) -> sa.Engine:
         raise errors.InvalidArgument(message, context={"catalog": name}, hint="such as sqlite:///path/catalog.db")
     try:
         url = _url(uri, properties)
-        if url.get_backend_name() == "sqlite":
-            return _sqlite(name, url)
-        engine = sa.create_engine(url, poolclass=sa.NullPool)
     except (ArgumentError, ValueError):
         message = f"the uri of catalog {name!r} is no address of a database"
         raise errors.InvalidArgument(message, context={"catalog": name}) from None
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(name, url)
+    try:
+        engine = sa.create_engine(url, poolclass=sa.NullPool)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         message = f"the driver for the database of catalog {name!r} is not installed: {error}"
         hint = "install it, or name another one, as in postgresql+psycopg://"
