@@ -113,6 +113,7 @@ def _ahead(tasks: Iterator[_native.FileScanTask], workers: int) -> Generator[pa.
     try:
         for thread in threads:
             thread.start()
+        for _ in threads:
             start()
         while not started.empty():
             reading = started.get()
