@@ -9,7 +9,10 @@ use std::sync::Arc;
 use arrow_array::builder::BooleanBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    StructArray,
+};
 use arrow_schema::{DataType, Schema as ArrowSchema};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
@@ -116,7 +119,12 @@ pub struct EntryStatistics {
 /// # Errors
 /// `CorruptManifest` for what the spec does not allow: unknown status or content, EXISTING entries without sequence
 /// numbers, negative counts, content that is not the manifest's.
-pub fn read(bytes: Bytes, manifest: &ManifestFile, statistics_ids: &[i32], context: &Context) -> Result<ManifestEntries> {
+pub fn read(
+    bytes: Bytes,
+    manifest: &ManifestFile,
+    statistics_ids: &[i32],
+    context: &Context,
+) -> Result<ManifestEntries> {
     decode(bytes, manifest, statistics_ids, context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
@@ -147,9 +155,7 @@ fn decode(bytes: Bytes, manifest: &ManifestFile, statistics_ids: &[i32], context
 fn projection(statistics_ids: &[i32]) -> Projection {
     let column = |id, name: &str, required, kind| Column { required, ..Column::new(Key::Id(id), name, kind) };
     let leaf = |id, name: &str, data_type, required| column(id, name, required, Kind::Leaf(data_type));
-    let lookup = |id, name: &str, value| {
-        column(id, name, false, Kind::Lookup { keys: statistics_ids.to_vec(), value })
-    };
+    let lookup = |id, name: &str, value| column(id, name, false, Kind::Lookup { keys: statistics_ids.to_vec(), value });
     let list = |id, name: &str, item| column(id, name, false, Kind::List(Box::new(Kind::Leaf(item))));
     let data_file = vec![
         leaf(134, "content", DataType::Int32, false),
@@ -380,9 +386,7 @@ impl ManifestEntries {
     /// The statistics of a column, if they were asked for when reading.
     pub fn statistics(&self, field_id: i32) -> Result<Option<EntryStatistics>> {
         let name = field_id.to_string();
-        let lookup = |index| -> Result<Option<&ArrayRef>> {
-            Ok(struct_of(self.part(index)?)?.column_by_name(&name))
-        };
+        let lookup = |index| -> Result<Option<&ArrayRef>> { Ok(struct_of(self.part(index)?)?.column_by_name(&name)) };
         let (Some(values), Some(nulls), Some(nans), Some(lower), Some(upper)) = (
             lookup(file::VALUE_COUNTS)?,
             lookup(file::NULL_COUNTS)?,
