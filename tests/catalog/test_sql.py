@@ -4,7 +4,7 @@ import sqlite3
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -234,9 +234,14 @@ def test_refresh_follows_the_catalog(database: Database) -> None:
 def test_secrets_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
     import sqlalchemy as sa  # noqa: PLC0415
 
-    made: list[Any] = []
+    made: list[sa.URL] = []
     real = sa.create_engine
-    monkeypatch.setattr(sa, "create_engine", lambda url, **_: made.append(url) or real("sqlite://"))
+
+    def create(url: sa.URL, **_: object) -> sa.Engine:
+        made.append(url)
+        return real("sqlite://")
+
+    monkeypatch.setattr(sa, "create_engine", create)
     password = "canary-password"  # noqa: S105
     catalogs = [
         frazil.load_catalog("pg", uri=f"postgresql+psycopg://me:{password}@host:5432/db"),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
 
+# Not mapping_add_files_parquet_hive: its counts were taken under a name mapping that was changed later.
 TABLES = (
     "del_eq_null_keys",
     "del_eq_renamed_column",
@@ -51,7 +52,6 @@ TABLES = (
     "evo_promotion_v3_parquet",
     "fmt_mixed",
     "inc_mor",
-    "mapping_add_files_parquet_hive",
     "meta_odd_names",
     "nested_parquet",
     "nested_partitioned_v3",
@@ -142,7 +142,7 @@ def quoted(name: str) -> str:
 # Literals
 
 
-def literal(column: Column, value: Any) -> str:  # noqa: ANN401, C901, PLR0911
+def literal(column: Column, value: Any) -> str:  # noqa: ANN401, PLR0911
     """Write a value of a column as SQL."""
     kind = column.type
     if isinstance(kind, pa.UuidType):
@@ -172,14 +172,20 @@ def moment(value: int, unit: str) -> str:
     return time.isoformat(timespec="microseconds") + (f"{nanoseconds:03d}" if unit == "ns" else "")
 
 
-def neighbours(column: Column, value: Any) -> list[Any]:  # noqa: ANN401
+DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def neighbours(column: Column, value: Any) -> list[Any]:  # noqa: ANN401, PLR0911
     """Give values at and beside one."""
     if isinstance(value, bool):
         return [value, not value]
     if isinstance(value, int):
         inside = [value - 1, value, value + 1]
         width = column.type.bit_width
-        return [n for n in inside if -(1 << (width - 1)) <= n < 1 << (width - 1)]
+        low, high = (
+            (0, DAY[column.type.unit]) if is_type.is_time(column.type) else (-(1 << (width - 1)), 1 << (width - 1))
+        )
+        return [n for n in inside if low <= n < high]
     if isinstance(value, float):
         return [value, -value, value * 2, math.floor(value) if math.isfinite(value) else 0.0]
     if isinstance(value, Decimal):
@@ -323,10 +329,7 @@ def whole(name: str) -> Whole:
 
 def rows_of(data: pa.Table) -> list[str]:
     """Give each row as text, which compares as no Python value does: NaN, floats of two zeros, nanoseconds."""
-    columns = [
-        column.cast(pa.int64()) if is_type.is_timestamp(column.type) else column
-        for column in data.columns
-    ]
+    columns = [column.cast(pa.int64()) if is_type.is_timestamp(column.type) else column for column in data.columns]
     return [repr(row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
 
 
@@ -393,8 +396,11 @@ TESTS = st.one_of(
 )
 SENTENCES = st.recursive(
     TESTS,
-    lambda inner: st.one_of(inner.map("NOT ({})".format), st.builds("({}) AND ({})".format, inner, inner),
-                            st.builds("({}) OR ({})".format, inner, inner)),
+    lambda inner: st.one_of(
+        inner.map("NOT ({})".format),
+        st.builds("({}) AND ({})".format, inner, inner),
+        st.builds("({}) OR ({})".format, inner, inner),
+    ),
     max_leaves=6,
 )
 
@@ -406,7 +412,15 @@ def test_any_filter_that_parses_prints_to_what_parses_to_the_same(text: str) -> 
     assert _native.normalize_predicate(once) == once
 
 
-@given(text=st.one_of(st.text(), st.lists(st.one_of(TESTS, st.sampled_from("and or not ( ) , ' \" ` is null in".split()))).map(" ".join)))
+WORDS = ["and", "or", "not", "is", "null", "in", "like", "between", "date", "(", ")", ",", ".", "'", '"', "`", "\\"]
+
+
+@given(
+    text=st.one_of(
+        st.text(),
+        st.lists(st.one_of(TESTS, st.sampled_from(WORDS))).map(" ".join),
+    )
+)
 @examples(EXAMPLES * 25)
 def test_any_text_parses_or_is_an_invalid_argument(text: str) -> None:
     try:
