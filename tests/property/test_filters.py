@@ -427,3 +427,10 @@ def test_any_text_parses_or_is_an_invalid_argument(text: str) -> None:
         _native.normalize_predicate(text)
     except frazil.errors.InvalidArgument as error:
         assert str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("name", ["nested_parquet", "nested_partitioned_v3", "nested_avro"])
+@pytest.mark.parametrize("text", ["ss.a.c is null and ss.a.b is null", "ss.d is null and ss.a.b is null"])
+def test_a_filter_may_name_the_fields_of_a_struct_in_any_order(name: str, text: str) -> None:
+    table = whole(name).table
+    assert table.scan(text, ("id",)).to_arrow().num_rows == table.scan(text).to_arrow().num_rows
