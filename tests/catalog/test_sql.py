@@ -4,7 +4,7 @@ import sqlite3
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -95,7 +95,9 @@ def test_namespaces_come_from_tables_and_properties(path: Path) -> None:
     assert catalog.list_namespaces(("a", "b")) == [("a", "b", "c")]
     assert catalog.list_namespaces("x%") == []
     assert catalog.load_namespace_properties("a.b") == {"owner": "me", "note": "é"}
-    assert catalog.load_namespace_properties("a") == {}
+    assert catalog.load_namespace_properties("a") == catalog.load_namespace_properties("z") == {}
+    located = frazil.load_catalog("gold", uri=f"sqlite:///{path}", warehouse="s3://wh/")
+    assert located.load_namespace_properties("a.b") == {"location": "s3://wh/a/b", "owner": "me", "note": "é"}
 
 
 def test_tables_are_those_of_the_catalog_and_the_whole_namespace(path: Path) -> None:
@@ -234,9 +236,14 @@ def test_refresh_follows_the_catalog(database: Database) -> None:
 def test_secrets_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
     import sqlalchemy as sa  # noqa: PLC0415
 
-    made: list[Any] = []
+    made: list[sa.URL] = []
     real = sa.create_engine
-    monkeypatch.setattr(sa, "create_engine", lambda url, **_: made.append(url) or real("sqlite://"))
+
+    def create(url: sa.URL, **_: object) -> sa.Engine:
+        made.append(url)
+        return real("sqlite://")
+
+    monkeypatch.setattr(sa, "create_engine", create)
     password = "canary-password"  # noqa: S105
     catalogs = [
         frazil.load_catalog("pg", uri=f"postgresql+psycopg://me:{password}@host:5432/db"),
@@ -279,7 +286,9 @@ def test_it_agrees_with_pyiceberg(tmp_path: Path) -> None:
             for parent in ((), "a", "a.b", "a_b", "azb", "w"):
                 assert ours.list_namespaces(parent) == sorted(theirs.list_namespaces(parent)), parent
             for namespace in ("a", "a.b", "a_b", "azb.c", "w"):
-                assert ours.load_namespace_properties(namespace) == theirs.load_namespace_properties(namespace)
+                expected = {k: v for k, v in theirs.load_namespace_properties(namespace).items() if k != "exists"}
+                expected["location"] = "/".join((f"{tmp_path}/wh", *namespace.split(".")))
+                assert ours.load_namespace_properties(namespace) == expected
                 assert ours.list_tables(namespace) == sorted(theirs.list_tables(namespace))
                 for name in ours.list_tables(namespace):
                     table = theirs.load_table(name)

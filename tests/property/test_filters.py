@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
 
+# Not mapping_add_files_parquet_hive: its counts were taken under a name mapping that was changed later.
 TABLES = (
     "del_eq_null_keys",
     "del_eq_renamed_column",
@@ -51,7 +52,6 @@ TABLES = (
     "evo_promotion_v3_parquet",
     "fmt_mixed",
     "inc_mor",
-    "mapping_add_files_parquet_hive",
     "meta_odd_names",
     "nested_parquet",
     "nested_partitioned_v3",
@@ -172,6 +172,9 @@ def moment(value: int, unit: str) -> str:
     return time.isoformat(timespec="microseconds") + (f"{nanoseconds:03d}" if unit == "ns" else "")
 
 
+DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
 def neighbours(column: Column, value: Any) -> list[Any]:  # noqa: ANN401, PLR0911
     """Give values at and beside one."""
     if isinstance(value, bool):
@@ -179,7 +182,10 @@ def neighbours(column: Column, value: Any) -> list[Any]:  # noqa: ANN401, PLR091
     if isinstance(value, int):
         inside = [value - 1, value, value + 1]
         width = column.type.bit_width
-        return [n for n in inside if -(1 << (width - 1)) <= n < 1 << (width - 1)]
+        low, high = (
+            (0, DAY[column.type.unit]) if is_type.is_time(column.type) else (-(1 << (width - 1)), 1 << (width - 1))
+        )
+        return [n for n in inside if low <= n < high]
     if isinstance(value, float):
         return [value, -value, value * 2, math.floor(value) if math.isfinite(value) else 0.0]
     if isinstance(value, Decimal):
@@ -406,12 +412,13 @@ def test_any_filter_that_parses_prints_to_what_parses_to_the_same(text: str) -> 
     assert _native.normalize_predicate(once) == once
 
 
+WORDS = ["and", "or", "not", "is", "null", "in", "like", "between", "date", "(", ")", ",", ".", "'", '"', "`", "\\"]
+
+
 @given(
     text=st.one_of(
         st.text(),
-        st.lists(
-            st.one_of(TESTS, st.sampled_from(["and", "or", "not", "(", ")", ",", "'", '"', "`", "is", "null", "in"]))
-        ).map(" ".join),
+        st.lists(st.one_of(TESTS, st.sampled_from(WORDS))).map(" ".join),
     )
 )
 @examples(EXAMPLES * 25)
@@ -420,3 +427,10 @@ def test_any_text_parses_or_is_an_invalid_argument(text: str) -> None:
         _native.normalize_predicate(text)
     except frazil.errors.InvalidArgument as error:
         assert str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("name", ["nested_parquet", "nested_partitioned_v3", "nested_avro"])
+@pytest.mark.parametrize("text", ["ss.a.c is null and ss.a.b is null", "ss.d is null and ss.a.b is null"])
+def test_a_filter_may_name_the_fields_of_a_struct_in_any_order(name: str, text: str) -> None:
+    table = whole(name).table
+    assert table.scan(text, ("id",)).to_arrow().num_rows == table.scan(text).to_arrow().num_rows

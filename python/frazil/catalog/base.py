@@ -81,7 +81,7 @@ class Catalog(ABC):
         return self._has_namespace(namespace_levels(namespace))
 
     def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
-        """Give the properties of a namespace.
+        """Give the properties of a namespace; `location` is where its tables go, if that is known.
 
         Raises:
             NoSuchNamespace: There is no such namespace.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from frazil.catalog.settings import configured_properties
 from frazil.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from frazil.catalog.base import Catalog
 
 TYPES = ("hadoop", "sql")
@@ -33,17 +32,15 @@ _BY_SCHEME = {
 }
 
 
-def load_catalog(
-    name: str | None = "default", *, relocate: Mapping[str, str] | None = None, **properties: str
-) -> Catalog:
+def load_catalog(name: str | None = "default", **properties: str | Mapping[str, str] | None) -> Catalog:
     """Give the catalog of a name: as configured, and as the properties say, which win.
 
     Args:
         name: The name in configuration files and in environment variables, and in the rows of a SQL catalog.
-        relocate: Recorded prefixes to where the files lie now, for warehouses that were moved or copied.
         **properties: `type` (`hadoop`, `sql`), `warehouse`, `uri`, and options of the storage such as `s3.endpoint`;
             keys with dots and hyphens go in as `**{"s3.endpoint": ...}`. Without a `type`, the scheme of `uri` tells
-            it, and a `warehouse` alone is a folder: `hadoop`.
+            it, and a `warehouse` alone is a folder: `hadoop`. `relocate` maps recorded prefixes to where the files lie
+            now, for warehouses that were moved or copied.
 
     Configuration comes from `FRAZIL_CATALOG__<NAME>__<KEY>` and `.frazil.yaml`, then from `PYICEBERG_CATALOG__...` and
     `.pyiceberg.yaml`. The catalog is only read.
@@ -65,8 +62,7 @@ def load_catalog(
         message = f"the name of a catalog is text, not {name!r}"
         raise InvalidArgument(message)
     merged = {**configured_properties(name), **_as_text(properties)}
-    recorded = merged.pop("relocate", None)
-    mapping = relocate if relocate is not None else _mapping(recorded)
+    mapping = _mapping(merged.pop("relocate", None))
     if _type_of(name, merged) == "hadoop":
         from frazil.catalog.hadoop import HadoopCatalog  # noqa: PLC0415 - keeps `import frazil` light
 
@@ -110,16 +106,23 @@ def _inferred(name: str, properties: Mapping[str, str]) -> str:
 
 
 def _as_text(properties: Mapping[str, object]) -> dict[str, str]:
-    """Take what users write for text: paths, numbers, booleans; None is as if not given."""
-    return {
-        key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in properties.items()
-        if value is not None
-    }
+    """Take what users write for text: paths, numbers, booleans; None is as if not given, a mapping becomes JSON."""
+    return {key: _text(key, value) for key, value in properties.items() if value is not None}
+
+
+def _text(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, Mapping):
+        return str(value)
+    if key != "relocate":
+        message = f"the property {key!r} is text, not a mapping"
+        raise InvalidArgument(message)
+    return json.dumps({str(recorded): str(place) for recorded, place in value.items()})
 
 
 def _mapping(recorded: str | None) -> dict[str, str]:
-    """Read the mapping that a configuration holds as JSON."""
+    """Read a mapping that was given, or configured as JSON."""
     if recorded is None:
         return {}
     try:
@@ -127,6 +130,6 @@ def _mapping(recorded: str | None) -> dict[str, str]:
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict) or not all(isinstance(place, str) for place in parsed.values()):
-        message = "relocate is no JSON object of recorded prefixes and where they lie now"
+        message = "relocate is no mapping of recorded prefixes to where they lie now"
         raise InvalidArgument(message)
     return parsed

@@ -70,10 +70,14 @@ class SqlCatalog(Catalog):
 
     def _namespace_properties(self, levels: Levels) -> dict[str, str]:
         table = self._schema.properties
-        if table is None:
-            return {}
-        rows = self._rows([table.c.property_key, table.c.property_value], table, table.c.namespace == dotted(levels))
-        return {row[0]: row[1] for row in rows if None not in row}
+        found = {}
+        if table is not None:
+            of_namespace = table.c.namespace == dotted(levels)
+            rows = self._rows([table.c.property_key, table.c.property_value], table, of_namespace)
+            # `exists` only keeps a namespace without properties in the table.
+            found = {row[0]: row[1] for row in rows if None not in row and row[0] != "exists"}
+        warehouse = self.properties.get("warehouse")
+        return ({"location": "/".join((warehouse.rstrip("/"), *levels))} if warehouse else {}) | found
 
     def _location(self, levels: Levels) -> str:
         found = self._locations(levels, self._is_table())
