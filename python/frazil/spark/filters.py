@@ -6,13 +6,10 @@ Both compare alike: NULL is neither true nor false, NaN equals itself and is gre
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 import math
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter
+from typing import Any
 
 _COMPARISONS = {
     "EqualTo": "=",
@@ -24,12 +21,12 @@ _COMPARISONS = {
 _PATTERNS = {"StringStartsWith": "{}%", "StringEndsWith": "%{}", "StringContains": "%{}%"}
 
 
-def sql(pushed: Filter) -> str | None:
-    """Give a filter as SQL; None when it has no form there.
+def sql(pushed: Any) -> str | None:
+    r"""Give a filter as SQL; None when it has no form there.
 
     >>> from pyspark.sql.datasource import GreaterThan, StringStartsWith
-    >>> sql(GreaterThan(("s", "x"), 1)), sql(StringStartsWith(("name",), "it's 5%"))
-    ('"s"."x" > 1', '"name" like \\'it\\'\\'s 5\\\\%%\\'')
+    >>> print(sql(GreaterThan(("s", "x"), 1)), sql(StringStartsWith(("name",), "it's 5%")), sep="; ")
+    "s"."x" > 1; "name" like 'it''s 5\%%'
     """
     name = type(pushed).__name__
     if name == "Not":
@@ -48,37 +45,38 @@ def sql(pushed: Filter) -> str | None:
     return None if operator is None or value is None else f"{column} {operator} {value}"
 
 
-def column_of(pushed: Filter) -> str:
+def column_of(pushed: Any) -> str:
     """Give the name of the top-level column that a filter tests."""
     return column_of(pushed.child) if type(pushed).__name__ == "Not" else str(pushed.attribute[0])
 
 
-def _membership(column: str, values: Any) -> str | None:  # noqa: ANN401 - what Spark sends
+def _membership(column: str, values: Any) -> str | None:
     literals = [_literal(value) for value in values]
     if not literals or None in literals:
         return None
     return f"{column} in ({', '.join(str(literal) for literal in literals)})"
 
 
-def _literal(value: Any) -> str | None:  # noqa: ANN401 - what Spark sends  # noqa: PLR0911
+def _literal(value: Any) -> str | None:
+    text = None
     match value:
         case bool():
-            return str(value).lower()
+            text = str(value).lower()
         case int():
-            return str(value)
-        case float():
-            return repr(value) if math.isfinite(value) else None
-        case decimal.Decimal():
-            return format(value, "f") if value.is_finite() else None
+            text = str(value)
+        case float() if math.isfinite(value):
+            text = repr(value)
+        case decimal.Decimal() if value.is_finite():
+            text = format(value, "f")
         case str():
-            return _text(value)
+            text = _text(value)
         case bytes() | bytearray():
-            return f"X'{value.hex()}'"
-        case datetime.datetime():
-            return f"TIMESTAMP '{value.isoformat()}'"
-        case datetime.date():
-            return f"DATE '{value.isoformat()}'"
-    return None
+            text = f"X'{value.hex()}'"
+        case dt.datetime():
+            text = f"TIMESTAMP '{value.isoformat()}'"
+        case dt.date():
+            text = f"DATE '{value.isoformat()}'"
+    return text
 
 
 def _text(value: str) -> str:

@@ -11,7 +11,7 @@ frazil.errors.InvalidArgument: unknown option `snapshot_id`: did you mean `snaps
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import difflib
 import json
 from typing import TYPE_CHECKING, Any
@@ -259,13 +259,13 @@ def _columns(given: Mapping[str, str]) -> tuple[str, ...]:
 
 def _timestamp_ms(text: str) -> int:
     try:
-        moment = datetime.datetime.fromisoformat(text.strip())
+        moment = dt.datetime.fromisoformat(text.strip())
     except ValueError:
         message = f"option `timestampAsOf` is {text!r}, expected a timestamp such as 2024-01-31T12:00:00+00:00"
         raise InvalidArgument(message, hint="milliseconds since the epoch go into `as-of-timestamp`") from None
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.UTC)
-    return (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
+        moment = moment.replace(tzinfo=dt.UTC)
+    return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
 
 
 def _relocate(given: Mapping[str, str]) -> dict[str, str]:

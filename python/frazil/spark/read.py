@@ -10,7 +10,7 @@ from frazil.errors import InvalidArgument
 from frazil.spark.options import quote_name
 
 if TYPE_CHECKING:
-    import datetime
+    import datetime as dt
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +49,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     case_sensitive: bool = True,
     snapshot_id: int | None = None,
     ref: str | None = None,
-    as_of: int | datetime.datetime | None = None,
+    as_of: int | dt.datetime | None = None,
     limit: int | None = None,
     relocate: Mapping[str, str] | None = None,
     properties: Mapping[str, str] | None = None,

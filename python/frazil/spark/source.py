@@ -98,7 +98,7 @@ class FrazilReader(DataSourceReader):
         self._request = request
         self._schema = request.narrow(schema)
         self._asked = request.asked
-        self.pushFilters = _WhenEnabled(self._push_filters)
+        self.pushFilters = _WhenEnabled(self._push_filters)  # type: ignore[method-assign]
 
     def pruneColumns(self, requiredSchema: StructType) -> StructType:  # noqa: N802, N803 - Spark's names
         """Read only these columns; for releases of Spark that ask."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Convert = Callable[[pa.Array], pa.Array]
 
+_UUID = "arrow.uuid"
+_VARIANT = "arrow.parquet.variant"
 _TIME_DIGITS = 6
 _UUID_BYTES = 16
 _UUID_GROUPS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
@@ -99,22 +101,32 @@ def _spark_field(field: pa.Field, path: str, timestamp_ns: str) -> spark.StructF
 
 def _spark_type(field: pa.Field, path: str, timestamp_ns: str) -> spark.DataType:
     data_type = _storage(field.type)
-    if _extension(field) == "arrow.uuid":
+    if _extension(field) == _UUID:
         return spark.StringType()
-    if _extension(field) == "arrow.parquet.variant":
+    if _extension(field) == _VARIANT:
         return spark.VariantType()
+    if pa.types.is_nested(data_type):
+        return _nested_type(data_type, path, timestamp_ns)
+    return _scalar_type(data_type, path, timestamp_ns)
+
+
+def _nested_type(data_type: pa.DataType, path: str, timestamp_ns: str) -> spark.DataType:
     if pa.types.is_struct(data_type):
         return spark.StructType([_spark_field(child, f"{path}.{child.name}", timestamp_ns) for child in data_type])
     if pa.types.is_list(data_type):
         element = data_type.value_field
         return spark.ArrayType(_spark_type(element, f"{path}.element", timestamp_ns), element.nullable)
-    if pa.types.is_map(data_type):
-        key, value = data_type.key_field, data_type.item_field
-        return spark.MapType(
-            _spark_type(key, f"{path}.key", timestamp_ns),
-            _spark_type(value, f"{path}.value", timestamp_ns),
-            value.nullable,
-        )
+    if not pa.types.is_map(data_type):
+        raise _lacking(path, str(data_type))
+    value = data_type.item_field
+    return spark.MapType(
+        _spark_type(data_type.key_field, f"{path}.key", timestamp_ns),
+        _spark_type(value, f"{path}.value", timestamp_ns),
+        value.nullable,
+    )
+
+
+def _scalar_type(data_type: pa.DataType, path: str, timestamp_ns: str) -> spark.DataType:
     if pa.types.is_decimal128(data_type):
         return spark.DecimalType(data_type.precision, data_type.scale)
     if pa.types.is_time(data_type):
@@ -172,56 +184,66 @@ def _arrow_type(source: pa.Field, target: spark.DataType) -> pa.DataType:
     """Give the type that Spark takes for a value of its type `target`; `source` has its shape."""
     have = _storage(source.type)
     match target:
-        case spark.StringType():
-            return pa.string()
-        case spark.BinaryType():
-            return pa.binary()
         case spark.VariantType():
             # Spark knows a variant by the mark on its metadata.
             metadata = pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"})
-            return pa.struct([pa.field("value", pa.binary(), nullable=False), metadata])
+            result = pa.struct([pa.field("value", pa.binary(), nullable=False), metadata])
         case spark.StructType():
             children = {child.name: child for child in have}
-            return pa.struct([_arrow_field(children[field.name], field) for field in target])
+            result = pa.struct([_arrow_field(children[field.name], field) for field in target])
         case spark.ArrayType():
             element = _arrow_type(have.value_field, target.elementType)
-            return pa.list_(pa.field("element", element, target.containsNull))
+            result = pa.list_(pa.field("element", element, target.containsNull))
         case spark.MapType():
             key = pa.field("key", _arrow_type(have.key_field, target.keyType), nullable=False)
             value = _arrow_type(have.item_field, target.valueType)
-            return pa.map_(key, pa.field("value", value, target.valueContainsNull))
-        case spark.LongType():
-            return pa.int64()
-    if pa.types.is_time(have):
-        return pa.time64("ns")
-    if pa.types.is_timestamp(have):
-        return pa.timestamp("us", have.tz and "UTC")
-    return have
+            result = pa.map_(key, pa.field("value", value, target.valueContainsNull))
+        case spark.TimestampType():
+            result = pa.timestamp("us", "UTC")
+        case _:
+            result = _ARROW.get(type(target).__name__, have)
+    return result
+
+
+# By name: Spark 4.0 has no TimeType.
+_ARROW: dict[str, pa.DataType] = {
+    "StringType": pa.string(),
+    "BinaryType": pa.binary(),
+    "LongType": pa.int64(),
+    "TimestampNTZType": pa.timestamp("us"),
+    "TimeType": pa.time64("ns"),
+}
 
 
 def _convert(source: pa.Field, target: pa.DataType) -> Convert | None:
     """Give what turns arrays of the field into arrays of the type; None when there is nothing to do."""
     have = _storage(source.type)
-    if _extension(source) == "arrow.uuid":
+    if _extension(source) == _UUID:
         return _uuid_text
-    if _extension(source) == "arrow.parquet.variant":
-        return lambda array: _variant(array, target)
-    if pa.types.is_struct(have):
-        children = [_convert(have.field(child.name), child.type) for child in target]
-        if have == target and not any(children):
-            return None
-        return lambda array: _struct(_plain(array), target, children)
-    if pa.types.is_list(have):
-        element = _convert(have.value_field, target.value_type)
-        return None if have == target and element is None else lambda array: _list(array, target, element)
-    if pa.types.is_map(have):
-        parts = (_convert(have.key_field, target.key_type), _convert(have.item_field, target.item_type))
-        return None if have == target and not any(parts) else lambda array: _map(array, target, parts)
+    if _extension(source) == _VARIANT:
+        return lambda array: _struct(_plain(array), target, [None, None])
+    if pa.types.is_nested(have):
+        return _convert_nested(have, target)
     if have == target:
         return None
-    if pa.types.is_timestamp(have) and have.unit == "ns" and pa.types.is_timestamp(target):
+    if pa.types.is_timestamp(have) and pa.types.is_timestamp(target) and have.unit == "ns":
         return lambda array: _micros(array).view(target)
     return lambda array: array.cast(target)
+
+
+def _convert_nested(have: pa.DataType, target: pa.DataType) -> Convert | None:
+    if pa.types.is_struct(have):
+        parts = [_convert(have.field(child.name), child.type) for child in target]
+        rebuild = _struct
+    elif pa.types.is_list(have):
+        parts = [_convert(have.value_field, target.value_type)]
+        rebuild = _list
+    else:
+        parts = [_convert(have.key_field, target.key_type), _convert(have.item_field, target.item_type)]
+        rebuild = _map
+    if have == target and not any(parts):
+        return None
+    return lambda array: rebuild(array, target, parts)
 
 
 def _storage(data_type: pa.DataType) -> pa.DataType:
@@ -260,11 +282,6 @@ def _micros(array: pa.Array) -> pa.Array:
     return pc.subtract(micros, below.cast(pa.int64()))
 
 
-def _variant(array: pa.Array, target: pa.DataType) -> pa.Array:
-    array = _plain(array)
-    return _struct(array, target, [None, None])
-
-
 def _struct(array: pa.StructArray, target: pa.StructType, converts: Sequence[Convert | None]) -> pa.Array:
     children = [_converted(array.field(child.name), convert) for child, convert in zip(target, converts, strict=True)]
     validity = None
@@ -273,11 +290,11 @@ def _struct(array: pa.StructArray, target: pa.StructType, converts: Sequence[Con
     return pa.Array.from_buffers(target, len(array), [validity], children=children)
 
 
-def _list(array: pa.ListArray, target: pa.ListType, convert: Convert | None) -> pa.Array:
-    return _rebuilt(array, target, _converted(array.values, convert))
+def _list(array: pa.ListArray, target: pa.ListType, converts: Sequence[Convert | None]) -> pa.Array:
+    return _rebuilt(array, target, _converted(array.values, converts[0]))
 
 
-def _map(array: pa.MapArray, target: pa.MapType, converts: tuple[Convert | None, Convert | None]) -> pa.Array:
+def _map(array: pa.MapArray, target: pa.MapType, converts: Sequence[Convert | None]) -> pa.Array:
     columns = [_converted(part, convert) for part, convert in zip((array.keys, array.items), converts, strict=True)]
     entries = pa.struct([target.key_field, target.item_field])
     return _rebuilt(array, target, pa.Array.from_buffers(entries, len(columns[0]), [None], children=columns))
