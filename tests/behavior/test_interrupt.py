@@ -85,7 +85,7 @@ def test_a_long_planning_is_interrupted(tmp_path: Path) -> None:
         entries.clear()
         entries.extend(
             template | {"data_file": file | {"file_path": f"{copy.location}/data/{number}.parquet"}}
-            for number in range(100_000)
+            for number in range(20_000)
         )
 
     copy.edit_manifest(multiply)

@@ -52,7 +52,6 @@ def test_properties_are_in_no_text(tmp_path: Path) -> None:
         f"https://user:{CANARY}@example.invalid/table",
         f"https://example.invalid/table?sig={CANARY}&X-Amz-Signature={CANARY}",
         f"s3://key:{CANARY}@bucket/table",
-        f"abfss://container@account.dfs.core.windows.net/table?sig={CANARY}",
         f"ftp://user:{CANARY}@host/table",
         f"unknown://user:{CANARY}@host/table",
     ],
@@ -60,7 +59,7 @@ def test_properties_are_in_no_text(tmp_path: Path) -> None:
 def test_locations_are_shown_without_their_secrets(location: str) -> None:
     # Nothing is there: the first request fails, or nothing is asked at all.
     with pytest.raises(frazil.FrazilError) as caught:
-        frazil.load_table(location, properties=PROPERTIES | {"s3.endpoint": "http://127.0.0.1:9", "retry.max": "0"})
+        frazil.load_table(location, properties=PROPERTIES | {"s3.endpoint": "http://127.0.0.1:9"})
     assert CANARY not in text_of(caught.value).replace(location, "")
 
 
