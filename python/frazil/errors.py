@@ -152,8 +152,8 @@ class MissingFile(FrazilError, FileNotFoundError):
         self.filename = self.context.get("file")
 
 
-class PathNotAllowed(FrazilError):
-    """A path in metadata leads out of the places that the table may read.
+class PathNotAllowed(MissingFile):
+    """A path in metadata leads out of the places that the table may read: for this table there is no such file.
 
     If it may read there, name the place in ``frazil.config.allowed_locations``.
     """

@@ -7,6 +7,7 @@ use frazil_core::avro::{AvroFile, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::orc::OrcFile;
+use frazil_iceberg::read::orc::open_orc;
 use pyo3::prelude::*;
 
 use crate::arrow;
@@ -74,14 +75,14 @@ impl OrcReader {
     #[new]
     fn new(py: Python<'_>, files: &Files, path: String) -> PyResult<Self> {
         let file = detached(py, || {
-            OrcFile::open(files.0.read(&path, FILE_LIMIT_BYTES)?).map_err(|e| corrupt(e, &path))
+            open_orc(files.0.read(&path, FILE_LIMIT_BYTES)?).map_err(|e| corrupt(e, &path))
         })?;
         Ok(Self { file, path, batches: Mutex::default() })
     }
 
     /// The schema of the file, with field ids, as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        arrow::schema(py, self.file.schema().clone().into())
+        arrow::schema(py, self.file.schema().clone())
     }
 
     /// Begins to read these top-level columns in batches of about `batch_rows`.

@@ -74,11 +74,16 @@ impl Scan {
 fn choice(py: Python<'_>, snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<SnapshotChoice> {
     let Some((kind, value)) = snapshot else { return Ok(SnapshotChoice::Current) };
     match kind.as_str() {
-        "id" => Ok(SnapshotChoice::Id(value.extract()?)),
+        "id" => Ok(SnapshotChoice::Id(snapshot_id(&value)?)),
         "ref" => Ok(SnapshotChoice::Ref(value.extract()?)),
         "as_of" => Ok(SnapshotChoice::AsOf(value.extract()?)),
         other => Err(Error::internal(format!("unknown choice of a snapshot: {other}"))).or_raise(py),
     }
+}
+
+/// A snapshot id; some writers give ids above 2^63, which are known by the same 64 bits.
+fn snapshot_id(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value.extract().or_else(|_| value.extract::<u64>().map(u64::cast_signed))
 }
 
 /// Parses a predicate and prints it again: for messages and tests.

@@ -6,7 +6,7 @@ use arrow_buffer::NullBufferBuilder;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use super::leaf::Leaf;
-use super::lookup::{Lookup, MapKey};
+use super::lookup::{Lookup, EntryShape, MapKey};
 use super::natural;
 use super::node::{Body, Branches, List, Node, Pairs, Slots, Step, Struct};
 use super::projection::{Column, Kind, Projection, root};
@@ -118,22 +118,36 @@ fn lookup_fields(keys: &[i32], value: &DataType) -> Fields {
 }
 
 fn lookup(schema: &Schema, keys: &[i32], wanted: &DataType) -> Result<Lookup> {
-    let (key, value, min_width_bytes) = match &schema.shape {
-        Shape::Map(values) => (MapKey::Text, values.as_ref(), values.min_width_bytes().saturating_add(1)),
-        Shape::Array(items) => match &items.shape {
-            Shape::Record(entry) => match entry.fields.as_slice() {
-                [key, value] if matches!(key.schema.shape, Shape::Int | Shape::Long) => {
-                    (MapKey::Number, &value.schema, items.min_width_bytes())
-                }
-                _ => return Err(mismatch(schema, "a map with int keys")),
-            },
-            _ => return Err(mismatch(schema, "a map")),
-        },
+    let (key, value, entry) = match &schema.shape {
+        Shape::Map(values) => (MapKey::Text, values.as_ref(), EntryShape::map(values)),
+        Shape::Array(items) => {
+            // Some writers make the entries and even the keys optional.
+            let (item, null_item) = optional(items);
+            let Shape::Record(record) = &item.shape else { return Err(mismatch(schema, "a map")) };
+            let [key, value] = record.fields.as_slice() else { return Err(mismatch(schema, "a map")) };
+            let (number, null_key) = optional(&key.schema);
+            if !matches!(number.shape, Shape::Int | Shape::Long) {
+                return Err(mismatch(schema, "a map with int keys"));
+            }
+            (MapKey::Number, &value.schema, EntryShape { null_item, null_key, min_width_bytes: items.min_width_bytes() })
+        }
         _ => return Err(mismatch(schema, "a map")),
     };
     let kind = Kind::Leaf(wanted.clone());
     let values = keys.iter().map(|_| node(value, &kind)).collect::<Result<_>>()?;
-    Lookup::new(key, keys, lookup_fields(keys, wanted), values, Skip::new(value), min_width_bytes)
+    Lookup::new(key, keys, lookup_fields(keys, wanted), values, Skip::new(value), entry)
+}
+
+/// The schema of values that are there, and the branch of the null if values may be missing.
+fn optional(schema: &Schema) -> (&Schema, Option<i64>) {
+    match &schema.shape {
+        Shape::Union(branches) => match branches.as_ref() {
+            [null, other] if matches!(null.shape, Shape::Null) => (other, Some(0)),
+            [other, null] if matches!(null.shape, Shape::Null) => (other, Some(1)),
+            _ => (schema, None),
+        },
+        _ => (schema, None),
+    }
 }
 
 /// The body for values of `schema`, which is no union, in their natural type.

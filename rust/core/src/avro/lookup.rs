@@ -7,6 +7,7 @@ use arrow_buffer::NullBufferBuilder;
 use arrow_schema::Fields;
 
 use super::node::Node;
+use super::schema::Schema;
 use super::skip::Skip;
 use super::wire::Wire;
 use crate::error::{Error, Result};
@@ -26,7 +27,7 @@ pub(super) struct Lookup {
     filled: Vec<u64>,
     row: u64,
     unwanted: Skip,
-    min_width_bytes: usize,
+    entry: EntryShape,
     nulls: NullBufferBuilder,
 }
 
@@ -37,6 +38,24 @@ pub(super) enum MapKey {
     Number,
     /// As decimal text.
     Text,
+}
+
+/// How entries stand in the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EntryShape {
+    /// The branch that means a missing entry, if entries may be missing.
+    pub(super) null_item: Option<i64>,
+    /// The branch that means a missing key, if keys may be missing.
+    pub(super) null_key: Option<i64>,
+    /// The fewest bytes that an entry takes.
+    pub(super) min_width_bytes: usize,
+}
+
+impl EntryShape {
+    /// Entries of an Avro map: a key of at least its length, and a value.
+    pub(super) fn map(values: &Schema) -> Self {
+        Self { null_item: None, null_key: None, min_width_bytes: values.min_width_bytes().saturating_add(1) }
+    }
 }
 
 impl Lookup {
@@ -50,21 +69,26 @@ impl Lookup {
         fields: Fields,
         values: Vec<Node>,
         unwanted: Skip,
-        min_width_bytes: usize,
+        entry: EntryShape,
     ) -> Result<Self> {
         let wanted = Wanted::new(keys)?;
         let filled = vec![0; values.len()];
         let nulls = NullBufferBuilder::new(0);
-        Ok(Self { fields, key, wanted, values, filled, row: 0, unwanted, min_width_bytes, nulls })
+        Ok(Self { fields, key, wanted, values, filled, row: 0, unwanted, entry, nulls })
     }
 
     #[inline]
     pub(super) fn read(&mut self, wire: &mut Wire<'_>) -> Result<()> {
         self.row += 1;
-        while let Some(items) = wire.items(self.min_width_bytes)? {
+        while let Some(items) = wire.items(self.entry.min_width_bytes)? {
             let start = wire.position();
             for _ in 0..items.count {
+                if is_null(wire, self.entry.null_item)? {
+                    continue;
+                }
+                let has_key = !is_null(wire, self.entry.null_key)?;
                 let slot = match self.key {
+                    MapKey::Number if !has_key => None,
                     MapKey::Number => self.wanted.place(wire.long()?),
                     MapKey::Text => decimal(wire.sized()?).and_then(|key| self.wanted.place(key)),
                 };
@@ -164,6 +188,16 @@ impl Wanted {
 /// A number in its decimal text.
 fn decimal(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Reads the branch of a union of two, if there is one; `null` is the branch of null.
+#[inline]
+fn is_null(wire: &mut Wire<'_>, null: Option<i64>) -> Result<bool> {
+    let Some(null) = null else { return Ok(false) };
+    match wire.long()? {
+        branch @ 0..=1 => Ok(branch == null),
+        other => Err(wire.error(format_args!("branch {other} of a union of two"))),
+    }
 }
 
 #[cfg(test)]

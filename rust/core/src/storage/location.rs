@@ -132,9 +132,12 @@ impl Location {
             },
             _ => (rest.starts_with('/'), rest),
         };
-        let path = if is_drive(path) || cfg!(windows) { Cow::Owned(path.replace('\\', "/")) } else { path.into() };
+        let path = if cfg!(windows) { Cow::Owned(path.replace('\\', "/")) } else { path.into() };
         let rooted = rooted || is_drive(&path);
-        let path = canonical_path(&path, true).ok_or_else(climbs)?;
+        let mut path = canonical_path(&path, true).ok_or_else(climbs)?;
+        if is_drive(&path) && path.contains('\\') {
+            path = canonical_path(&path.replace('\\', "/"), true).ok_or_else(climbs)?;
+        }
         Ok(Self { scheme: Scheme::Local, authority: String::new(), rooted, path })
     }
 
@@ -153,7 +156,7 @@ impl Location {
             return Self::parse(&format!("{}/{relative}", here.display()));
         }
         let location = Self::parse(text)?;
-        if location.rooted { Ok(location) } else { Self::parse_absolute(&location.path) }
+        if location.rooted { Ok(location) } else { Self::parse_absolute(&location.path_text()) }
     }
 
     /// The scheme.
@@ -181,9 +184,16 @@ impl Location {
         !self.rooted
     }
 
-    /// The path part alone, as it is compared between HDFS and local forms.
+    /// The path part alone, as it is compared between HDFS and local forms. A relative path that would be taken for
+    /// another scheme or for a drive starts with `./`.
     pub(crate) fn path_text(&self) -> String {
-        if self.rooted { format!("/{}", self.path) } else { self.path.clone() }
+        if self.rooted {
+            format!("/{}", self.path)
+        } else if split_scheme(&self.path).0.is_some() || is_drive(&self.path) {
+            format!("./{}", self.path)
+        } else {
+            self.path.clone()
+        }
     }
 
     /// The one text of this place: two locations are the same file if and only if their canonical texts are equal.
@@ -295,7 +305,7 @@ fn split_scheme(text: &str) -> (Option<&str>, &str) {
 
 /// Whether a local path starts with a drive: `C:/x`, `C:\x` or `/C:/x`.
 fn is_drive(path: &str) -> bool {
-    let mut bytes = path.strip_prefix('/').unwrap_or(path).bytes();
+    let mut bytes = path.trim_start_matches('/').bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
         && bytes.next() == Some(b':')
         && matches!(bytes.next(), Some(b'/' | b'\\'))
@@ -322,6 +332,8 @@ fn canonical_path(path: &str, collapse_slashes: bool) -> Option<String> {
             }
         }
     }
+    // What `.` and `..` leave behind empty segments.
+    canonical.truncate(canonical.trim_end_matches('/').len());
     Some(canonical)
 }
 

@@ -73,7 +73,7 @@ impl Relocation {
     pub fn locate(&self, recorded: &Location) -> Result<Location> {
         match self.relocated(recorded) {
             Some(actual) => Ok(actual),
-            None if recorded.is_relative() => Location::parse_absolute(recorded.key()),
+            None if recorded.is_relative() => Location::parse_absolute(&recorded.path_text()),
             None => Ok(recorded.clone()),
         }
     }

@@ -142,7 +142,7 @@ impl EqualityKeys {
             (Keys::Integers(keys), [column]) => {
                 let values = integers(column)?;
                 let is_deleted = |value: &i64| keys.get(value).is_some_and(|at| applies(*at));
-                let found = BooleanBuffer::collect_bool(rows, |row| values.get(row).is_some_and(is_deleted));
+                let found = mask_of(&values, is_deleted);
                 Ok(with_nulls(found, column.nulls(), deletes_null))
             }
             (Keys::Bytes(keys), [column]) => {
@@ -263,9 +263,15 @@ fn each_row(converter: &RowConverter, columns: &[ArrayRef], rows: usize, mut tak
     Ok(())
 }
 
+/// One bit per value; chunks of 64 spare the check of every index.
+fn mask_of(values: &[i64], is_set: impl Fn(&i64) -> bool) -> BooleanBuffer {
+    let word = |chunk: &[i64]| chunk.iter().rev().fold(0, |word: u64, value| word << 1 | u64::from(is_set(value)));
+    BooleanBuffer::new(values.chunks(64).map(word).collect::<Vec<_>>().into(), 0, values.len())
+}
+
 /// The number of rows, if the columns are of these types.
 fn check_columns(types: &[DataType], columns: &[ArrayRef]) -> Result<usize> {
-    let rows = columns.first().map_or(0, |column| column.len());
+    let rows = columns.first().map_or(0, Array::len);
     let fits = |(data_type, column): (&DataType, &ArrayRef)| {
         column.len() == rows
             && match (data_type, column.data_type()) {

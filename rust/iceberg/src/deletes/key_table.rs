@@ -15,6 +15,8 @@ pub(super) struct KeyTable {
 
 #[derive(Debug)]
 struct Slot {
+    /// Compared before the key, since the arena is seldom in the cache.
+    hash: u64,
     start: usize,
     end: usize,
     sequence_number: i64,
@@ -29,21 +31,20 @@ impl Slot {
 
 impl KeyTable {
     pub(super) fn reserve(&mut self, keys: usize) {
-        let Self { slots, arena, hasher } = self;
-        slots.reserve(keys, |slot| hasher.hash_one(slot.key(arena)));
+        self.slots.reserve(keys, |slot| slot.hash);
     }
 
     pub(super) fn insert(&mut self, key: &[u8], sequence_number: i64) {
         let Self { slots, arena, hasher } = self;
         let hash = hasher.hash_one(key);
-        match slots.entry(hash, |slot| slot.key(arena) == key, |slot| hasher.hash_one(slot.key(arena))) {
+        match slots.entry(hash, |slot| slot.hash == hash && slot.key(arena) == key, |slot| slot.hash) {
             Entry::Occupied(mut slot) => {
                 let slot = slot.get_mut();
                 slot.sequence_number = slot.sequence_number.max(sequence_number);
             }
             Entry::Vacant(slot) => {
                 let start = arena.len();
-                slot.insert(Slot { start, end: start + key.len(), sequence_number });
+                slot.insert(Slot { hash, start, end: start + key.len(), sequence_number });
                 arena.extend_from_slice(key);
             }
         }
@@ -51,7 +52,8 @@ impl KeyTable {
 
     #[inline]
     pub(super) fn find(&self, key: &[u8]) -> Option<i64> {
-        let slot = self.slots.find(self.hasher.hash_one(key), |slot| slot.key(&self.arena) == key);
+        let hash = self.hasher.hash_one(key);
+        let slot = self.slots.find(hash, |slot| slot.hash == hash && slot.key(&self.arena) == key);
         slot.map(|slot| slot.sequence_number)
     }
 

@@ -6,6 +6,7 @@
 
 pub mod arrow;
 pub mod default;
+pub mod orc;
 pub mod project;
 pub mod statistics;
 

@@ -259,11 +259,7 @@ impl Planner<'_, '_> {
             }
             (Type::Struct(fields), DataType::Struct(_), children) => {
                 // The position of each child depends on what is selected in the end, so its NULLs come first.
-                if !fields
-                    .fields
-                    .iter()
-                    .any(|wanted| children.iter().any(|child| child.id == Some(wanted.id) && is_read(wanted, child)))
-                {
+                if !reads_any(fields, children) {
                     self.select_cheapest(field);
                 }
                 Ok(Read::Struct(self.fields(fields, children, place)?))
@@ -328,6 +324,11 @@ enum Planned {
 fn is_list(data_type: &DataType) -> bool {
     use DataType as D;
     matches!(data_type, D::List(_) | D::LargeList(_) | D::ListView(_) | D::LargeListView(_) | D::FixedSizeList(..))
+}
+
+/// Whether a struct of the file has a field that is wanted and holds values.
+fn reads_any(wanted: &StructType, children: &[FileField]) -> bool {
+    wanted.fields.iter().any(|field| children.iter().any(|child| child.id == Some(field.id) && is_read(field, child)))
 }
 
 fn is_read(wanted: &NestedField, child: &FileField) -> bool {

@@ -13,10 +13,9 @@ use std::sync::Arc;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_row::Rows;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::partition::PartitionTuples;
+use super::partition::{PartitionTuples, TupleKeys};
 use crate::read::FileFormat;
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent, ManifestEntries};
 
@@ -90,7 +89,7 @@ impl DeleteIndex {
         for row in 0..entries.len() {
             let file = delete_file(entries, spec_id, row)?;
             let number = u32::try_from(self.files.len()).map_err(|_| Error::corrupt("above 2^32 delete files"))?;
-            let partition = || (spec_id, Box::from(keys.row(row).as_ref()));
+            let partition = || (spec_id, Box::from(keys.row(row)));
             if file.content == FileContent::EqualityDeletes {
                 if unpartitioned {
                     self.equality_everywhere.push(number);
@@ -171,7 +170,7 @@ impl Assignments {
 struct Lookup<'a> {
     index: &'a DeleteIndex,
     spec_id: i32,
-    keys: &'a Rows,
+    keys: &'a TupleKeys,
     last: Option<(usize, &'a [u32], &'a [u32])>,
 }
 
@@ -203,7 +202,7 @@ impl<'a> Lookup<'a> {
         {
             return (positions, equality);
         }
-        let key: PartitionKey = (self.spec_id, Box::from(self.keys.row(row).as_ref()));
+        let key: PartitionKey = (self.spec_id, Box::from(self.keys.row(row)));
         let of = |map: &'a HashMap<PartitionKey, Vec<u32>>| map.get(&key).map_or(&[][..], Vec::as_slice);
         let found = (of(&index.positions_by_partition), of(&index.equality_by_partition));
         self.last = Some((row, found.0, found.1));

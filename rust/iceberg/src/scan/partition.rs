@@ -58,11 +58,26 @@ impl PartitionTuples {
         self.columns.get(position)
     }
 
-    /// One row for each tuple, equal exactly when the tuples are (NULL equals NULL, one NaN, -0.0 is not 0.0).
-    pub fn keys(&self) -> Result<Rows> {
+    /// One key for each tuple, equal exactly when the tuples are (NULL equals NULL, one NaN, -0.0 is not 0.0).
+    pub fn keys(&self) -> Result<TupleKeys> {
+        // Rows of no columns have no length.
+        if self.columns.is_empty() {
+            return Ok(TupleKeys(None));
+        }
         let sort_fields = self.fields.fields.iter().map(|field| SortField::new(scalar_arrow(field))).collect();
         let columns: Vec<ArrayRef> = self.columns.iter().map(one_nan).collect();
-        Ok(RowConverter::new(sort_fields)?.convert_columns(&columns)?)
+        Ok(TupleKeys(Some(RowConverter::new(sort_fields)?.convert_columns(&columns)?)))
+    }
+}
+
+/// Keys of partition tuples, as bytes.
+#[derive(Debug)]
+pub struct TupleKeys(Option<Rows>);
+
+impl TupleKeys {
+    /// The key of a tuple; `row` is below the number of tuples.
+    pub fn row(&self, row: usize) -> &[u8] {
+        self.0.as_ref().map_or(&[], |rows| rows.row(row).data())
     }
 }
 

@@ -81,10 +81,11 @@ mod file {
     pub(super) const REFERENCED: usize = 9;
     pub(super) const CONTENT_OFFSET: usize = 10;
     pub(super) const CONTENT_SIZE: usize = 11;
-    pub(super) const NULL_COUNTS: usize = 12;
-    pub(super) const NAN_COUNTS: usize = 13;
-    pub(super) const LOWER_BOUNDS: usize = 14;
-    pub(super) const UPPER_BOUNDS: usize = 15;
+    pub(super) const VALUE_COUNTS: usize = 12;
+    pub(super) const NULL_COUNTS: usize = 13;
+    pub(super) const NAN_COUNTS: usize = 14;
+    pub(super) const LOWER_BOUNDS: usize = 15;
+    pub(super) const UPPER_BOUNDS: usize = 16;
 }
 
 /// The live entries of one manifest as columns: inheritance is resolved, deleted entries are gone.
@@ -98,7 +99,9 @@ pub struct ManifestEntries {
 /// Counts and bounds of one column, one row for each entry; NULL where the entry does not say.
 #[derive(Debug, Clone)]
 pub struct EntryStatistics {
-    /// 110: NULL values.
+    /// 109: values, NULL and NaN included, but not where a struct around the column is NULL.
+    pub value_counts: Int64Array,
+    /// 110: NULL values among them.
     pub null_counts: Int64Array,
     /// 137: NaN values.
     pub nan_counts: Int64Array,
@@ -161,6 +164,7 @@ fn projection(statistics_ids: &[i32]) -> Projection {
         leaf(143, "referenced_data_file", DataType::Utf8, false),
         leaf(144, "content_offset", DataType::Int64, false),
         leaf(145, "content_size_in_bytes", DataType::Int64, false),
+        lookup(109, "value_counts", DataType::Int64),
         lookup(110, "null_value_counts", DataType::Int64),
         lookup(137, "nan_value_counts", DataType::Int64),
         lookup(125, "lower_bounds", DataType::Binary),
@@ -272,7 +276,7 @@ impl ManifestEntries {
     pub fn without_statistics(&self) -> Result<Self> {
         let data_file = struct_of(self.batch.column(column::FILE))?;
         let (fields, arrays, nulls) = data_file.clone().into_parts();
-        let kept = file::NULL_COUNTS;
+        let kept = file::VALUE_COUNTS;
         let fields = fields.iter().take(kept).cloned().collect::<Vec<_>>();
         let arrays = arrays.into_iter().take(kept).collect::<Vec<_>>();
         let data_file: ArrayRef = Arc::new(StructArray::try_new(fields.into(), arrays, nulls)?);
@@ -379,7 +383,8 @@ impl ManifestEntries {
         let lookup = |index| -> Result<Option<&ArrayRef>> {
             Ok(struct_of(self.part(index)?)?.column_by_name(&name))
         };
-        let (Some(nulls), Some(nans), Some(lower), Some(upper)) = (
+        let (Some(values), Some(nulls), Some(nans), Some(lower), Some(upper)) = (
+            lookup(file::VALUE_COUNTS)?,
             lookup(file::NULL_COUNTS)?,
             lookup(file::NAN_COUNTS)?,
             lookup(file::LOWER_BOUNDS)?,
@@ -389,6 +394,7 @@ impl ManifestEntries {
         };
         let binary = |array: &ArrayRef| array.as_binary_opt::<i32>().cloned().ok_or_else(|| mistyped("bounds"));
         Ok(Some(EntryStatistics {
+            value_counts: int64(values)?.clone(),
             null_counts: int64(nulls)?.clone(),
             nan_counts: int64(nans)?.clone(),
             lower_bounds: binary(lower)?,

@@ -258,7 +258,8 @@ impl Steps<'_> {
     /// The lowest tuple that a file may hold `number` under.
     fn lowest(&self, number: i128) -> i128 {
         let first_second = temporal::ticks_per_second(self.source).is_some_and(|ticks| number < i128::from(ticks));
-        if number >= 0 && first_second && Unit::of(self.transform).is_some() { -1 } else { self.step(number) }
+        // A value without a fraction was not moved.
+        if number > 0 && first_second && Unit::of(self.transform).is_some() { -1 } else { self.step(number) }
     }
 
     /// The highest tuple that a file may hold `number` under.

@@ -62,7 +62,7 @@ fn values_of_every_type_are_the_same_or_not() {
         for columns in [vec![column.clone()], vec![column.clone(), other.clone()], vec![other, column.clone()]] {
             let part = |start, len| columns.iter().map(|column| column.slice(start, len)).collect::<Vec<_>>();
             let of = |start| keys(&[(&part(start, 1), 2)]);
-            let what = format!("{:?}", columns.iter().map(|column| column.data_type()).collect::<Vec<_>>());
+            let what = format!("{:?}", columns.iter().map(Array::data_type).collect::<Vec<_>>());
             assert_eq!(deleted(&of(0), &columns, 1), [true, true, false, false, false], "{what}");
             assert_eq!(deleted(&of(2), &columns, 1), [false, false, true, false, false], "NULL is NULL: {what}");
             assert_eq!(deleted(&of(1), &part(1, 4), 1), [true, false, false, false], "of a slice: {what}");

@@ -1,0 +1,86 @@
+# The only entrances: make demo | test | lint | bench | fuzz | build | clean.
+# Each does its own set-up; nothing needs to be installed first but Python 3.11, Rust and, for Spark, Java 17.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO ?= cargo
+FUZZ_SECONDS ?= 10
+
+RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+TOOLS := $(VENV)/.tools-installed
+WHEEL := $(VENV)/.wheel-installed
+WHEELS := target/wheels
+
+export PYTHONDONTWRITEBYTECODE := 1
+export CARGO_TERM_PROGRESS_WHEN ?= never
+say = @printf '\n==> %s\n' $(1)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-rust test-python lint bench fuzz clean
+
+help:
+	@echo 'make demo    read tables of this repository from Python and from PySpark'
+	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
+	@echo 'make lint    formatters, linters, types and size budgets'
+	@echo 'make bench   time the kernels and the scans'
+	@echo 'make fuzz    run the fuzz targets for FUZZ_SECONDS each ($(FUZZ_SECONDS))'
+	@echo 'make build   build the wheel and install it into $(VENV)'
+
+# The tools, in the versions of tools/constraints.txt.
+$(TOOLS): pyproject.toml tools/constraints.txt
+	$(call say,'Installing the Python tools into $(VENV) (some minutes the first time: pyspark is large)')
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tools/constraints.txt
+	@touch $@
+
+# One release build for everything: what is tested is what is shipped.
+$(WHEEL): $(TOOLS) $(RUST_SOURCES) $(PYTHON_SOURCES) README.md LICENSE
+	$(call say,'Building the wheel in release mode (ten minutes the first time on two cores)')
+	@rm -rf $(WHEELS)
+	$(BIN)/maturin build --release --locked --out $(WHEELS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(WHEELS)/*.whl
+	@touch $@
+
+build: $(WHEEL)
+
+demo: $(WHEEL)
+	$(call say,'Reading tables that lie in tests/golden')
+	$(BIN)/python tools/demo.py
+
+test: test-rust test-python fuzz
+
+test-rust:
+	$(call say,'Testing the Rust crates')
+	$(CARGO) test --locked --quiet --workspace --exclude frazil-py
+
+test-python: $(WHEEL)
+	$(call say,'Testing the Python package')
+	$(BIN)/python -m pytest
+	$(call say,'Running the examples of the documentation strings')
+	$(BIN)/python -m pytest --doctest-modules --pyargs frazil
+
+# In the build with overflow checks.
+fuzz:
+	$(call say,'Feeding damaged bytes to every decoder')
+	$(CARGO) run --locked --quiet --package frazil-fuzz -- --seconds $(FUZZ_SECONDS)
+
+lint: $(WHEEL)
+	$(call say,'Checking the Rust crates')
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
+	$(call say,'Checking the Python package')
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy python/frazil tools
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest frazil._native
+	$(call say,'Checking the budgets')
+	$(BIN)/python tools/check_budgets.py
+
+bench: $(WHEEL)
+	$(call say,'Timing')
+	$(BIN)/python benches/run.py
+
+clean:
+	rm -rf target $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

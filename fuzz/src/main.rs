@@ -1,0 +1,143 @@
+//! Feeds damaged bytes to every decoder: `cargo run -p frazil-fuzz -- [--seconds N] [--seed N] [--target NAME] [FILE ...]`.
+//!
+//! A decoder may refuse; it may not panic, take more memory than [`MEMORY_LIMIT_BYTES`], or more time than
+//! [`TIME_LIMIT`], and what it accepts keeps the laws of its target. Inputs that break this are written to
+//! `fuzz/artifacts`; naming such a file as an argument runs it alone. The same seed gives the same inputs.
+
+mod memory;
+mod mutate;
+mod seeds;
+mod targets;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use mutate::Mutator;
+use targets::{TARGETS, Target};
+
+/// More than any input here needs, and little enough for a small machine.
+const MEMORY_LIMIT_BYTES: usize = 256 << 20;
+
+/// For one input, in a build with checks.
+const TIME_LIMIT: Duration = Duration::from_secs(8);
+
+/// After so many failures of one target there is enough to look at.
+const FAILURES_SHOWN: usize = 5;
+
+struct Options {
+    seconds: f64,
+    seed: u64,
+    target: Option<String>,
+    files: Vec<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    let chosen: Vec<&Target> =
+        TARGETS.iter().filter(|target| options.target.as_deref().is_none_or(|name| name == target.name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        eprintln!("error: there is no such target; there are {}", names.join(", "));
+        return ExitCode::from(2);
+    }
+    // A caught panic is reported once, below.
+    std::panic::set_hook(Box::new(|_| {}));
+    let failures: usize = chosen.into_iter().map(|target| run(target, &options)).sum();
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options { seconds: 10.0, seed: 1, target: None, files: Vec::new() };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--seconds" => options.seconds = value()?.parse().map_err(|_| "--seconds needs a number")?,
+            "--seed" => options.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
+            "--target" => options.target = Some(value()?),
+            option if option.starts_with("--") => return Err(format!("there is no option {option}")),
+            file => options.files.push(PathBuf::from(file)),
+        }
+    }
+    Ok(options)
+}
+
+/// Runs one target on files, or on its seeds and then on damaged copies of them until the time is over.
+fn run(target: &Target, options: &Options) -> usize {
+    let replayed = options.files.iter().filter_map(|file| std::fs::read(file).ok()).collect::<Vec<_>>();
+    let replaying = !options.files.is_empty();
+    let seeds = if replaying { replayed } else { seeds::of(target) };
+    if seeds.is_empty() {
+        println!("{:<18} has no seeds", target.name);
+        return 1;
+    }
+    let start = Instant::now();
+    let mut mutator = Mutator::new(options.seed);
+    let (mut inputs, mut failures) = (0_u64, 0);
+    let mut accepted = 0_u64;
+    let mut attempt = |input: &[u8]| {
+        inputs += 1;
+        match judge(target, input) {
+            Ok(was_accepted) => accepted += u64::from(was_accepted),
+            Err(what) => {
+                failures += 1;
+                println!("{:<18} {what}; {}", target.name, keep(target, input));
+            }
+        }
+        failures < FAILURES_SHOWN
+    };
+    let mut going = seeds.iter().all(|seed| attempt(seed));
+    while going && !replaying && start.elapsed().as_secs_f64() < options.seconds {
+        going = attempt(&mutator.damaged(&seeds));
+    }
+    println!(
+        "{:<18} {failures} failures, {inputs} inputs from {} seeds, {accepted} accepted, {:.1} s",
+        target.name,
+        seeds.len(),
+        start.elapsed().as_secs_f64()
+    );
+    failures
+}
+
+/// Whether the decoder accepted the input, or what it did wrong.
+fn judge(target: &Target, input: &[u8]) -> Result<bool, String> {
+    let start = Instant::now();
+    memory::reset_peak();
+    let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    let peak = memory::peak_bytes();
+    if start.elapsed() > TIME_LIMIT {
+        return Err(format!("took {:.1} s", start.elapsed().as_secs_f64()));
+    }
+    if peak > MEMORY_LIMIT_BYTES {
+        return Err(format!("took {} MiB", peak >> 20));
+    }
+    match outcome {
+        Ok(Ok(())) => Ok(true),
+        Ok(Err(targets::Refusal::Error)) => Ok(false),
+        Ok(Err(targets::Refusal::BrokenLaw(law))) => Err(format!("broke a law: {law}")),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+            Err(format!("panicked: {text}"))
+        }
+    }
+}
+
+/// Writes an input that failed and says how to run it again.
+fn keep(target: &Target, input: &[u8]) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
+    let hash = input.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let file = folder.join(format!("{}-{hash:016x}", target.name));
+    match std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, input)) {
+        Ok(()) => format!("run it with --target {} {}", target.name, file.display()),
+        Err(error) => format!("the input could not be kept: {error}"),
+    }
+}

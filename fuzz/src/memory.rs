@@ -1,0 +1,42 @@
+//! Counts what is allocated, so that an allocation by a lying length is seen even where the system would grant it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
+static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
+static BASE_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[expect(unsafe_code, reason = "an allocator is unsafe by nature; every call is handed on unchanged")]
+// SAFETY: every request goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// Starts a new measurement.
+pub(crate) fn reset_peak() {
+    let live = LIVE_BYTES.load(Ordering::Relaxed);
+    BASE_BYTES.store(live, Ordering::Relaxed);
+    PEAK_BYTES.store(live, Ordering::Relaxed);
+}
+
+/// The most that was allocated at one time since [`reset_peak`], beyond what was there.
+pub(crate) fn peak_bytes() -> usize {
+    PEAK_BYTES.load(Ordering::Relaxed).saturating_sub(BASE_BYTES.load(Ordering::Relaxed))
+}

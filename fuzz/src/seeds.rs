@@ -1,0 +1,41 @@
+//! What damage starts from: files of `fuzz/seeds/<target>`, and files of the golden tables by their names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::targets::Target;
+
+/// Small files are damaged where it matters more often.
+const MAX_SEED_BYTES: u64 = 64 << 10;
+
+/// More seeds of one kind than this say nothing new.
+const MAX_GOLDEN_SEEDS: usize = 60;
+
+/// The seeds of a target, in a fixed order.
+pub(crate) fn of(target: &Target) -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut own = Vec::new();
+    collect(&root.join("seeds").join(target.name), &|_| true, &mut own);
+    let mut golden = Vec::new();
+    collect(&root.join("../tests/golden/iceberg"), &|name| target.is_golden_seed(name), &mut golden);
+    own.sort();
+    golden.sort();
+    // Evenly over all tables, not only the first of them.
+    let step = golden.len().div_ceil(MAX_GOLDEN_SEEDS).max(1);
+    let texts = target.seeds.iter().map(|seed| seed.to_vec());
+    let files = own.iter().chain(golden.iter().step_by(step)).filter_map(|path| fs::read(path).ok());
+    texts.chain(files).collect()
+}
+
+fn collect(folder: &Path, wanted: &dyn Fn(&str) -> bool, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, wanted, found);
+        } else if path.file_name().and_then(|name| name.to_str()).is_some_and(wanted)
+            && entry.metadata().is_ok_and(|meta| meta.len() <= MAX_SEED_BYTES)
+        {
+            found.push(path);
+        }
+    }
+}

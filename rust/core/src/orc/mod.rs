@@ -1,0 +1,233 @@
+//! ORC files whose timestamps do not fit 64-bit nanoseconds.
+//!
+//! pyarrow reads ORC faster and refuses timestamps outside 1677-2262, which real tables have. Here the orc-rust crate
+//! decodes the columns, timestamps as exact decimals of seconds, which then become microseconds (or nanoseconds for
+//! columns that say so). Schema, names and attributes come out as pyarrow gives them: `item`, `key`, `value`, and the
+//! attributes of each ORC type in the metadata of its field.
+//!
+//! Timestamps without a zone are stored relative to the zone of their writer; as pyarrow does, they are read as the wall
+//! clock that the writer saw.
+//!
+//! Files of the ORC C++ library (which pyarrow writes with) are refused when timestamps are asked for: it stores fractions
+//! of seconds before 1970 as negative numbers, which orc-rust takes for others without a sign that they are.
+//!
+//! orc-rust panics on some corrupt files and trusts lengths that a file declares. The footer is therefore decoded and
+//! checked here first, ranges are served without allocating, and panics are turned into errors. What remains
+//! is the lengths of lists and maps: a hostile file can make it ask for much memory.
+
+mod tail;
+
+use std::collections::HashMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, PrimitiveArray, RecordBatch, StructArray};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use bytes::{Buf, Bytes};
+use orc_rust::arrow_reader::{ArrowReader, ArrowReaderBuilder};
+use orc_rust::projection::ProjectionMask;
+use orc_rust::reader::ChunkReader;
+
+use crate::error::{Error, Result};
+
+/// An ORC file in memory whose tail has been checked.
+#[derive(Debug)]
+pub struct OrcFile {
+    bytes: Bytes,
+    schema: SchemaRef,
+    by_cpp: bool,
+}
+
+impl OrcFile {
+    /// Decodes the tail of a file. Timestamps come as microseconds, rounded down, except in columns of whose attributes
+    /// `is_nanos` says that they hold nanoseconds.
+    ///
+    /// # Errors
+    /// `CorruptData`; `Unsupported` for unions and LZO.
+    pub fn open(bytes: Bytes, is_nanos: fn(&HashMap<String, String>) -> bool) -> Result<Self> {
+        let tail = tail::read(&bytes, is_nanos)?;
+        Ok(Self { bytes, schema: Arc::new(Schema::new(tail.fields)), by_cpp: tail.by_cpp })
+    }
+
+    /// All columns, all nullable, with the attributes of their ORC types (such as field ids) as metadata.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The rows of these top-level columns, which come in file order, in batches of at most `batch_rows`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when no column or one that does not exist is asked for; `Unsupported` for timestamps of the C++
+    /// library; `CorruptData`.
+    pub fn batches(&self, columns: &[usize], batch_rows: usize) -> Result<OrcBatches> {
+        if columns.is_empty() || columns.iter().any(|at| *at >= self.schema.fields().len()) {
+            return Err(Error::invalid(format!(
+                "columns {columns:?} of {} in an ORC file",
+                self.schema.fields().len()
+            )));
+        }
+        let wanted = self.schema.fields().iter().enumerate().filter(|(at, _)| columns.contains(at));
+        let fields: Fields = wanted.map(|(_, field)| Arc::clone(field)).collect();
+        let decoded: Fields = fields.iter().map(|field| Arc::new(with_decimals(field))).collect();
+        if self.by_cpp && decoded != fields {
+            return Err(Error::unsupported("timestamps outside 1677-2262 in an ORC file of the ORC C++ library"));
+        }
+        let reader = guarded(|| {
+            let builder = ArrowReaderBuilder::try_new(Source(self.bytes.clone())).map_err(refused)?;
+            let roots = builder.file_metadata().root_data_type();
+            let ids = roots.children().iter().enumerate().filter(|(at, _)| columns.contains(at));
+            let ids: Vec<_> = ids.map(|(_, column)| column.data_type().column_index()).collect();
+            let mask = ProjectionMask::roots(roots, ids);
+            let schema = Arc::new(Schema::new(decoded));
+            Ok(builder.with_projection(mask).with_schema(schema).with_batch_size(batch_rows.max(1)).build())
+        })?;
+        Ok(OrcBatches { reader: Some(reader), schema: Arc::new(Schema::new(fields)) })
+    }
+}
+
+/// Batches of an [`OrcFile`]; ends after the first error.
+pub struct OrcBatches {
+    reader: Option<ArrowReader<Source>>,
+    schema: SchemaRef,
+}
+
+impl std::fmt::Debug for OrcBatches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OrcBatches").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl OrcBatches {
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}
+
+impl Iterator for OrcBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // A reader that failed is not asked again.
+        let mut reader = self.reader.take()?;
+        let batch = guarded(|| reader.next().transpose().map_err(refused)).transpose()?;
+        let finished = batch.and_then(|batch| {
+            let columns = self.schema.fields().iter().zip(batch.columns());
+            let columns = columns.map(|(field, column)| finish(column, field.data_type())).collect::<Result<_>>()?;
+            Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+        });
+        if finished.is_ok() {
+            self.reader = Some(reader);
+        }
+        Some(finished)
+    }
+}
+
+/// The type that orc-rust gives to timestamps that it must not round: 38 digits, nine of them after the point.
+const SECONDS: DataType = DataType::Decimal128(38, 9);
+
+fn with_decimals(field: &FieldRef) -> Field {
+    let fields = |fields: &Fields| fields.iter().map(with_decimals).collect::<Fields>();
+    let data_type = match field.data_type() {
+        DataType::Timestamp(..) => SECONDS,
+        DataType::Struct(inner) => DataType::Struct(fields(inner)),
+        DataType::List(element) => DataType::List(Arc::new(with_decimals(element))),
+        DataType::Map(entries, sorted) => DataType::Map(Arc::new(with_decimals(entries)), *sorted),
+        other => other.clone(),
+    };
+    field.as_ref().clone().with_data_type(data_type)
+}
+
+/// A decoded array with its timestamps as timestamps.
+fn finish(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    Ok(match (array.data_type(), to) {
+        (from, DataType::Timestamp(unit, zone)) if *from == SECONDS => {
+            timestamps(array.as_primitive(), *unit, zone.as_deref())?
+        }
+        (DataType::Struct(_), DataType::Struct(fields)) => Arc::new(finish_struct(array.as_struct(), fields)?),
+        (DataType::List(_), DataType::List(element)) => {
+            let list = array.as_list::<i32>();
+            let values = finish(list.values(), element.data_type())?;
+            Arc::new(ListArray::try_new(Arc::clone(element), list.offsets().clone(), values, list.nulls().cloned())?)
+        }
+        (DataType::Map(..), DataType::Map(entries, sorted)) => {
+            let map = array.as_map();
+            let DataType::Struct(fields) = entries.data_type() else {
+                return Err(Error::internal("a map type without entries"));
+            };
+            let values = finish_struct(map.entries(), fields)?;
+            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
+            Arc::new(MapArray::try_new(Arc::clone(entries), offsets, values, nulls, *sorted)?)
+        }
+        (from, to) => return Err(Error::corrupt(format!("an ORC column of type {to} was decoded as {from}"))),
+    })
+}
+
+fn finish_struct(array: &StructArray, fields: &Fields) -> Result<StructArray> {
+    let columns = fields.iter().zip(array.columns()).map(|(field, column)| finish(column, field.data_type()));
+    let columns = columns.collect::<Result<_>>()?;
+    Ok(StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len())?)
+}
+
+fn timestamps(nanos: &PrimitiveArray<Decimal128Type>, unit: TimeUnit, zone: Option<&str>) -> Result<ArrayRef> {
+    let scaled = |per_unit: i128| {
+        move |value: i128| {
+            i64::try_from(value.div_euclid(per_unit))
+                .map_err(|_| Error::corrupt(format!("an ORC timestamp of {value} ns does not fit 64 bits")))
+        }
+    };
+    Ok(match unit {
+        TimeUnit::Nanosecond => {
+            Arc::new(nanos.try_unary::<_, TimestampNanosecondType, _>(scaled(1))?.with_timezone_opt(zone))
+        }
+        _ => Arc::new(nanos.try_unary::<_, TimestampMicrosecondType, _>(scaled(1000))?.with_timezone_opt(zone)),
+    })
+}
+
+/// Runs orc-rust, which panics on some input that it does not expect. What it leaves behind then is dropped, so nothing
+/// half-done is seen.
+fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Err(Error::corrupt(format!("the ORC decoder gave up: {text}")))
+    })
+}
+
+fn refused(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::corrupt("the ORC decoder refused the file").caused_by(error)
+}
+
+/// A file in memory that is read in slices: lengths of a file are checked, not allocated.
+struct Source(Bytes);
+
+impl ChunkReader for Source {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn get_read(&self, offset: u64) -> io::Result<Self::T> {
+        let rest = self.len().checked_sub(offset).ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok(self.get_bytes(offset, rest)?.reader())
+    }
+
+    fn get_bytes(&self, offset: u64, length: u64) -> io::Result<Bytes> {
+        let range = usize::try_from(offset).ok().zip(usize::try_from(length).ok());
+        let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+        match range {
+            Some(range) if range.end <= self.0.len() => Ok(self.0.slice(range)),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+"""The direction of dependencies: what may import what, and what importing frazil may cost."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PYTHON = Path(__file__).parents[2] / "python"
+FORMATS = ("frazil.iceberg", "frazil.paimon")
+OUTERMOST = ("frazil.spark", "frazil.cli", "pyspark_frazil")
+INNERMOST = ("frazil.errors", "frazil.config")
+# Imported where they are needed, never with `import frazil`.
+HEAVY = ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "click")
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PYTHON).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, at any depth; `from a import b` may mean the module a.b."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def within(module: str, packages: tuple[str, ...]) -> str | None:
+    return next((p for p in packages if module == p or module.startswith(p + ".")), None)
+
+
+FILES = {module_name(path): path for path in sorted(PYTHON.rglob("*.py"))}
+
+
+def test_there_are_modules_to_look_at() -> None:
+    assert "frazil.errors" in FILES
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_formats_never_import_each_other(module: str) -> None:
+    own = within(module, FORMATS)
+    if own:
+        others = {name for name in imports(FILES[module]) if within(name, FORMATS) not in (None, own)}
+        assert not others
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_spark_and_the_command_line_are_outermost(module: str) -> None:
+    if not within(module, OUTERMOST):
+        outer = {name for name in imports(FILES[module]) if within(name, OUTERMOST)}
+        assert not outer
+
+
+@pytest.mark.parametrize("module", INNERMOST)
+def test_errors_and_settings_import_nothing_above_them(module: str) -> None:
+    used = {name for name in imports(FILES[module]) if within(name, ("frazil",))}
+    assert all(within(name, INNERMOST) for name in used)
+
+
+def test_importing_frazil_imports_no_heavy_library() -> None:
+    code = f"import sys, frazil; print(*[m for m in {HEAVY!r} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own text
+    assert run.stdout.split() == []
