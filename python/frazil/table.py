@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from frazil.errors import InvalidArgument, Unsupported
@@ -15,7 +16,7 @@ FORMATS = ("iceberg",)
 
 
 def load_table(
-    location: str,
+    location: str | os.PathLike[str],
     *,
     format: str | None = None,  # noqa: A002 - the word that users of Spark type
     relocate: Mapping[str, str] | None = None,
@@ -38,8 +39,7 @@ def load_table(
     >>> load_table("tests/golden/iceberg/del_pos_file_parquet_part").location
     '/golden/iceberg/del_pos_file_parquet_part'
     """
-    if not isinstance(location, str):
-        location = str(location)
+    location = os.fspath(location)
     if format is not None and format not in FORMATS:
         if format == "paimon":
             message = "this release does not read Paimon tables yet"

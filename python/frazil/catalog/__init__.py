@@ -1,8 +1,6 @@
 """Catalogs: tables by name."""
 
-from __future__ import annotations
+from frazil.catalog.base import Catalog
+from frazil.catalog.load import load_catalog
 
-
-def load_catalog(name: str = "default", **properties: str) -> object:
-    """Placeholder."""
-    raise NotImplementedError
+__all__ = ["Catalog", "load_catalog"]

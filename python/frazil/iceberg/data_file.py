@@ -16,7 +16,7 @@ from frazil import _native
 from frazil.errors import CorruptDataFile, LimitExceeded, MissingFile, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 BATCH_ROWS = 131_072
 """Rows of a batch; decoding costs little more per row above this, and memory grows."""
@@ -86,7 +86,8 @@ class _ParquetFile:
 
 def _runs(counts: list[int], selected: Sequence[bool] | None) -> Iterator[tuple[int, list[int]]]:
     """Give the runs of selected row groups, each with the position of its first row."""
-    position, run, start = 0, [], 0
+    position, start = 0, 0
+    run: list[int] = []
     for group, count in enumerate(counts):
         if selected is None or selected[group]:
             if not run:
@@ -268,4 +269,8 @@ def _named(path: str) -> Iterator[None]:
         raise CorruptDataFile(message, context=context) from error
 
 
-_OPENERS = {"PARQUET": _ParquetFile, "ORC": _OrcFile, "AVRO": _AvroFile}
+_OPENERS: dict[str, Callable[[_native.Files, str, contextlib.ExitStack], DataFile]] = {
+    "PARQUET": _ParquetFile,
+    "ORC": _OrcFile,
+    "AVRO": _AvroFile,
+}

@@ -6,11 +6,11 @@ import queue
 import threading
 from typing import TYPE_CHECKING
 
-from frazil.iceberg.data_file import open_data_file
 from frazil.errors import CorruptData, CorruptDeletes
+from frazil.iceberg.data_file import open_data_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     import pyarrow as pa
 
@@ -84,7 +84,7 @@ def _read_deletes(reader: _native.TaskReader, files: _native.Files, deletes: _na
         raise CorruptDeletes(str(error), context=error.context, hint=error.hint) from error
 
 
-def _in_turn(tasks: Iterable[_native.FileScanTask]) -> Iterator[pa.RecordBatch]:
+def _in_turn(tasks: Iterable[_native.FileScanTask]) -> Generator[pa.RecordBatch, None, None]:
     for task in tasks:
         yield from read_task(task)
 
@@ -97,7 +97,7 @@ class _Reading:
         self.batches: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(QUEUE_BATCHES)
 
 
-def _ahead(tasks: Iterator[_native.FileScanTask], workers: int) -> Iterator[pa.RecordBatch]:
+def _ahead(tasks: Iterator[_native.FileScanTask], workers: int) -> Generator[pa.RecordBatch, None, None]:
     todo: queue.Queue[_Reading | None] = queue.Queue()
     given_up = threading.Event()
     threads = [threading.Thread(target=_work, args=(todo, given_up), daemon=True) for _ in range(workers)]
@@ -113,6 +113,7 @@ def _ahead(tasks: Iterator[_native.FileScanTask], workers: int) -> Iterator[pa.R
     try:
         for thread in threads:
             thread.start()
+        for _ in threads:
             start()
         while not started.empty():
             reading = started.get()

@@ -123,7 +123,8 @@ class Scan:
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:  # noqa: ANN401 - handed to pyarrow
         """Give all rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
-        return self.to_arrow().to_pandas(**options)
+        frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """Give all rows as a Polars DataFrame."""

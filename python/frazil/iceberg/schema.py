@@ -1,4 +1,4 @@
-"""Schemas, partition specs and sort orders of Iceberg tables (spec: "Schemas and Data Types", "Partitioning", "Sorting")."""
+"""Schemas, partition specs and sort orders (spec: "Schemas and Data Types", "Partitioning", "Sorting")."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class NestedField:
     """A column, or a field in a struct, list or map.
 
-    `type` is the spec's text for primitives (`long`, `decimal(9, 2)`) and for nested types (`struct<1: x: optional long>`).
+    `type` is the spec's text: `long`, `decimal(9, 2)`, and for nested types `struct<1: x: optional long>`.
     """
 
     field_id: int

@@ -110,7 +110,7 @@ class Table:
         """Give when which snapshot became current, the oldest first."""
         return [HistoryEntry(entry["timestamp-ms"], entry["snapshot-id"]) for entry in self._part("snapshot-log")]
 
-    def scan(
+    def scan(  # noqa: PLR0913 - as PyIceberg has it, and three ways to travel in time
         self,
         row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
         selected_fields: Sequence[str] = ("*",),
@@ -178,7 +178,7 @@ class Table:
         append = (from_snapshot_id_exclusive, to_snapshot_id_inclusive)
         return self._scan(row_filter, selected_fields, None, append, limit, case_sensitive)
 
-    def _scan(  # noqa: PLR0913 - one place that hands all of them on
+    def _scan(
         self,
         row_filter: str | bool,  # noqa: FBT001
         selected_fields: Sequence[str],
@@ -235,14 +235,12 @@ def _folder(location: str) -> str:
 
 
 def _filter_text(row_filter: str | bool) -> str:  # noqa: FBT001
-    if row_filter is True:
-        return ""
-    if row_filter is False:
-        return "false"
-    if not isinstance(row_filter, str):
-        message = f"row_filter is SQL text or True, not {type(row_filter).__name__}"
-        raise InvalidArgument(message)
-    return row_filter
+    if isinstance(row_filter, bool):
+        return "" if row_filter else "false"
+    if isinstance(row_filter, str):
+        return row_filter
+    message = f"row_filter is SQL text or True, not {type(row_filter).__name__}"  # type: ignore[unreachable]
+    raise InvalidArgument(message)
 
 
 def _milliseconds(as_of: int | datetime.datetime) -> int:

@@ -24,7 +24,7 @@ class FileScanTask:
 
     @property
     def file(self) -> DataFile:
-        """The data file: `file_path`, `file_format`, `record_count`, `file_size_in_bytes`, `spec_id`, `partition`, …."""
+        """The data file: `file_path`, `file_format`, `record_count`, `file_size_in_bytes`, `partition` and so on."""
         return self._native
 
     @property
@@ -71,7 +71,8 @@ class FileScanTask:
     def __repr__(self) -> str:
         """Give the data file and how many deletes it has."""
         file = self._native
-        return f"<frazil.iceberg.FileScanTask {file.file_path!r}: {file.record_count} rows, {len(file.delete_files)} delete files>"
+        deletes = len(file.delete_files)
+        return f"<frazil.iceberg.FileScanTask {file.file_path!r}: {file.record_count} rows, {deletes} delete files>"
 
 
 def _from_bytes(content: bytes) -> FileScanTask:

@@ -30,7 +30,10 @@ pub fn map<T: Sync, R: Send>(items: &[T], workers: usize, f: impl Fn(&T) -> Resu
     };
     let mut done = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers.min(items.len())).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().map(|thread| thread.join().map_err(|_| Error::internal("a worker panicked"))).collect::<Result<Vec<_>>>()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| Error::internal("a worker panicked")))
+            .collect::<Result<Vec<_>>>()
     })?
     .into_iter()
     .flatten()

@@ -11,9 +11,7 @@ pub(crate) mod print;
 
 use std::cmp::Ordering;
 
-
 use arrow_schema::{DataType, TimeUnit};
-
 
 /// The types that a predicate can compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,5 +1,7 @@
 //! The direction of dependencies between the crates, as cargo resolves them.
 
+#![expect(clippy::expect_used, reason = "a test may panic")]
+
 use std::collections::BTreeSet;
 use std::process::Command;
 

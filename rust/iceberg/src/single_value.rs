@@ -67,8 +67,9 @@ pub fn decode(data_type: &PrimitiveType, bytes: &[u8]) -> Option<Scalar> {
             Scalar::Fixed(padded)
         }
         PrimitiveType::Binary => Scalar::Binary(bytes.to_vec()),
-        PrimitiveType::Unknown | PrimitiveType::Variant => return None,
-        PrimitiveType::Geometry(_) | PrimitiveType::Geography(..) => return None,
+        PrimitiveType::Unknown | PrimitiveType::Variant | PrimitiveType::Geometry(_) | PrimitiveType::Geography(..) => {
+            return None;
+        }
     })
 }
 
@@ -96,8 +97,9 @@ pub fn decode_column(data_type: &PrimitiveType, bytes: &BinaryArray) -> Option<A
             fixed(bytes, padded_len(*length, bytes.value_data().len(), bytes.len())?, usable)?
         }
         PrimitiveType::Binary => Arc::new(bytes.clone()),
-        PrimitiveType::Unknown | PrimitiveType::Variant => return None,
-        PrimitiveType::Geometry(_) | PrimitiveType::Geography(..) => return None,
+        PrimitiveType::Unknown | PrimitiveType::Variant | PrimitiveType::Geometry(_) | PrimitiveType::Geography(..) => {
+            return None;
+        }
     })
 }
 
@@ -290,7 +292,7 @@ mod tests {
             (TimestampNs, timestamp(-1, TimeUnit::Nanosecond, false), vec![0xff; 8]),
             (TimestamptzNs, timestamp(-1, TimeUnit::Nanosecond, true), vec![0xff; 8]),
             (String, Scalar::String("\u{1f4b0}".into()), vec![0xf0, 0x9f, 0x92, 0xb0]),
-            (String, Scalar::String(Default::default()), vec![]),
+            (String, Scalar::String(std::string::String::new()), vec![]),
             (Uuid, Scalar::Uuid([7; 16]), vec![7; 16]),
             (Fixed(3), Scalar::Fixed(vec![1, 2, 3]), vec![1, 2, 3]),
             (Fixed(0), Scalar::Fixed(vec![]), vec![]),

@@ -36,18 +36,18 @@ pub enum SnapshotChoice {
 }
 
 impl Table {
-    /// Opens the table in a folder, or by one of its metadata files. `folder` is where the files lie now: what the
-    /// metadata records as the table's location is read from there.
+    /// Opens the table in a folder, or by one of its metadata files. What the metadata records as the table's location is
+    /// read from where the table lies now.
     ///
     /// # Errors
     /// `NoSuchTable`; `CorruptMetadata`, `Unsupported` naming the metadata file.
     pub fn open(files: &Files, location: &str) -> Result<Self> {
-        let metadata_location = locate(files.storage().as_ref(), location)?;
+        let location = files.relocation().resolve(location)?;
+        let metadata_location = locate(files.storage().as_ref(), &location)?;
         let bytes = files.storage().read(&metadata_location, METADATA_LIMIT_BYTES)?;
         let metadata = TableMetadata::parse(&bytes)
             .map_err(|e| e.corrupt_as(ErrorKind::CorruptMetadata).with("file", &metadata_location))?;
-        let folder = table_folder(&metadata_location);
-        let files = match folder {
+        let files = match table_folder(&location, &metadata_location, &metadata) {
             Some(folder) => files.with_relocation(&metadata.location, folder)?,
             None => files.clone(),
         };
@@ -112,8 +112,15 @@ impl Table {
     }
 }
 
-/// The folder of the table: metadata files lie in its subfolder `metadata`.
-fn table_folder(metadata_location: &str) -> Option<&str> {
+/// Where the table lies now: the folder that was opened, or the one around the folder `metadata` of its metadata file. A
+/// table that writes its metadata elsewhere says nothing of its place by it.
+fn table_folder<'a>(location: &'a str, metadata_location: &'a str, metadata: &TableMetadata) -> Option<&'a str> {
+    if location != metadata_location {
+        return Some(location);
+    }
+    if metadata.properties.contains_key("write.metadata.path") {
+        return None;
+    }
     let (folder, _) = metadata_location.rsplit_once('/')?;
-    folder.strip_suffix("/metadata").or(Some(folder))
+    folder.strip_suffix("/metadata")
 }

@@ -41,9 +41,8 @@ impl AvroReader {
     /// Opens the file at a recorded location.
     #[new]
     fn new(py: Python<'_>, files: &Files, path: String) -> PyResult<Self> {
-        let file = detached(py, || {
-            AvroFile::open(files.0.read(&path, FILE_LIMIT_BYTES)?).map_err(|e| corrupt(e, &path))
-        })?;
+        let file =
+            detached(py, || AvroFile::open(files.0.read(&path, FILE_LIMIT_BYTES)?).map_err(|e| corrupt(e, &path)))?;
         Ok(Self { file, path, batches: Mutex::default() })
     }
 
@@ -54,6 +53,7 @@ impl AvroReader {
     }
 
     /// Begins to read these top-level columns in batches of about `batch_rows`.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn begin(&self, py: Python<'_>, columns: Vec<usize>, batch_rows: usize) -> PyResult<()> {
         detached(py, || {
             let projection = Projection::natural_columns(self.file.schema(), &columns);
@@ -74,9 +74,7 @@ impl OrcReader {
     /// Opens the file at a recorded location.
     #[new]
     fn new(py: Python<'_>, files: &Files, path: String) -> PyResult<Self> {
-        let file = detached(py, || {
-            open_orc(files.0.read(&path, FILE_LIMIT_BYTES)?).map_err(|e| corrupt(e, &path))
-        })?;
+        let file = detached(py, || open_orc(files.0.read(&path, FILE_LIMIT_BYTES)?).map_err(|e| corrupt(e, &path)))?;
         Ok(Self { file, path, batches: Mutex::default() })
     }
 
@@ -86,6 +84,7 @@ impl OrcReader {
     }
 
     /// Begins to read these top-level columns in batches of about `batch_rows`.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn begin(&self, py: Python<'_>, columns: Vec<usize>, batch_rows: usize) -> PyResult<()> {
         detached(py, || {
             let batches = self.file.batches(&columns, batch_rows);

@@ -9,7 +9,9 @@ static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 /// The Python exception of an error: the class named by its kind, with message, context and hint.
 pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
-    if error.kind() == ErrorKind::Cancelled && let Some(signal) = PyErr::take(py) {
+    if error.kind() == ErrorKind::Cancelled
+        && let Some(signal) = PyErr::take(py)
+    {
         return signal;
     }
     raise(py, error).unwrap_or_else(|failure| failure)

@@ -21,6 +21,7 @@ pub(crate) struct Files(pub(crate) CoreFiles);
 impl Files {
     /// `root` and `allowed` are locations that may be read, `relocate` maps recorded prefixes to where files lie now.
     #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists and dictionaries by value")]
     #[pyo3(signature = (root, relocate, allowed, properties))]
     fn new(
         py: Python<'_>,

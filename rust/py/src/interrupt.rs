@@ -19,10 +19,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R>
 }
 
 /// Runs long work on another thread, while this one looks for signals: Ctrl-C cancels the work and raises.
-pub(crate) fn interruptible<R: Send>(
-    py: Python<'_>,
-    work: impl FnOnce(&Context) -> Result<R> + Send,
-) -> PyResult<R> {
+pub(crate) fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce(&Context) -> Result<R> + Send) -> PyResult<R> {
     let context = Context::new(Budget::new(memory_limit(py)?));
     let mut signal = None;
     let result = py.detach(|| {
@@ -33,9 +30,11 @@ pub(crate) fn interruptible<R: Send>(
             loop {
                 match wait.recv_timeout(SIGNAL_INTERVAL) {
                     Ok(result) => return result,
-                    Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("a worker ended without a result")),
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(Error::internal("a worker ended without a result"));
+                    }
                     Err(RecvTimeoutError::Timeout) if signal.is_none() => {
-                        signal = Python::attach(|py| py.check_signals()).err();
+                        signal = pending_signal();
                         if signal.is_some() {
                             context.cancel();
                         }
@@ -49,6 +48,11 @@ pub(crate) fn interruptible<R: Send>(
         Some(signal) => Err(signal),
         None => result.or_raise(py),
     }
+}
+
+/// What a signal handler of Python raised, if a signal came.
+fn pending_signal() -> Option<PyErr> {
+    Python::attach(|py| py.check_signals().err())
 }
 
 /// `frazil.config.memory_limit`.

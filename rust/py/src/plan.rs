@@ -71,7 +71,12 @@ impl Plan {
     }
 
     /// Groups of tasks of about `target_bytes`, each as the bytes of a wire task; files above that are split.
-    fn groups<'py>(&self, py: Python<'py>, target_bytes: i64, open_cost_bytes: i64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    fn groups<'py>(
+        &self,
+        py: Python<'py>,
+        target_bytes: i64,
+        open_cost_bytes: i64,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let groups = interruptible(py, |context| self.0.groups(target_bytes, open_cost_bytes, context))?;
         Ok(groups.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }

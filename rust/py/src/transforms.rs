@@ -20,9 +20,9 @@ pub(crate) fn apply_transform(py: Python<'_>, transform: &str, array: PyArray) -
     let (result, data_type) = detached(py, || {
         let transform = Transform::parse(transform);
         let source = primitive_of(&field)?;
-        let result_type = transform.result_type(&source).ok_or_else(|| {
-            Error::invalid(format!("{transform} does not apply to {source}"))
-        })?;
+        let result_type = transform
+            .result_type(&source)
+            .ok_or_else(|| Error::invalid(format!("{transform} does not apply to {source}")))?;
         Ok((transform.apply(array.as_ref(), &source)?, arrow_primitive(&result_type)))
     })?;
     arrow::array(py, result, Arc::new(Field::new("", data_type, true)))
@@ -33,7 +33,8 @@ pub(crate) fn apply_transform(py: Python<'_>, transform: &str, array: PyArray) -
 pub(crate) fn variant_to_json(py: Python<'_>, array: PyArray) -> PyResult<Py<PyAny>> {
     let (array, _) = array.into_inner();
     let text = detached(py, || {
-        let variants = array.as_struct_opt().ok_or_else(|| Error::invalid("variants are structs of metadata and value"))?;
+        let variants =
+            array.as_struct_opt().ok_or_else(|| Error::invalid("variants are structs of metadata and value"))?;
         frazil_core::variant::to_json_array(variants)
     })?;
     arrow::array(py, Arc::new(text), Arc::new(Field::new("", arrow_schema::DataType::Utf8, true)))

@@ -16,7 +16,7 @@ use crate::context::{Budget, Lease};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The most bytes that one block may hold once decompressed. Writers flush blocks at 16 KiB to a few MiB.
-pub const MAX_BLOCK_BYTES: usize = 256 << 20;
+pub const MAX_BLOCK_BYTES: usize = 128 << 20;
 
 /// The compression of a file's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use arrow_buffer::NullBufferBuilder;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use super::leaf::Leaf;
-use super::lookup::{Lookup, EntryShape, MapKey};
+use super::lookup::{EntryShape, Lookup, MapKey};
 use super::natural;
 use super::node::{Body, Branches, List, Node, Pairs, Slots, Step, Struct};
 use super::projection::{Column, Kind, Projection, root};
@@ -129,7 +129,11 @@ fn lookup(schema: &Schema, keys: &[i32], wanted: &DataType) -> Result<Lookup> {
             if !matches!(number.shape, Shape::Int | Shape::Long) {
                 return Err(mismatch(schema, "a map with int keys"));
             }
-            (MapKey::Number, &value.schema, EntryShape { null_item, null_key, min_width_bytes: items.min_width_bytes() })
+            (
+                MapKey::Number,
+                &value.schema,
+                EntryShape { null_item, null_key, min_width_bytes: items.min_width_bytes() },
+            )
         }
         _ => return Err(mismatch(schema, "a map")),
     };

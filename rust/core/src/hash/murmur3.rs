@@ -88,16 +88,19 @@ pub fn hash_fixed(array: &FixedSizeBinaryArray, seed: u32, then: impl Fn(i32) ->
     Int32Array::new(hashes.into(), array.nulls().cloned())
 }
 
+#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
 #[inline(always)]
 fn scramble(word: u32) -> u32 {
     word.wrapping_mul(C1).rotate_left(15).wrapping_mul(C2)
 }
 
+#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
 #[inline(always)]
 fn mix(hash: u32, word: u32) -> u32 {
     (hash ^ scramble(word)).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
 }
 
+#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
 #[inline(always)]
 fn finish(hash: u32, length: u32) -> i32 {
     let hash = hash ^ length;

@@ -77,10 +77,7 @@ impl Binder<'_> {
                 let column = self.comparable(name)?;
                 members(column, literals, negated)
             }
-            Predicate::IsNull(name) => {
-                let test = if negated { Test::NotNull } else { Test::IsNull };
-                Ok(BoundPredicate::Leaf(self.column(name)?, test))
-            }
+            Predicate::IsNull(name) => Ok(self.is_null(self.column(name)?, negated)),
             Predicate::IsNan(name) => is_nan(self.comparable(name)?, negated),
             Predicate::Like(name, pattern) => like(self.comparable(name)?, pattern, negated),
             Predicate::Column(name) => {
@@ -111,6 +108,18 @@ impl Binder<'_> {
             Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
             None => error,
         })
+    }
+
+    /// A column that may not be NULL never is: a NULL in it is an error when it is read. One of no values always is.
+    fn is_null(&self, column: BoundColumn, negated: bool) -> BoundPredicate {
+        let always = column.data_type == ScalarType::Null && self.columns.comparable(&column);
+        match (always, column.nullable) {
+            (true, _) if negated => BoundPredicate::False,
+            (true, _) => BoundPredicate::True,
+            (false, false) if negated => BoundPredicate::True,
+            (false, false) => BoundPredicate::False,
+            (false, true) => BoundPredicate::Leaf(column, if negated { Test::NotNull } else { Test::IsNull }),
+        }
     }
 
     fn comparable(&self, name: &ColumnName) -> Result<BoundColumn> {

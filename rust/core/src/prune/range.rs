@@ -165,25 +165,27 @@ impl<K: Ord + Copy> KeyTest<K> {
     }
 }
 
-/// Compares only as many bytes as bound and prefix both have, so that a cut bound is never taken for more than it says.
+/// Texts that begin with the prefix lie between the prefix and whatever is greater than all of them.
 fn starts_with(prefix: &[u8], lower: Option<&[u8]>, upper: Option<&[u8]>) -> Verdict {
-    let against = |bound: &[u8]| bound.iter().take(prefix.len()).cmp(prefix.iter().take(bound.len()));
-    let excluded =
-        lower.is_some_and(|bound| against(bound).is_gt()) || upper.is_some_and(|bound| against(bound).is_lt());
+    let above = |bound: &[u8]| bound.get(..prefix.len()).unwrap_or(bound) > prefix;
+    let excluded = lower.is_some_and(above) || upper.is_some_and(|bound| bound < prefix);
     let has = |bound: Option<&[u8]>| bound.is_some_and(|bound| bound.starts_with(prefix));
     (!excluded, has(lower) && has(upper))
 }
 
 /// Bounds of UUIDs that hold whether their writer compared unsigned bytes, as the specification says, or two signed halves,
-/// as older ones did. Where the first bits agree both orders agree on the first half, and the second half is given up; one
-/// value is its own bounds in any order.
+/// as older ones did. A lower bound without and an upper bound with the first bit are in the right order for the former
+/// only. Where the first bits agree both orders agree on the first half, and the second half is given up; one value is its
+/// own bounds in any order.
 fn in_either_order(lower: Option<u128>, upper: Option<u128>) -> Option<(u128, u128)> {
     let (lower, upper) = lower.zip(upper)?;
-    if lower == upper {
-        return Some((lower, upper));
-    }
     let second_half = u128::from(u64::MAX);
-    (lower.leading_ones().min(1) == upper.leading_ones().min(1)).then_some((lower & !second_half, upper | second_half))
+    match (lower.leading_ones().min(1), upper.leading_ones().min(1)) {
+        _ if lower == upper => Some((lower, upper)),
+        (0, 1) => Some((lower, upper)),
+        (0, 0) | (1, 1) => Some((lower & !second_half, upper | second_half)),
+        _ => None,
+    }
 }
 
 /// Judges each pair. Bounds in the wrong order are no bounds.

@@ -65,6 +65,8 @@ impl Projector {
             leaf_by_id: HashMap::new(),
             path: Vec::new(),
         };
+        // Where a field stands depends on all leaves that are selected, so they are selected first.
+        planner.fields(target, &fields, Place::Top)?;
         let columns = planner.fields(target, &fields, Place::Top)?;
         let leaves = (0..).zip(&planner.wanted).filter_map(|(leaf, &wanted)| wanted.then_some(leaf)).collect();
         let top_level = (0..).zip(&planner.whole).filter_map(|(at, &wanted)| wanted.then_some(at)).collect();

@@ -75,7 +75,16 @@ impl ReadContext {
         });
         let partitions = partitions.collect();
         let retired = retired_fields(metadata, &schema);
-        Ok(Self { output, name_mapping: metadata.name_mapping()?, retired, schema, filter, partitions, cache: Arc::default(), files })
+        Ok(Self {
+            output,
+            name_mapping: metadata.name_mapping()?,
+            retired,
+            schema,
+            filter,
+            partitions,
+            cache: Arc::default(),
+            files,
+        })
     }
 
     /// The Arrow schema of the rows that the scan returns.

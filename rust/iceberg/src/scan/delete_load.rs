@@ -133,7 +133,13 @@ impl DeleteLoader {
                 return Err(corrupt_deletes(Error::corrupt(message).with("field id", id), file));
             }
         }
-        Ok(DeleteFileReader { file: file.clone(), target, projector, positions: PositionDeletesBuilder::default(), rows: 0 })
+        Ok(DeleteFileReader {
+            file: file.clone(),
+            target,
+            projector,
+            positions: PositionDeletesBuilder::default(),
+            rows: 0,
+        })
     }
 
     /// Takes rows of a delete file.
@@ -155,12 +161,11 @@ impl DeleteLoader {
         let leaves = LeafColumns::new(&reader.target, &columns);
         let ids = &reader.file.equality_ids;
         let columns = ids.iter().map(|&id| leaves.leaf(id)).collect::<Result<Vec<_>>>()?;
-        let builder = match self.keys.get_mut(ids) {
-            Some(builder) => builder,
-            None => {
-                let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
-                self.keys.entry(ids.clone()).or_insert(EqualityKeysBuilder::new(&types)?)
-            }
+        let builder = if let Some(builder) = self.keys.get_mut(ids) {
+            builder
+        } else {
+            let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+            self.keys.entry(ids.clone()).or_insert(EqualityKeysBuilder::new(&types)?)
         };
         builder.push(&columns, reader.file.sequence_number)
     }

@@ -23,7 +23,8 @@ impl<'a> LeafColumns<'a> {
 
     /// The values of a field that is in no list or map; NULL where a struct around it is NULL.
     pub fn leaf(&self, id: i32) -> Result<ArrayRef> {
-        let found = self.fields.fields.iter().zip(self.columns).find_map(|(field, column)| find(field, column, None, id));
+        let found =
+            self.fields.fields.iter().zip(self.columns).find_map(|(field, column)| find(field, column, None, id));
         found.ok_or_else(|| Error::internal("a column was not projected").with("field id", id))?
     }
 }
@@ -46,9 +47,7 @@ pub(crate) fn holds(field: &NestedField, id: i32) -> bool {
 /// The same field, optional at every level: what is only looked at need not keep its promises.
 pub(crate) fn optional(field: NestedField) -> NestedField {
     let field_type = match field.field_type {
-        Type::Struct(inner) => {
-            Type::Struct(StructType { fields: inner.fields.into_iter().map(optional).collect() })
-        }
+        Type::Struct(inner) => Type::Struct(StructType { fields: inner.fields.into_iter().map(optional).collect() }),
         other => other,
     };
     NestedField { required: false, field_type, ..field }

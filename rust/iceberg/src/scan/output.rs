@@ -101,7 +101,12 @@ impl Output {
     ///
     /// # Errors
     /// `InvalidArgument` naming what is no column.
-    pub fn select(schema: &Schema, metadata: &TableMetadata, selected: &[String], case_sensitive: bool) -> Result<Self> {
+    pub fn select(
+        schema: &Schema,
+        metadata: &TableMetadata,
+        selected: &[String],
+        case_sensitive: bool,
+    ) -> Result<Self> {
         let mut names = Vec::new();
         let mut extra = Vec::new();
         for name in selected {
@@ -112,11 +117,8 @@ impl Output {
                 None => names.push(name.as_str()),
             }
         }
-        let mut fields = if names.contains(&"*") {
-            schema.fields.clone()
-        } else {
-            schema.project(&names, case_sensitive)?
-        };
+        let mut fields =
+            if names.contains(&"*") { schema.fields.clone() } else { schema.project(&names, case_sensitive)? };
         let partition = unified_partition_type(metadata);
         fields.fields.extend(extra.into_iter().map(|column| column.field(&partition)));
         Ok(Self { fields })

@@ -11,6 +11,7 @@ use arrow_schema::{DataType, TimeUnit};
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
+use frazil_core::scalar::ScalarType;
 
 use crate::read::arrow::field_id;
 use crate::spec::types::{NestedField, StructType, Type};
@@ -96,7 +97,7 @@ impl ColumnStats for PartitionTuples {
 /// The Arrow type of a partition field (always a primitive).
 fn scalar_arrow(field: &NestedField) -> DataType {
     match &field.field_type {
-        Type::Primitive(primitive) => primitive.scalar().map_or(DataType::Null, |scalar| scalar.arrow()),
+        Type::Primitive(primitive) => primitive.scalar().map_or(DataType::Null, ScalarType::arrow),
         Type::Struct(_) | Type::List(_) | Type::Map(_) => DataType::Null,
     }
 }
@@ -110,8 +111,8 @@ fn typed(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let steps: &[DataType] = match (array.data_type(), target) {
         // A date or timestamp without its logical type is a plain number.
-        (DataType::Int32, DataType::Timestamp(..)) => &[DataType::Int64],
-        (DataType::Timestamp(TimeUnit::Microsecond, Some(_)), DataType::Timestamp(_, None)) => &[DataType::Int64],
+        (DataType::Int32, DataType::Timestamp(..))
+        | (DataType::Timestamp(TimeUnit::Microsecond, Some(_)), DataType::Timestamp(_, None)) => &[DataType::Int64],
         (DataType::Date32, DataType::Int64) => &[DataType::Int32],
         (_, DataType::Null) => return Ok(new_null_array(target, array.len())),
         _ => &[],

@@ -424,4 +424,3 @@ fn starts(files: &[PlannedFiles]) -> Vec<usize> {
     }
     starts
 }
-

@@ -1,15 +1,18 @@
 //! Statistics of Iceberg metadata for the pruning evaluator: partition summaries of manifests, counts and bounds of
 //! entries. Pruning never changes rows: whatever cannot be decoded says nothing.
 
+use std::sync::Arc;
+
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, Int64Array};
+use arrow_array::types::TimestampNanosecondType;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, TimestampNanosecondArray};
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 
 use crate::single_value;
-use crate::spec::manifest::ManifestEntries;
+use crate::spec::manifest::{EntryStatistics, ManifestEntries};
 use crate::spec::manifest_list::{FieldSummary, ManifestFile};
 use crate::spec::types::{PrimitiveType, StructType, Type};
 
@@ -84,19 +87,23 @@ impl ColumnStats for EntryStats<'_> {
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
         let Some(statistics) = self.entries.statistics(column.id)? else { return Ok(None) };
         let Some(data_type) = (self.types)(column.id) else { return Ok(None) };
+        let lower = single_value::decode_column(&data_type, &statistics.lower_bounds);
+        let upper = single_value::decode_column(&data_type, &statistics.upper_bounds);
         let nanoseconds = matches!(data_type, PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs);
-        let decode = |bytes: &BinaryArray| -> Result<Option<ArrayRef>> {
-            // Java writes these bounds of ORC files in microseconds; which writer it was is not recorded.
-            let usable = if nanoseconds { nullif(bytes, &self.entries.is_format("ORC")?)? } else { bytes.clone() };
-            Ok(single_value::decode_column(&data_type, &usable))
+        let (lower, upper) = if nanoseconds {
+            let orc = self.entries.is_format("ORC")?;
+            (orc_nanoseconds(lower, &orc, false), orc_nanoseconds(upper, &orc, true))
+        } else {
+            (lower, upper)
         };
         Ok(Some(Bounds {
             row_count: Some(self.entries.record_counts()?.clone()),
-            null_count: known(&statistics.null_counts),
+            null_count: Some(null_counts(self.entries.record_counts()?, &statistics)),
             nan_count: known(&statistics.nan_counts),
-            lower: decode(&statistics.lower_bounds)?,
-            upper: decode(&statistics.upper_bounds)?,
-            exact: false,
+            lower,
+            upper,
+            // Cut bounds never meet: the upper one is incremented.
+            exact: true,
         }))
     }
 }
@@ -105,6 +112,32 @@ fn known(counts: &Int64Array) -> Option<Int64Array> {
     (counts.null_count() < counts.len()).then(|| counts.clone())
 }
 
-fn nullif(bytes: &BinaryArray, unusable: &BooleanArray) -> Result<BinaryArray> {
-    Ok(arrow_select::nullif::nullif(bytes, unusable)?.as_binary().clone())
+/// How many rows have no value. Rows whose struct is NULL are not among the counted values; numbers that contradict each
+/// other say nothing.
+fn null_counts(rows: &Int64Array, statistics: &EntryStatistics) -> Int64Array {
+    let counts = rows.iter().zip(&statistics.value_counts).zip(&statistics.null_counts);
+    let count = |((rows, values), nulls): ((Option<i64>, Option<i64>), Option<i64>)| {
+        let (rows, nulls) = (rows?, nulls?);
+        let values = values.unwrap_or(rows);
+        (0 <= nulls && nulls <= values && values <= rows).then(|| rows - values + nulls)
+    };
+    counts.map(count).collect()
+}
+
+/// Bounds that hold whether those of ORC files are nanoseconds, as the spec says, or microseconds, as Java writes them;
+/// which writer it was is not recorded. A microsecond bound too large for nanoseconds cannot be one.
+fn orc_nanoseconds(bounds: Option<ArrayRef>, orc: &BooleanArray, upper: bool) -> Option<ArrayRef> {
+    let bounds = bounds?;
+    let values = bounds.as_primitive_opt::<TimestampNanosecondType>()?;
+    let widen = |(value, orc): (Option<i64>, Option<bool>)| {
+        let value = value?;
+        let scaled = value.checked_mul(1000).filter(|_| orc == Some(true));
+        Some(match scaled {
+            Some(scaled) if upper => value.max(scaled.saturating_add(999)),
+            Some(scaled) => value.min(scaled),
+            None => value,
+        })
+    };
+    let widened: TimestampNanosecondArray = values.iter().zip(orc).map(widen).collect();
+    Some(Arc::new(widened.with_data_type(bounds.data_type().clone())))
 }

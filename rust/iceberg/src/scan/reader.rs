@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+};
 use arrow_array::{cast::AsArray, types::Int64Type};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Schema as ArrowSchema, SchemaRef};
@@ -242,7 +244,8 @@ impl TaskReader {
     fn lineage(&self, column: MetadataColumn, stored: &ArrayRef, first: u64) -> Result<ArrayRef> {
         let rows = stored.len();
         let Some(first_row_id) = self.task.file.first_row_id else { return Ok(Arc::new(Int64Array::new_null(rows))) };
-        let stored = stored.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt("lineage columns are longs"))?;
+        let stored =
+            stored.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt("lineage columns are longs"))?;
         let sequence = self.task.file.sequence_number;
         if column == MetadataColumn::LastUpdatedSequenceNumber {
             return Ok(Arc::new(Int64Array::from_iter_values(stored.iter().map(|v| v.unwrap_or(sequence)))));

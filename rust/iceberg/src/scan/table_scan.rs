@@ -89,12 +89,8 @@ impl TableScan {
 
     /// Plans the scan on at most `workers` threads.
     pub fn plan(&self, workers: usize, context: &Context) -> Result<Plan> {
-        let request = PlanRequest {
-            snapshots: &self.snapshots,
-            selection: self.selection.clone(),
-            limit: self.limit,
-            workers,
-        };
+        let request =
+            PlanRequest { snapshots: &self.snapshots, selection: self.selection.clone(), limit: self.limit, workers };
         Plan::try_new(self.read.clone(), &request, context)
     }
 }

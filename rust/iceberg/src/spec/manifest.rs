@@ -9,7 +9,10 @@ use std::sync::Arc;
 use arrow_array::builder::BooleanBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    StructArray,
+};
 use arrow_schema::{DataType, Schema as ArrowSchema};
 use arrow_select::filter::filter_record_batch;
 use bytes::Bytes;
@@ -81,10 +84,11 @@ mod file {
     pub(super) const REFERENCED: usize = 9;
     pub(super) const CONTENT_OFFSET: usize = 10;
     pub(super) const CONTENT_SIZE: usize = 11;
-    pub(super) const NULL_COUNTS: usize = 12;
-    pub(super) const NAN_COUNTS: usize = 13;
-    pub(super) const LOWER_BOUNDS: usize = 14;
-    pub(super) const UPPER_BOUNDS: usize = 15;
+    pub(super) const VALUE_COUNTS: usize = 12;
+    pub(super) const NULL_COUNTS: usize = 13;
+    pub(super) const NAN_COUNTS: usize = 14;
+    pub(super) const LOWER_BOUNDS: usize = 15;
+    pub(super) const UPPER_BOUNDS: usize = 16;
 }
 
 /// The live entries of one manifest as columns: inheritance is resolved, deleted entries are gone.
@@ -98,7 +102,9 @@ pub struct ManifestEntries {
 /// Counts and bounds of one column, one row for each entry; NULL where the entry does not say.
 #[derive(Debug, Clone)]
 pub struct EntryStatistics {
-    /// 110: NULL values.
+    /// 109: values, NULL and NaN included, but not where a struct around the column is NULL.
+    pub value_counts: Int64Array,
+    /// 110: NULL values among them.
     pub null_counts: Int64Array,
     /// 137: NaN values.
     pub nan_counts: Int64Array,
@@ -113,7 +119,12 @@ pub struct EntryStatistics {
 /// # Errors
 /// `CorruptManifest` for what the spec does not allow: unknown status or content, EXISTING entries without sequence
 /// numbers, negative counts, content that is not the manifest's.
-pub fn read(bytes: Bytes, manifest: &ManifestFile, statistics_ids: &[i32], context: &Context) -> Result<ManifestEntries> {
+pub fn read(
+    bytes: Bytes,
+    manifest: &ManifestFile,
+    statistics_ids: &[i32],
+    context: &Context,
+) -> Result<ManifestEntries> {
     decode(bytes, manifest, statistics_ids, context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
@@ -144,9 +155,7 @@ fn decode(bytes: Bytes, manifest: &ManifestFile, statistics_ids: &[i32], context
 fn projection(statistics_ids: &[i32]) -> Projection {
     let column = |id, name: &str, required, kind| Column { required, ..Column::new(Key::Id(id), name, kind) };
     let leaf = |id, name: &str, data_type, required| column(id, name, required, Kind::Leaf(data_type));
-    let lookup = |id, name: &str, value| {
-        column(id, name, false, Kind::Lookup { keys: statistics_ids.to_vec(), value })
-    };
+    let lookup = |id, name: &str, value| column(id, name, false, Kind::Lookup { keys: statistics_ids.to_vec(), value });
     let list = |id, name: &str, item| column(id, name, false, Kind::List(Box::new(Kind::Leaf(item))));
     let data_file = vec![
         leaf(134, "content", DataType::Int32, false),
@@ -161,6 +170,7 @@ fn projection(statistics_ids: &[i32]) -> Projection {
         leaf(143, "referenced_data_file", DataType::Utf8, false),
         leaf(144, "content_offset", DataType::Int64, false),
         leaf(145, "content_size_in_bytes", DataType::Int64, false),
+        lookup(109, "value_counts", DataType::Int64),
         lookup(110, "null_value_counts", DataType::Int64),
         lookup(137, "nan_value_counts", DataType::Int64),
         lookup(125, "lower_bounds", DataType::Binary),
@@ -272,7 +282,7 @@ impl ManifestEntries {
     pub fn without_statistics(&self) -> Result<Self> {
         let data_file = struct_of(self.batch.column(column::FILE))?;
         let (fields, arrays, nulls) = data_file.clone().into_parts();
-        let kept = file::NULL_COUNTS;
+        let kept = file::VALUE_COUNTS;
         let fields = fields.iter().take(kept).cloned().collect::<Vec<_>>();
         let arrays = arrays.into_iter().take(kept).collect::<Vec<_>>();
         let data_file: ArrayRef = Arc::new(StructArray::try_new(fields.into(), arrays, nulls)?);
@@ -376,10 +386,9 @@ impl ManifestEntries {
     /// The statistics of a column, if they were asked for when reading.
     pub fn statistics(&self, field_id: i32) -> Result<Option<EntryStatistics>> {
         let name = field_id.to_string();
-        let lookup = |index| -> Result<Option<&ArrayRef>> {
-            Ok(struct_of(self.part(index)?)?.column_by_name(&name))
-        };
-        let (Some(nulls), Some(nans), Some(lower), Some(upper)) = (
+        let lookup = |index| -> Result<Option<&ArrayRef>> { Ok(struct_of(self.part(index)?)?.column_by_name(&name)) };
+        let (Some(values), Some(nulls), Some(nans), Some(lower), Some(upper)) = (
+            lookup(file::VALUE_COUNTS)?,
             lookup(file::NULL_COUNTS)?,
             lookup(file::NAN_COUNTS)?,
             lookup(file::LOWER_BOUNDS)?,
@@ -389,6 +398,7 @@ impl ManifestEntries {
         };
         let binary = |array: &ArrayRef| array.as_binary_opt::<i32>().cloned().ok_or_else(|| mistyped("bounds"));
         Ok(Some(EntryStatistics {
+            value_counts: int64(values)?.clone(),
             null_counts: int64(nulls)?.clone(),
             nan_counts: int64(nans)?.clone(),
             lower_bounds: binary(lower)?,

@@ -184,7 +184,8 @@ impl Columns<'_> {
             return Ok(None);
         };
         let values = list.value(row);
-        let values = values.as_struct_opt().ok_or_else(|| Error::internal("not a struct").with("column", "partitions"))?;
+        let values =
+            values.as_struct_opt().ok_or_else(|| Error::internal("not a struct").with("column", "partitions"))?;
         (0..values.len()).map(|i| summary(values, i)).collect::<Result<_>>().map(Some)
     }
 }

@@ -1,10 +1,10 @@
 //! The words of the Iceberg table spec: one file per noun.
 
+mod columns;
 mod iso;
 mod json;
 pub mod manifest;
 pub mod manifest_list;
-mod columns;
 mod metadata_json;
 mod metadata_part;
 pub mod name_mapping;

@@ -56,8 +56,9 @@ pub(super) fn apply(array: &dyn Array, source: &PrimitiveType, buckets: u32) -> 
 pub(super) fn apply_scalar(value: &Scalar, buckets: u32) -> Option<i32> {
     let hash = match value {
         Scalar::Int32(value) | Scalar::Date(value) => hash_i64(i64::from(*value), SEED),
-        Scalar::Int64(value) | Scalar::Time(value) => hash_i64(*value, SEED),
-        Scalar::Timestamp { value, unit: TimeUnit::Microsecond, .. } => hash_i64(*value, SEED),
+        Scalar::Int64(value) | Scalar::Time(value) | Scalar::Timestamp { value, unit: TimeUnit::Microsecond, .. } => {
+            hash_i64(*value, SEED)
+        }
         Scalar::Timestamp { value, unit: TimeUnit::Nanosecond, .. } => {
             hash_i64(value.div_euclid(NANOS_PER_MICRO), SEED)
         }
@@ -114,6 +115,7 @@ impl Modulo {
         Some(Self { divisor, reciprocal: (1_u64 << shift).div_ceil(divisor), shift })
     }
 
+    #[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
     #[inline(always)]
     fn bucket(self, hash: i32) -> i32 {
         let number = u64::from((hash & i32::MAX).cast_unsigned());

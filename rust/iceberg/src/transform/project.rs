@@ -25,7 +25,7 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
 
 use super::temporal::{self, Unit};
-use super::value_test::{compare, passes};
+use super::value_test::passes;
 use super::{Transform, truncate};
 use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::types::PrimitiveType;
@@ -202,10 +202,10 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn images(&self, test: &Test) -> Option<Vec<Test>> {
         match test {
-            Test::Compare(CompareOp::Lt, value) => self.up_to(self.number(value)?.checked_sub(1)?),
-            Test::Compare(CompareOp::LtEq, value) => self.up_to(self.number(value)?),
-            Test::Compare(CompareOp::Gt, value) => self.from(self.number(value)?.checked_add(1)?),
-            Test::Compare(CompareOp::GtEq, value) => self.from(self.number(value)?),
+            Test::Compare(CompareOp::Lt, value) => self.up_to(number(value)?.checked_sub(1)?),
+            Test::Compare(CompareOp::LtEq, value) => self.up_to(number(value)?),
+            Test::Compare(CompareOp::Gt, value) => self.from(number(value)?.checked_add(1)?),
+            Test::Compare(CompareOp::GtEq, value) => self.from(number(value)?),
             Test::Compare(CompareOp::Eq, value) => self.at(std::slice::from_ref(value)),
             Test::In(values) => self.at(values),
             _ => None,
@@ -236,7 +236,7 @@ impl Steps<'_> {
     fn at(&self, values: &[Scalar]) -> Option<Vec<Test>> {
         let mut tuples = Vec::with_capacity(values.len());
         for value in values {
-            let number = self.in_range(self.number(value)?)?;
+            let number = self.in_range(number(value)?)?;
             let (lowest, highest) = (self.lowest(number), self.highest(number));
             tuples.push(self.tuple(lowest)?);
             if highest != lowest {
@@ -258,7 +258,8 @@ impl Steps<'_> {
     /// The lowest tuple that a file may hold `number` under.
     fn lowest(&self, number: i128) -> i128 {
         let first_second = temporal::ticks_per_second(self.source).is_some_and(|ticks| number < i128::from(ticks));
-        if number >= 0 && first_second && Unit::of(self.transform).is_some() { -1 } else { self.step(number) }
+        // A value without a fraction was not moved.
+        if number > 0 && first_second && Unit::of(self.transform).is_some() { -1 } else { self.step(number) }
     }
 
     /// The highest tuple that a file may hold `number` under.
@@ -297,16 +298,6 @@ impl Steps<'_> {
         }
     }
 
-    /// A value as a whole number; None for a value of another type.
-    fn number(&self, value: &Scalar) -> Option<i128> {
-        match value {
-            Scalar::Int32(value) => Some(i128::from(*value)),
-            Scalar::Int64(value) => Some(i128::from(*value)),
-            Scalar::Decimal { unscaled, .. } => Some(*unscaled),
-            _ => temporal::ticks(value).map(i128::from),
-        }
-    }
-
     /// `number` if values of the source type can be it.
     fn in_range(&self, number: i128) -> Option<i128> {
         let fits = match self.source {
@@ -315,6 +306,16 @@ impl Steps<'_> {
             _ => i64::try_from(number).is_ok(),
         };
         fits.then_some(number)
+    }
+}
+
+/// A value as a whole number; None for a value of another type.
+fn number(value: &Scalar) -> Option<i128> {
+    match value {
+        Scalar::Int32(value) => Some(i128::from(*value)),
+        Scalar::Int64(value) => Some(i128::from(*value)),
+        Scalar::Decimal { unscaled, .. } => Some(*unscaled),
+        _ => temporal::ticks(value).map(i128::from),
     }
 }
 
@@ -344,7 +345,7 @@ fn opposite(test: &Test) -> Option<Test> {
 
 /// `=` or IN, with the values sorted and distinct.
 fn one_of(mut values: Vec<Scalar>) -> Option<Vec<Test>> {
-    values.sort_by(|a, b| compare(a, b).unwrap_or(Ordering::Equal));
+    values.sort_by(|a, b| a.compare(b).unwrap_or(Ordering::Equal));
     values.dedup();
     match values.len() {
         0 => None,

@@ -340,7 +340,7 @@ fn tests_of(source: &PrimitiveType, literals: &[Scalar]) -> Vec<Test> {
         }
     }
     let mut sorted = literals.to_vec();
-    sorted.sort_by(|a, b| compare(a, b).unwrap());
+    sorted.sort_by(|a, b| a.compare(b).unwrap());
     sorted.dedup();
     if sorted.len() > 1 {
         tests.extend([Test::In(sorted.clone().into()), Test::NotIn(sorted.into())]);

@@ -151,7 +151,7 @@ fn months(days: i64) -> i32 {
 
     let quarters = 4 * days.cast_unsigned().wrapping_add(SHIFT) + 3;
     let century = quarters / DAYS_PER_ERA;
-    let quarters = quarters % DAYS_PER_ERA | 3;
+    let quarters = (quarters % DAYS_PER_ERA) | 3;
     let year = 100 * century + quarters / 1461;
     let day_of_year = quarters % 1461 / 4;
     // March is 3, February of the next calendar year 14.
@@ -206,7 +206,8 @@ mod tests {
         while month < 131 * 12 {
             let (year, in_year) = (1970 + month.div_euclid(12), month.rem_euclid(12));
             let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-            let length = [31, 28 + i64::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][in_year as usize];
+            let length =
+                [31, 28 + i64::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][usize::try_from(in_year).unwrap()];
             for _ in 0..length {
                 assert_eq!((months(day), years(day)), (month, month.div_euclid(12)), "{day}");
                 day += 1;

@@ -43,6 +43,7 @@ pub(super) fn transforms() -> Vec<(PrimitiveType, Vec<Transform>)> {
 }
 
 /// Values of a type, crowded around the places where transforms change their mind.
+#[expect(clippy::too_many_lines, reason = "one list of types")]
 pub(super) fn values(source: &PrimitiveType) -> BoxedStrategy<Scalar> {
     fn ticks(per_second: i64) -> impl Strategy<Value = i64> {
         let day = 86_400 * per_second;

@@ -79,10 +79,8 @@ fn partition_fields() -> Fields {
 
 impl Builder {
     fn new() -> Self {
-        let partition = StructBuilder::new(
-            partition_fields(),
-            vec![Box::new(Int32Builder::new()), Box::new(BinaryBuilder::new())],
-        );
+        let partition =
+            StructBuilder::new(partition_fields(), vec![Box::new(Int32Builder::new()), Box::new(BinaryBuilder::new())]);
         Self {
             task: Int32Builder::new(),
             content: Int32Builder::new(),

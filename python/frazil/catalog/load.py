@@ -1,0 +1,135 @@
+"""Making a catalog of its properties."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from frazil.catalog.settings import configured_properties
+from frazil.errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from frazil.catalog.base import Catalog
+
+TYPES = ("hadoop", "sql")
+"""The types of catalogs that exist."""
+
+_LATER = ("bigquery", "dynamodb", "glue", "hive", "in-memory", "nessie", "paimon", "rest")
+_ALIASES = {"jdbc": "sql"}
+_BY_SCHEME = {
+    "http": "rest",
+    "https": "rest",
+    "jdbc": "sql",
+    "mariadb": "sql",
+    "mssql": "sql",
+    "mysql": "sql",
+    "oracle": "sql",
+    "postgres": "sql",
+    "postgresql": "sql",
+    "sqlite": "sql",
+    "thrift": "hive",
+}
+
+
+def load_catalog(name: str | None = "default", **properties: str | Mapping[str, str] | None) -> Catalog:
+    """Give the catalog of a name: as configured, and as the properties say, which win.
+
+    Args:
+        name: The name in configuration files and in environment variables, and in the rows of a SQL catalog.
+        **properties: `type` (`hadoop`, `sql`), `warehouse`, `uri`, and options of the storage such as `s3.endpoint`;
+            keys with dots and hyphens go in as `**{"s3.endpoint": ...}`. Without a `type`, the scheme of `uri` tells
+            it, and a `warehouse` alone is a folder: `hadoop`. `relocate` maps recorded prefixes to where the files lie
+            now, for warehouses that were moved or copied.
+
+    Configuration comes from `FRAZIL_CATALOG__<NAME>__<KEY>` and `.frazil.yaml`, then from `PYICEBERG_CATALOG__...` and
+    `.pyiceberg.yaml`. The catalog is only read.
+
+    Raises:
+        InvalidArgument: The properties do not make a catalog.
+        MissingFile: The warehouse folder or the database file is not there.
+        Unsupported: There are no catalogs of this type yet.
+
+    >>> import frazil
+    >>> catalog = frazil.load_catalog("local", type="hadoop", warehouse="tests/golden")
+    >>> catalog.list_namespaces()
+    [('iceberg',), ('iceberg_cases',)]
+    >>> catalog.load_table("iceberg.del_pos_file_parquet_part").scan().count()
+    52
+    """
+    name = "default" if name is None else name
+    if not isinstance(name, str) or not name:
+        message = f"the name of a catalog is text, not {name!r}"
+        raise InvalidArgument(message)
+    merged = {**configured_properties(name), **_as_text(properties)}
+    mapping = _mapping(merged.pop("relocate", None))
+    if _type_of(name, merged) == "hadoop":
+        from frazil.catalog.hadoop import HadoopCatalog  # noqa: PLC0415 - keeps `import frazil` light
+
+        return HadoopCatalog(name, merged, mapping)
+    try:
+        from frazil.catalog.sql import SqlCatalog  # noqa: PLC0415 - an optional dependency
+    except ModuleNotFoundError as error:
+        if error.name != "sqlalchemy":
+            raise
+        message = f"catalog {name!r} of type sql needs SQLAlchemy, which is not installed"
+        raise Unsupported(message, context={"catalog": name}, hint="pip install 'frazil[sql]'") from None
+    return SqlCatalog(name, merged, mapping)
+
+
+def _type_of(name: str, properties: Mapping[str, str]) -> str:
+    given = properties.get("type")
+    found = _ALIASES.get(given.lower(), given.lower()) if given else _inferred(name, properties)
+    if found in TYPES:
+        return found
+    hint = f"the types of catalogs are {', '.join(TYPES)}"
+    if found in _LATER:
+        message = f"this release does not have catalogs of type {found!r} yet, which {name!r} is"
+        raise Unsupported(message, context={"catalog": name}, hint=hint)
+    message = f"catalog {name!r} has the unknown type {given!r}"
+    raise InvalidArgument(message, context={"catalog": name}, hint=hint)
+
+
+def _inferred(name: str, properties: Mapping[str, str]) -> str:
+    uri = properties.get("uri")
+    if uri:
+        scheme = uri.partition(":")[0].partition("+")[0].lower()
+        if scheme in _BY_SCHEME:
+            return _BY_SCHEME[scheme]
+        message = f"the type of catalog {name!r} does not follow from its uri"
+        raise InvalidArgument(message, context={"catalog": name}, hint=f"give it a type: {', '.join(TYPES)}")
+    if properties.get("warehouse"):
+        return "hadoop"
+    message = f"catalog {name!r} is not configured, and neither type, uri nor warehouse is given"
+    hint = "give a warehouse or a uri, or configure the catalog in .frazil.yaml"
+    raise InvalidArgument(message, context={"catalog": name}, hint=hint)
+
+
+def _as_text(properties: Mapping[str, object]) -> dict[str, str]:
+    """Take what users write for text: paths, numbers, booleans; None is as if not given, a mapping becomes JSON."""
+    return {key: _text(key, value) for key, value in properties.items() if value is not None}
+
+
+def _text(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, Mapping):
+        return str(value)
+    if key != "relocate":
+        message = f"the property {key!r} is text, not a mapping"
+        raise InvalidArgument(message)
+    return json.dumps({str(recorded): str(place) for recorded, place in value.items()})
+
+
+def _mapping(recorded: str | None) -> dict[str, str]:
+    """Read a mapping that was given, or configured as JSON."""
+    if recorded is None:
+        return {}
+    try:
+        parsed = json.loads(recorded)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict) or not all(isinstance(place, str) for place in parsed.values()):
+        message = "relocate is no mapping of recorded prefixes to where they lie now"
+        raise InvalidArgument(message)
+    return parsed

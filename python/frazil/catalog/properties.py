@@ -1,0 +1,37 @@
+"""Properties of a catalog, whose secrets never show."""
+
+from __future__ import annotations
+
+import re
+
+_SECRET = re.compile(
+    r"secret|password|passwd|token|credential|access-key|account-key|private-key|sas|auth|signature|header"
+)
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
+_QUERY = re.compile(r"\?.*", re.DOTALL)
+_MASK = "***"
+
+
+class Properties(dict[str, str]):
+    """A dict of properties; its `repr` shows no secrets.
+
+    >>> Properties({"warehouse": "s3://wh", "s3.secret-access-key": "abc", "uri": "postgresql://me:abc@host/db"})
+    {'warehouse': 's3://wh', 's3.secret-access-key': '***', 'uri': 'postgresql://***@host/db'}
+    """
+
+    def __repr__(self) -> str:
+        """Show the keys, and the values that are no secrets."""
+        return repr({key: _MASK if _SECRET.search(key.lower()) else masked(value) for key, value in self.items()})
+
+    __str__ = __repr__
+
+
+def masked(location: str) -> str:
+    """Give a path or URI without user, password and query.
+
+    >>> masked("postgresql://me:abc@host/db?password=abc"), masked("/data/a b?")
+    ('postgresql://***@host/db?***', '/data/a b?')
+    """
+    if ":" not in location:
+        return location
+    return _QUERY.sub(f"?{_MASK}", _USER_INFO.sub(f"{_MASK}@", location))

@@ -1,0 +1,119 @@
+"""Properties of catalogs from configuration files and the environment.
+
+For a catalog named `prod`, from the strongest to the weakest:
+
+    FRAZIL_CATALOG__PROD__S3__ACCESS_KEY_ID=...         s3.access-key-id
+    .frazil.yaml         catalog: {prod: {s3.access-key-id: ...}}
+    PYICEBERG_CATALOG__PROD__S3__ACCESS_KEY_ID=...
+    .pyiceberg.yaml      catalog: {prod: {s3.access-key-id: ...}}
+
+A file is the first found in `$FRAZIL_HOME` (or `$PYICEBERG_HOME`), the home folder and the current folder. In names of
+variables `__` stands for a dot and `_` for a hyphen; case does not matter, neither there nor in the name of a catalog.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from frazil.errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_PRODUCTS = (("FRAZIL", ".frazil.yaml"), ("PYICEBERG", ".pyiceberg.yaml"))
+
+
+def configured_properties(name: str) -> dict[str, str]:
+    """Give the properties that are configured for a catalog; none when it is not configured.
+
+    Raises:
+        InvalidArgument: A file is no configuration.
+        Unsupported: PyYAML is not installed, and a file seems to configure the catalog.
+    """
+    found: dict[str, str] = {}
+    for product, file_name in _PRODUCTS:
+        for layer in (_from_environment(product, name), _from_file(product, file_name, name)):
+            found = {**layer, **found}
+    return found
+
+
+def _from_environment(product: str, name: str) -> dict[str, str]:
+    prefix = f"{product}_CATALOG__"
+    found = {}
+    for variable, value in os.environ.items():
+        if not variable.upper().startswith(prefix):
+            continue
+        catalog, _, key = variable[len(prefix) :].lower().partition("__")
+        if key and catalog.replace("_", "-") == _plain(name):
+            found[key.replace("__", ".").replace("_", "-")] = value
+    return found
+
+
+def _from_file(product: str, file_name: str, name: str) -> dict[str, str]:
+    path = _first_file(product, file_name)
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"the configuration file cannot be read: {type(error).__name__}"
+        raise InvalidArgument(message, context={"file": str(path)}) from error
+    catalogs = _mapping(_parse(text, path, name).get("catalog"), path, "catalog")
+    for catalog, properties in catalogs.items():
+        if _plain(str(catalog)) == _plain(name):
+            return dict(_flattened("", _mapping(properties, path, f"catalog.{catalog}")))
+    return {}
+
+
+def _first_file(product: str, file_name: str) -> Path | None:
+    places = [os.environ.get(f"{product}_HOME"), str(Path("~").expanduser()), "."]
+    files = (Path(place) / file_name for place in places if place)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _parse(text: str, path: Path, name: str) -> Mapping[Any, Any]:
+    try:
+        yaml = importlib.import_module("yaml")
+    except ModuleNotFoundError:
+        if _plain(name) not in _plain(text):
+            return {}
+        message = f"PyYAML is not installed, and {path.name} may configure catalog {name!r}"
+        raise Unsupported(message, context={"file": str(path)}, hint="pip install 'frazil[yaml]'") from None
+    try:
+        parsed = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        # The whole error would quote the file, and with it secrets.
+        mark = getattr(error, "problem_mark", None)
+        context = {"file": str(path)} | ({"line": str(mark.line + 1)} if mark else {})
+        message = "the configuration file is no YAML"
+        raise InvalidArgument(message, context=context) from None
+    return _mapping(parsed, path, "the file")
+
+
+def _mapping(value: object, path: Path, what: str) -> Mapping[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        message = f"{what} is no mapping in the configuration file"
+        raise InvalidArgument(message, context={"file": str(path)})
+    return value
+
+
+def _flattened(prefix: str, properties: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """Give nested mappings as keys with dots; `relocate`, whose keys are locations, stays one value."""
+    for key, value in properties.items():
+        name = f"{prefix}{key}"
+        if name == "relocate" and isinstance(value, dict):
+            yield name, json.dumps(value)
+        elif isinstance(value, dict):
+            yield from _flattened(f"{name}.", value)
+        elif value is not None:
+            yield name, str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")

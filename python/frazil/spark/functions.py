@@ -1,0 +1,106 @@
+"""Partition transforms as functions of Spark columns: Arrow UDFs over the kernels that write and prune partitions.
+
+>>> from frazil.spark import functions as f
+>>> frame.select(f.bucket(16, "id"), f.days("ts"))  # doctest: +SKIP
+
+A transform sees what Spark has: a uuid column of a table is a string in Spark, and its bucket is that of the text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil.errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column
+    from pyspark.sql.types import DataType
+
+__all__ = ["bucket", "days", "hours", "months", "truncate", "years"]
+
+
+def bucket(count: int, column: Column | str) -> Column:
+    """Give the bucket of a value, an int from 0 to `count` - 1; of every type but float, double and boolean."""
+    return _apply("bucket", f"bucket[{_positive(count, 'count')}]", column, "int")
+
+
+def truncate(width: int, column: Column | str, return_type: DataType | str = "string") -> Column:
+    """Cut a text or binary to `width` characters or bytes, or round a number down to a multiple of `width`.
+
+    Args:
+        width: How many characters, bytes or, for a decimal, units of its last digit.
+        column: A column of strings, binaries, ints, longs or decimals.
+        return_type: The type of the column, which is also that of the result: a column does not tell its type.
+    """
+    return _apply("truncate", f"truncate[{_positive(width, 'width')}]", column, return_type)
+
+
+def years(column: Column | str) -> Column:
+    """Give the years from 1970 of a date or timestamp, as an int."""
+    return _apply("years", "year", column, "int")
+
+
+def months(column: Column | str) -> Column:
+    """Give the months from 1970-01 of a date or timestamp, as an int."""
+    return _apply("months", "month", column, "int")
+
+
+def days(column: Column | str) -> Column:
+    """Give the date of a date or timestamp, in UTC."""
+    return _apply("days", "day", column, "date")
+
+
+def hours(column: Column | str) -> Column:
+    """Give the hours from 1970-01-01T00 UTC of a timestamp, as an int."""
+    return _apply("hours", "hour", column, "int")
+
+
+def _apply(name: str, transform: str, column: Column | str, return_type: DataType | str) -> Column:
+    from pyspark.sql import functions, types
+
+    arrow_udf = getattr(functions, "arrow_udf", None)
+    if arrow_udf is None:
+        message = "partition transforms of columns need Spark 4.1 or later, which has Arrow UDFs"
+        raise Unsupported(message, hint="apply `frazil.transforms` to Arrow batches in `mapInArrow`")
+    result_type = types.DataType.fromDDL(return_type) if isinstance(return_type, str) else return_type
+
+    def kernel(values: pa.Array) -> pa.Array:
+        return transformed(transform, values, result_type)
+
+    # Spark would read the types of the arguments from annotations, and these are those of the caller.
+    kernel.__annotations__ = {}
+    kernel.__name__ = name
+    result: Column = arrow_udf(kernel, returnType=result_type)(column)
+    return result
+
+
+def transformed(transform: str, values: pa.Array, result_type: DataType) -> pa.Array:
+    """Apply a transform to an array as Spark hands it over: timestamps in the zone of the session.
+
+    Raises:
+        InvalidArgument: The transform does not apply to the type, or gives another one than `result_type`.
+    """
+    import pyarrow as pa
+
+    from frazil import _native
+    from frazil.spark.types import spark_schema
+
+    if pa.types.is_timestamp(values.type) and values.type.tz is not None:
+        values = values.cast(pa.timestamp(values.type.unit, "UTC"))
+    if pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type):
+        values = values.cast(pa.string() if pa.types.is_large_string(values.type) else pa.binary())
+    result = _native.apply_transform(transform, values)
+    given = spark_schema(pa.schema([("result", result.type)]), "error")["result"].dataType.simpleString()
+    if given != result_type.simpleString():
+        # Spark would cast in silence.
+        message = f"{transform} of this column is {given}, not {result_type.simpleString()}"
+        raise InvalidArgument(message, hint=f"give return_type={given!r}")
+    return result
+
+
+def _positive(number: int, name: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        message = f"{name} is {number!r}, expected a whole number from 1"
+        raise InvalidArgument(message)
+    return number

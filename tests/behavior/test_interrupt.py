@@ -1,0 +1,94 @@
+"""Ctrl-C is heard within a second, whatever is going on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.cases import GOLDEN
+from support.copies import Copy, live
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TABLE = str(GOLDEN / "iceberg" / "pevo_v2_three_specs")
+
+SLOW_FILES = """
+import sys, time
+import frazil
+from frazil.iceberg import data_file
+original = data_file._ParquetFile.batches
+def slow(self, wanted, selected):
+    time.sleep(0.3)
+    yield from original(self, wanted, selected)
+data_file._ParquetFile.batches = slow
+frazil.config.max_workers = WORKERS
+table = frazil.load_table(sys.argv[1])
+print("ready", flush=True)
+table.scan().to_arrow()
+print("finished", flush=True)
+"""
+
+PLANNING = """
+import sys
+import frazil
+table = frazil.load_table(sys.argv[1])
+print("ready", flush=True)
+while True:
+    table.scan("id > 3").plan()
+"""
+
+
+def interrupt(script: str, table: str) -> tuple[float, str]:
+    """Send SIGINT to a script some time after it says that it is ready; give how long it took to end, and its words."""
+    with subprocess.Popen(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", script, table],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"PYTHONFAULTHANDLER": "1"},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip() == "ready"
+            time.sleep(0.5)
+            start = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=20)
+            return time.monotonic() - start, output
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT between processes")
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_long_read_is_interrupted(workers: int) -> None:
+    seconds, output = interrupt(SLOW_FILES.replace("WORKERS", str(workers)), TABLE)
+    assert "KeyboardInterrupt" in output
+    assert "finished" not in output
+    assert seconds < 1.5  # a second, and what Python takes to end
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT between processes")
+def test_a_long_planning_is_interrupted(tmp_path: Path) -> None:
+    copy = Copy("del_pos_overlap", tmp_path)
+
+    def multiply(entries: list[dict[str, object]]) -> None:
+        template = live(entries)
+        file = template["data_file"]
+        entries.clear()
+        entries.extend(
+            template | {"data_file": file | {"file_path": f"{copy.location}/data/{number}.parquet"}}
+            for number in range(20_000)
+        )
+
+    copy.edit_manifest(multiply)
+    seconds, output = interrupt(PLANNING, str(copy.root))
+    assert "KeyboardInterrupt" in output
+    assert seconds < 1.5

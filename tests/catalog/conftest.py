@@ -1,0 +1,41 @@
+"""Warehouses made of the golden tables of this repository."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
+
+
+@pytest.fixture(autouse=True)
+def _no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep the configuration of this machine out of the tests."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    for variable in os.environ:
+        if variable.upper().startswith(("FRAZIL_CATALOG", "PYICEBERG_", "FRAZIL_HOME")):
+            monkeypatch.delenv(variable)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """A warehouse with tables `sales.orders`, `sales.eu.orders`, `top`, and an empty namespace."""
+    root = tmp_path / "warehouse"
+    for name, golden in (
+        ("sales/orders", "del_pos_file_parquet_part"),
+        ("sales/eu/orders", "inc_mor"),
+        ("sales/eu/odd name", "hadoop_gz_no_hint"),
+        ("top", "empty_table"),
+    ):
+        shutil.copytree(GOLDEN / golden, root / name)
+    (root / "empty").mkdir()
+    (root / "notes.txt").write_text("no namespace")
+    (root / ".hidden").mkdir()
+    return root

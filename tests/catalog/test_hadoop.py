@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import pickle
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import frazil
+from frazil.errors import (
+    CorruptMetadata,
+    InvalidArgument,
+    MissingFile,
+    NoSuchNamespace,
+    NoSuchTable,
+    PathNotAllowed,
+    Unsupported,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.catalog import Catalog
+
+
+@pytest.fixture
+def catalog(warehouse: Path) -> Catalog:
+    return frazil.load_catalog("local", type="hadoop", warehouse=str(warehouse))
+
+
+def test_namespaces_are_the_folders_that_are_no_tables(catalog: Catalog) -> None:
+    assert catalog.list_namespaces() == [("empty",), ("sales",)]
+    assert catalog.list_namespaces("sales") == [("sales", "eu")]
+    assert catalog.list_namespaces(("sales", "eu")) == []
+    assert [catalog.namespace_exists(name) for name in ((), "sales", "sales.eu", "top", "no", "sales.orders")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_tables_are_the_folders_with_metadata(catalog: Catalog, warehouse: Path) -> None:
+    (warehouse / "sales" / "half" / "metadata").mkdir(parents=True)
+    assert catalog.list_tables(()) == [("top",)]
+    assert catalog.list_tables("sales") == [("sales", "orders")]
+    assert catalog.list_tables("sales.eu") == [("sales", "eu", "odd name"), ("sales", "eu", "orders")]
+    assert catalog.list_tables("empty") == []
+    assert [catalog.table_exists(name) for name in ("top", "sales.orders", "sales.half", "sales", "sales.no")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_a_table_is_read_by_text_and_by_tuple(catalog: Catalog) -> None:
+    assert catalog.load_table("sales.orders").scan().count() == 52
+    table = catalog.load_table(("sales", "eu", "odd name"))
+    assert (table.scan().to_arrow().num_rows, table.name()) == (7, ("sales", "eu", "odd name"))
+    assert table.catalog is catalog
+
+
+def test_the_warehouse_may_be_relative_or_a_uri(warehouse: Path) -> None:
+    for location in ("warehouse", "warehouse/", f"file:{warehouse}", f"file://{warehouse}/"):
+        catalog = frazil.load_catalog("local", warehouse=location)
+        assert catalog.load_table("sales.orders").scan().count() == 52, location
+        assert catalog.load_namespace_properties("sales") == {"location": str(warehouse / "sales")}
+
+
+def test_absent_names_are_typed_errors(catalog: Catalog) -> None:
+    with pytest.raises(NoSuchTable, match=r"catalog 'local' has no table 'sales\.no'") as caught:
+        catalog.load_table("sales.no")
+    assert caught.value.context == {"catalog": "local", "table": "sales.no"}
+    for ask in (catalog.list_tables, catalog.list_namespaces, catalog.load_namespace_properties):
+        with pytest.raises(NoSuchNamespace, match=r"no namespace 'sales\.no'"):
+            ask("sales.no")
+    with pytest.raises(NoSuchNamespace):
+        catalog.list_tables("sales.orders")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a..b", ".a", "a.", "a/b", "a\\b", "a\0b", "a\nb", ("..", "a"), ("a", 1), ("",), 7]
+)
+def test_names_that_would_lead_elsewhere_are_refused(catalog: Catalog, name: str) -> None:
+    with pytest.raises(InvalidArgument):
+        catalog.load_table(name)
+    with pytest.raises(InvalidArgument):
+        catalog.table_exists(name)
+
+
+def test_a_link_out_of_the_warehouse_is_not_listed(catalog: Catalog, warehouse: Path, tmp_path: Path) -> None:
+    shutil.copytree(warehouse / "top", tmp_path / "elsewhere")
+    (warehouse / "sales" / "link").symlink_to(tmp_path / "elsewhere")
+    (warehouse / "sales" / "inside").symlink_to(warehouse / "top")
+    assert catalog.list_tables("sales") == [("sales", "inside"), ("sales", "orders")]
+
+
+def test_a_warehouse_must_be_there() -> None:
+    with pytest.raises(MissingFile, match="no folder"):
+        frazil.load_catalog("local", warehouse="nowhere")
+    with pytest.raises(InvalidArgument, match="'warehouse'"):
+        frazil.load_catalog("local", type="hadoop")
+    with pytest.raises(PathNotAllowed):
+        frazil.load_catalog("local", warehouse="file://host/share")
+
+
+def test_a_remote_warehouse_is_not_listed() -> None:
+    catalog = frazil.load_catalog("far", warehouse="s3://bucket/warehouse")
+    with pytest.raises(Unsupported, match="only local warehouses"):
+        catalog.list_tables("sales")
+    with pytest.raises(Unsupported, match="only local warehouses"):
+        catalog.list_namespaces()
+
+
+def test_refresh_sees_the_newest_table_and_no_other(catalog: Catalog, warehouse: Path) -> None:
+    table = catalog.load_table("sales.orders")
+    assert table.refresh().metadata_location == table.metadata_location
+    shutil.rmtree(warehouse / "sales" / "orders")
+    with pytest.raises(NoSuchTable):
+        table.refresh()
+    shutil.copytree(warehouse / "top", warehouse / "sales" / "orders")
+    with pytest.raises(CorruptMetadata, match="was replaced by table"):
+        table.refresh()
+
+
+def test_a_table_pickles_without_its_catalog(catalog: Catalog) -> None:
+    copy = pickle.loads(pickle.dumps(catalog.load_table("sales.orders")))  # noqa: S301 - made here
+    assert copy.scan().count() == 52

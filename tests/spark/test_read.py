@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import types as spark_types
+
+import frazil
+from frazil.errors import InvalidArgument
+from frazil.spark import read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    Where = Callable[[str], str]
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
+NAMES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
+NANOSECONDS = {"type_all_v3": "c12", "p_v3_bucket4_timestamp_ns": "p"}
+
+
+def plain(value: Any) -> Any:
+    """Give a value in the form that both sides have."""
+    match value:
+        case uuid.UUID():
+            return str(value)
+        case dict():
+            return {name: plain(part) for name, part in value.items()}
+        case list() | tuple():
+            return [plain(part) for part in value]
+        case dt.datetime() if value.tzinfo is not None:
+            return value.astimezone(dt.UTC).isoformat()
+    return value
+
+
+def rows(table: pa.Table) -> list[str]:
+    return sorted(repr(plain(row)) for row in table.to_pylist())
+
+
+def load(spark: SparkSession, path: str, **options: str) -> DataFrame:
+    named = {name.replace("_", "-"): value for name, value in options.items()}
+    return spark.read.format("frazil").options(**named).load(path)
+
+
+def variants(table: pa.Table) -> list[str]:
+    names = {b"arrow.parquet.variant"}
+    return [f.name for f in table.schema if (f.metadata or {}).get(b"ARROW:extension:name") in names]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_and_columns_are_those_of_to_arrow(spark: SparkSession, table: Where, name: str) -> None:
+    expected = frazil.load_table(table(name)).scan().to_arrow()
+    options = {"timestamp_ns_mode": "micros"} if name in NANOSECONDS else {}
+    frame = load(spark, table(name), **options)
+    assert frame.columns == expected.column_names
+    assert [field.nullable for field in frame.schema] == [field.nullable for field in expected.schema]
+    # Spark 4.1 cannot hand out NULL variants as Arrow.
+    if "variant" in frame.schema.simpleString():
+        found = sorted(repr(variant_free(row.asDict(recursive=True))) for row in frame.collect())
+        assert found == sorted(repr(variant_free(row)) for row in expected.to_pylist())
+        return
+    for index, field in enumerate(expected.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            micros = expected.column(index).cast(pa.timestamp("us", field.type.tz), safe=False)
+            expected = expected.set_column(index, field.name, micros)
+    assert rows(frame.toArrow()) == rows(expected)
+
+
+def variant_free(value: Any) -> Any:
+    """Give variants as (value, metadata)."""
+    match value:
+        case spark_types.VariantVal():
+            return bytes(value.value), bytes(value.metadata)
+        case {"metadata": metadata, "value": encoded}:
+            return encoded, metadata
+        case dict():
+            return {name: variant_free(part) for name, part in value.items()}
+        case list():
+            return [variant_free(part) for part in value]
+    return value
+
+
+@pytest.mark.parametrize(("name", "column"), NANOSECONDS.items())
+def test_a_type_that_spark_lacks_is_an_error_that_names_the_column(
+    spark: SparkSession, table: Where, name: str, column: str
+) -> None:
+    with pytest.raises(AnalysisException) as caught:
+        load(spark, table(name))
+    assert "frazil.errors.Unsupported" in str(caught.value)
+    assert f"`{column}`" in str(caught.value)
+    others = [n for n in frazil.load_table(table(name)).scan().schema().names if n == "id"]
+    assert load(spark, table(name), columns=",".join(others)).count() > 0
+
+
+def test_columns_are_chosen_before_spark_sees_them(spark: SparkSession, table: Where) -> None:
+    frame = load(spark, table("nested_parquet"), columns="id, ss.a.b", metadata_columns="_pos")
+    assert frame.schema.simpleString() == "struct<id:int,ss:struct<a:struct<b:int>>,_pos:bigint>"
+    assert frame.where("ss.a.b = 0").select("id").collect()[0].id == 10
+
+
+def test_a_given_schema_chooses_columns_too(spark: SparkSession, table: Where) -> None:
+    path = table("del_pos_file_parquet_part")
+    frame = spark.read.format("frazil").schema("v int, _file string, id int").load(path)
+    scan = frazil.load_table(path).scan(selected_fields=("id", "v", "_file"))
+    assert frame.columns == ["v", "_file", "id"]
+    assert rows(frame.select("id", "v", "_file").toArrow()) == rows(scan.to_arrow())
+    with pytest.raises(AnalysisException, match="column `v` is int, not bigint"):
+        spark.read.format("frazil").schema("v long").load(path).collect()
+
+
+def test_metadata_columns_are_those_of_the_scan(spark: SparkSession, table: Where) -> None:
+    names = ("_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number")
+    path = table("dv_spark_parquet_part")
+    frame = load(spark, path, metadata_columns=",".join(names))
+    assert rows(frame.toArrow()) == rows(frazil.load_table(path).scan(selected_fields=("*", *names)).to_arrow())
+
+
+def test_a_row_filter_is_applied_to_the_row(spark: SparkSession, table: Where) -> None:
+    path = table("pevo_v2_three_specs")
+    where = "id between 3 and 30 or id is null"
+    expected = frazil.load_table(path).scan(where).to_arrow()
+    assert 0 < expected.num_rows < frazil.load_table(path).scan().count()
+    assert rows(load(spark, path, row_filter=where).toArrow()) == rows(expected)
+    upper = load(spark, path, row_filter="ID between 3 and 30 or ID is null", case_sensitive="false")
+    assert rows(upper.toArrow()) == rows(expected)
+    assert load(spark, path, limit="7").count() == 7
+    assert load(spark, path, limit="0").count() == 0
+
+
+def test_each_snapshot_ref_and_time_can_be_read(spark: SparkSession, table: Where) -> None:
+    opened = frazil.load_table(table("ref_branches_tags"))
+    for snapshot in opened.snapshots():
+        expected = rows(opened.scan(snapshot_id=snapshot.snapshot_id).to_arrow())
+        ident = str(snapshot.snapshot_id)
+        assert rows(load(spark, table("ref_branches_tags"), snapshot_id=ident).toArrow()) == expected
+    for name, ref in opened.refs().items():
+        expected = rows(opened.scan(ref=name).to_arrow())
+        for option in ("ref", ref.type, "versionAsOf"):
+            assert rows(load(spark, table("ref_branches_tags"), **{option: name}).toArrow()) == expected
+    entry = opened.history()[-1]
+    expected = rows(opened.scan(as_of=entry.timestamp_ms).to_arrow())
+    moment = dt.datetime.fromtimestamp(entry.timestamp_ms / 1000, dt.UTC)
+    for option in ({"as_of_timestamp": str(entry.timestamp_ms)}, {"timestampAsOf": moment.isoformat()}):
+        assert rows(load(spark, table("ref_branches_tags"), **option).toArrow()) == expected
+
+
+def test_appended_rows_between_snapshots(spark: SparkSession, table: Where) -> None:
+    opened = frazil.load_table(table("inc_appends_only"))
+    first, *_, last = (snapshot.snapshot_id for snapshot in opened.snapshots())
+    expected = opened.incremental_append_scan(from_snapshot_id_exclusive=first, to_snapshot_id_inclusive=last)
+    assert expected.count() > 0
+    path = table("inc_appends_only")
+    frame = load(spark, path, start_snapshot_id=str(first), end_snapshot_id=str(last))
+    assert rows(frame.toArrow()) == rows(expected.to_arrow())
+    assert load(spark, path, start_snapshot_id=str(first)).count() == expected.count()
+
+
+def test_partitions_follow_the_sizes(spark: SparkSession, table: Where) -> None:
+    path = table("fmt_mixed")
+    whole, files = load(spark, path), load(spark, path, split_size="1", file_open_cost="1")
+    assert whole.rdd.getNumPartitions() == 1
+    assert files.rdd.getNumPartitions() > 10
+    assert rows(files.toArrow()) == rows(whole.toArrow())
+    small = load(spark, path, batch_size="1")
+    assert rows(small.toArrow()) == rows(whole.toArrow())
+
+
+def test_a_dataframe_stays_with_the_state_it_was_made_of(spark: SparkSession, table: Where, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    shutil.copytree(table("inc_appends_only"), path)
+    metadata = path / "metadata"
+    newest = Path(frazil.load_table(str(path)).metadata_location).name
+    (metadata / "version-hint.text").unlink(missing_ok=True)
+    (metadata / newest).rename(tmp_path / newest)
+    before = frazil.load_table(str(path)).scan().count()
+    frame = load(spark, str(path))
+    (tmp_path / newest).rename(metadata / newest)
+    assert frazil.load_table(str(path)).scan().count() > before
+    assert frame.count() == before
+    assert frame.unionAll(frame).count() == 2 * before
+    assert load(spark, str(path)).count() > before
+
+
+def test_relocations_are_json(spark: SparkSession, table: Where) -> None:
+    path = table("del_pos_overlap")
+    recorded = frazil.load_table(path).location
+    frame = load(spark, path, relocate=json.dumps({recorded: path}))
+    assert frame.count() == frazil.load_table(path).scan().count()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"snapshot_id": "7"}, "NoSuchSnapshot"),
+        ({"snapshot-id": "1", "tag": "x"}, "exclude each other"),
+        ({"sanpshot-id": "7"}, "did you mean `snapshot-id`?"),
+        ({"relocate": "{"}, "is no JSON"),
+        ({"columns": "nope"}, "no column `nope`"),
+        ({"row-filter": "id >"}, "InvalidArgument"),
+        ({"ref": "nope"}, "NoSuchSnapshot"),
+    ],
+)
+def test_a_mistake_is_an_error_of_frazil(
+    spark: SparkSession, table: Where, options: dict[str, str], words: str
+) -> None:
+    with pytest.raises(AnalysisException) as caught:
+        load(spark, table("del_pos_overlap"), **options)
+    assert words in str(caught.value)
+
+
+def test_no_table_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(AnalysisException, match="NoSuchTable"):
+        load(spark, str(tmp_path))
+
+
+def test_sql_reads_views_tables_and_options(spark: SparkSession, table: Where) -> None:
+    path = table("ref_branches_tags")
+    opened = frazil.load_table(path)
+    old = opened.snapshots()[0].snapshot_id
+    counts = opened.scan().count(), opened.scan(snapshot_id=old).count()
+    spark.sql(f"create or replace temp view v using frazil options (path '{path}')")
+    assert spark.sql("select count(*) from v").first()[0] == counts[0]
+    spark.sql(f"create table t using frazil options (path '{path}')")
+    try:
+        assert spark.sql("select count(*) from t").first()[0] == counts[0]
+        query = f"select count(*) from t with ('snapshot-id' = '{old}')"  # noqa: S608
+        assert spark.sql(query).first()[0] == counts[1]
+    finally:
+        spark.sql("drop table t")
+
+
+def test_read_takes_the_arguments_of_scan(spark: SparkSession, table: Where) -> None:
+    path = table("ref_branches_tags")
+    opened = frazil.load_table(path)
+    old = opened.snapshots()[0]
+    how: list[dict[str, Any]] = [
+        {},
+        {"row_filter": "id > 3", "selected_fields": ("id", "_pos")},
+        {"row_filter": False},
+        {"snapshot_id": old.snapshot_id},
+        {"as_of": dt.datetime.fromtimestamp(opened.history()[-1].timestamp_ms / 1000 + 1, dt.UTC)},
+        {"ref": "main", "row_filter": "ID > 3", "case_sensitive": False},
+    ]
+    for arguments in how:
+        expected = rows(opened.scan(**arguments).to_arrow())
+        assert rows(read(spark, path, **arguments).toArrow()) == expected
+        assert rows(read(spark, opened, **arguments).toArrow()) == expected
+    assert read(spark, path, limit=2).count() == 2
+    assert read(spark, path, options={"split-size": "1", "file-open-cost": "1"}).rdd.getNumPartitions() > 1
+    for wrong in ({"selected_fields": "id"}, {"row_filter": 3}):
+        with pytest.raises(InvalidArgument):
+            read(spark, path, **wrong)

@@ -1,0 +1,150 @@
+"""Rows in the canonical form of the golden cases, and their checksum.
+
+One JSON object for each row, keys sorted; the lines are sorted, joined by line feeds and hashed. Values: numbers and
+text as they are, doubles by their shortest text, decimals as `d:` and digits, dates and times in ISO form (zoned
+timestamps in UTC, nanoseconds with nine digits), bytes as `x:` and hex, UUIDs as text, maps as lists of pairs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import math
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from support.variant import decode_variant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Row = dict[str, Any]
+
+_NS_PER_S = 1_000_000_000
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+_FORMS: list[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]]] = [
+    (pa.types.is_floating, lambda value: "NaN" if math.isnan(value) else repr(value)),
+    (pa.types.is_decimal, lambda value: f"d:{value:f}"),
+    (pa.types.is_date, lambda value: str(value.isoformat())),
+    (pa.types.is_time, lambda value: str(value.isoformat())),
+    (pa.types.is_binary, lambda value: "x:" + value.hex()),
+    (pa.types.is_large_binary, lambda value: "x:" + value.hex()),
+    (pa.types.is_fixed_size_binary, lambda value: "x:" + value.hex()),
+]
+
+
+class YearOutOfRange(Exception):
+    """A timestamp that Python's datetime cannot hold."""
+
+
+def canonical_rows(table: pa.Table, *, uuid_text: bool = True) -> list[Row]:
+    """Give the rows of a table in canonical form; variants as objects with the one key `variant`."""
+    columns = [(field.name, _column(table.column(i), field, uuid_text)) for i, field in enumerate(table.schema)]
+    return [{name: values[row] for name, values in columns} for row in range(table.num_rows)]
+
+
+def lines(rows: Iterable[Row]) -> list[str]:
+    """Give the rows as sorted text, so that two sets of rows can be compared."""
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def checksum(rows: Iterable[Row]) -> str:
+    """Give the checksum by which cases name rows."""
+    return hashlib.sha256("\n".join(lines(rows)).encode()).hexdigest()
+
+
+def parse_expected(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Give a value of a case with its variants parsed, so that it equals what `canonical_rows` gives."""
+    if isinstance(value, dict):
+        if set(value) == {"variant_json"}:
+            return {"variant": json.loads(value["variant_json"])}
+        return {name: parse_expected(part) for name, part in value.items()}
+    return [parse_expected(part) for part in value] if isinstance(value, list) else value
+
+
+def _column(column: pa.ChunkedArray, field: pa.Field, uuid_text: bool) -> list[Any]:  # noqa: FBT001
+    return [value for chunk in column.chunks for value in _values(chunk, field, uuid_text)]
+
+
+def _values(array: pa.Array, field: pa.Field, uuid_text: bool) -> list[Any]:  # noqa: FBT001
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name == "arrow.uuid" and uuid_text:
+            return _each(array.storage, lambda value: str(uuid.UUID(bytes=value)))
+        return _values(array.storage, field, uuid_text)
+    if pa.types.is_struct(kind):
+        return _structs(array, field, uuid_text)
+    if pa.types.is_map(kind):
+        keys = _values(array.keys, kind.key_field, uuid_text)
+        items = _values(array.items, kind.item_field, uuid_text)
+        return _runs(array, [list(pair) for pair in zip(keys, items, strict=True)])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _runs(array, _values(array.values, kind.value_field, uuid_text))
+    return _primitives(array)
+
+
+def _structs(array: pa.Array, field: pa.Field, uuid_text: bool) -> list[Any]:  # noqa: FBT001
+    valid = array.is_valid().to_pylist()
+    if _is_variant(field):
+        # Names may not be unique, positions are.
+        parts = [array.field(index).to_pylist() for index in range(2)]
+        pairs = zip(valid, *parts, strict=True)
+        return [{"variant": decode_variant(metadata, value)} if there else None for there, metadata, value in pairs]
+    children = [
+        (child.name, _values(array.field(index), child, uuid_text)) for index, child in enumerate(array.type.fields)
+    ]
+    return [{name: values[row] for name, values in children} if there else None for row, there in enumerate(valid)]
+
+
+def holds_variants(fields: Iterable[pa.Field]) -> bool:
+    """Say whether a column, or a field at any depth, is a variant."""
+
+    def children(field: pa.Field) -> Iterable[pa.Field]:
+        kind = field.type
+        return (kind.field(index) for index in range(kind.num_fields)) if pa.types.is_nested(kind) else ()
+
+    return any(_is_variant(field) or holds_variants(children(field)) for field in fields)
+
+
+def _is_variant(field: pa.Field) -> bool:
+    metadata = field.metadata or {}
+    return bool(metadata.get(b"ARROW:extension:name") == b"arrow.parquet.variant")
+
+
+def _runs(array: pa.Array, values: list[Any]) -> list[Any]:
+    offsets = array.offsets.to_pylist()
+    valid = array.is_valid().to_pylist()
+    return [values[offsets[row] : offsets[row + 1]] if there else None for row, there in enumerate(valid)]
+
+
+def _primitives(array: pa.Array) -> list[Any]:
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        zoned = kind.tz is not None
+        ticks = array.cast(pa.timestamp(kind.unit)).view(pa.int64())
+        text = _nanoseconds_text if kind.unit == "ns" else _microseconds_text
+        return _each(ticks, lambda value: text(value, zoned=zoned))
+    form = next((form for of_kind, form in _FORMS if of_kind(kind)), None)
+    return _each(array, form) if form else list(array.to_pylist())
+
+
+def _each(array: pa.Array, form: Callable[[Any], Any]) -> list[Any]:
+    return [None if value is None else form(value) for value in array.to_pylist()]
+
+
+def _microseconds_text(value: int, *, zoned: bool) -> str:
+    try:
+        moment = _EPOCH + dt.timedelta(microseconds=value)
+    except OverflowError as error:
+        raise YearOutOfRange(value) from error
+    return (moment if zoned else moment.replace(tzinfo=None)).isoformat()
+
+
+def _nanoseconds_text(value: int, *, zoned: bool) -> str:
+    seconds, rest = divmod(value, _NS_PER_S)
+    moment = _EPOCH + dt.timedelta(seconds=seconds)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09d}" + ("+00:00" if zoned else "")

@@ -1,0 +1,24 @@
+"""Checks of golden cases that hold what the reference wrongly reads.
+
+By case: how the check begins, and what the files say.
+"""
+
+REFERENCE_DEFECTS: dict[str, list[tuple[str, str]]] = {
+    "del_eq_type_fixed4": [
+        ("snapshot 4853116099495376784", "both keys of e0.parquet delete a row; the reference keeps the first one's"),
+        ("snapshot 4465443576545616631", "the same"),
+        ("ref main", "the same"),
+        ("rows", "the same"),
+        ("k is not null", "the same"),
+    ],
+    "del_eq_promoted_column": [
+        ("snapshot 6431086619860859947", "e0.parquet deletes the row of its key; the reference keeps it"),
+    ],
+    "mapping_legacy_two_level_list": [
+        ("snapshot 1153710609796451867", "the reference's reader fails on the file, which has 5 rows"),
+    ],
+    "duckdb+duckdb-iceberg/iceberg/add_columns_with_defaults_in_struct": [
+        ("rows", "0.34234 is expected of a column of type float, whose nearest value is 0.34233999252319336"),
+        ("snapshot 7163205664921901236", "the same"),
+    ],
+}
