@@ -95,6 +95,7 @@ pub(crate) const TARGETS: &[Target] = &[
     target("transform", transform, ("", ""), &[b"bucket[16]", b"truncate[10]", b"day", b"void", b"identity"]),
     target("location", location, ("", ""), LOCATIONS),
     target("task", task, ("", ""), &[]),
+    target("task_context", task_context, ("", ""), &[]),
     target("variant", variant, ("", ""), VARIANTS),
     target("orc", orc, ("", ".orc"), &[]),
 ];
@@ -249,6 +250,13 @@ fn task(input: &[u8]) -> Outcome {
     let written = wire::write(&tasks)?;
     let again = wire::read(&written, Arc::new(MemoryStorage::default()));
     law(again.is_ok_and(|again| again.len() == tasks.len()), "written tasks read back")
+}
+
+/// What stands behind the checksum of a task and is decoded by frazil itself.
+fn task_context(input: &[u8]) -> Outcome {
+    let read = wire::context::from_json(text(input)?, Arc::new(MemoryStorage::default()))?;
+    let written = wire::context::to_json(&read)?;
+    law(wire::context::from_json(&written, Arc::new(MemoryStorage::default())).is_ok(), "a written context reads back")
 }
 
 /// The first byte is the length of the metadata.

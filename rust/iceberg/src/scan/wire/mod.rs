@@ -3,6 +3,7 @@
 //! An Arrow IPC stream of one record batch. The schema metadata holds `frazil.task` (the version of this form) and
 //! `frazil.context` (what the tasks share, as JSON: see [`context`]); each row is a data file or one of its delete files,
 //! the data file first. Predicates are bound by field id. There are no credentials in it: the reader brings its own.
+//! Behind the stream stands its CRC-32, four bytes, little-endian: the Arrow reader trusts the lengths that it finds.
 //!
 //! ```text
 //! task  content  path  format  spec_id  partition            record_count  size  sequence_number  first_row_id  …
@@ -51,7 +52,10 @@ pub fn write(tasks: &[FileScanTask]) -> Result<Vec<u8>> {
     let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
     writer.write(&batch)?;
     writer.finish()?;
-    Ok(writer.into_inner()?)
+    let mut bytes = writer.into_inner()?;
+    let checksum = crc32fast::hash(&bytes);
+    bytes.extend(checksum.to_le_bytes());
+    Ok(bytes)
 }
 
 /// Reads tasks that [`write`] wrote; files are read from `storage`.
@@ -59,7 +63,11 @@ pub fn write(tasks: &[FileScanTask]) -> Result<Vec<u8>> {
 /// # Errors
 /// `Unsupported` for another version; `CorruptData` for anything else that was not written by [`write`].
 pub fn read(bytes: &[u8], storage: Arc<dyn Storage>) -> Result<Vec<FileScanTask>> {
-    let mut reader = StreamReader::try_new(Cursor::new(bytes), None)?;
+    let (stream, checksum) = bytes.split_last_chunk::<4>().ok_or_else(|| Error::corrupt("these bytes are no task"))?;
+    if crc32fast::hash(stream) != u32::from_le_bytes(*checksum) {
+        return Err(Error::corrupt("these bytes are no task, or were damaged on their way: their checksum differs"));
+    }
+    let mut reader = StreamReader::try_new(Cursor::new(stream), None)?;
     let schema = reader.schema();
     let entry = |key: &str| schema.metadata().get(key);
     match entry(VERSION_KEY).map(String::as_str) {
