@@ -60,7 +60,7 @@ def print_rows(rows: pa.Table) -> None:
 
 def show_spark(counts: dict[str, int]) -> None:
     """Read the same tables through the Spark data source, and compare."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - slow to import, and only needed here
+    from pyspark.sql import SparkSession
 
     print("--- the same tables through PySpark: spark.read.format('frazil')")
     os.environ["PYSPARK_PYTHON"] = sys.executable
