@@ -46,6 +46,6 @@ def load_table(
             raise Unsupported(message)
         message = f"unknown table format {format!r}, expected one of {', '.join(FORMATS)}"
         raise InvalidArgument(message)
-    from frazil.iceberg.table import Table  # noqa: PLC0415 - keeps `import frazil` light
+    from frazil.iceberg.table import Table
 
     return Table.open(location, relocate=relocate or {}, properties=properties or {})

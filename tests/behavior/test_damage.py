@@ -64,11 +64,11 @@ def vector_damage(at: int) -> Callable[[Copy], None]:
     return damage
 
 
-def file_damage(manifest: int = 0, **fields: Any) -> Callable[[Copy], None]:  # noqa: ANN401 - of any type
+def file_damage(manifest: int = 0, **fields: Any) -> Callable[[Copy], None]:
     return lambda copy: copy.edit_file(lambda file: file.update(fields), manifest)
 
 
-def entry_damage(**fields: Any) -> Callable[[Copy], None]:  # noqa: ANN401 - of any type
+def entry_damage(**fields: Any) -> Callable[[Copy], None]:
     return lambda copy: copy.edit_manifest(lambda entries: live(entries).update(fields))
 
 

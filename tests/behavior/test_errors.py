@@ -63,13 +63,13 @@ def test_a_wrong_scan_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 2**64, "1", 1.5, True])
-def test_a_wrong_snapshot_id_is_a_typed_error(table: Table, value: Any) -> None:  # noqa: ANN401 - all sorts of wrong
+def test_a_wrong_snapshot_id_is_a_typed_error(table: Table, value: Any) -> None:
     with pytest.raises((frazil.FrazilError, TypeError)):
         table.scan(snapshot_id=value)
 
 
 @pytest.mark.parametrize("value", [2**63, 2**64, "1", 1.5])
-def test_a_wrong_limit_is_a_typed_error(table: Table, value: Any) -> None:  # noqa: ANN401 - all sorts of wrong
+def test_a_wrong_limit_is_a_typed_error(table: Table, value: Any) -> None:
     try:
         rows = table.scan(limit=value).to_arrow()
     except (frazil.FrazilError, TypeError):
@@ -117,7 +117,7 @@ def test_a_paimon_table_is_refused_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 99, 0, -1, "2", None])
-def test_an_unknown_format_version_is_refused(tmp_path: Path, version: Any) -> None:  # noqa: ANN401 - all sorts of wrong
+def test_an_unknown_format_version_is_refused(tmp_path: Path, version: Any) -> None:
     copy = Copy(NAME, tmp_path)
     copy.edit_metadata(lambda content: content.update({"format-version": version}))
     with pytest.raises((errors.Unsupported, errors.CorruptMetadata)) as caught:

@@ -162,7 +162,7 @@ def test_a_limit_stops_reading_early(table: Table, monkeypatch: pytest.MonkeyPat
     opened: list[str] = []
     original = data_file.open_data_file
 
-    def counting(files: Any, path: str, file_format: str) -> Any:  # noqa: ANN401 - handed on
+    def counting(files: Any, path: str, file_format: str) -> Any:
         opened.append(path)
         return original(files, path, file_format)
 

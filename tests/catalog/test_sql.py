@@ -234,7 +234,7 @@ def test_refresh_follows_the_catalog(database: Database) -> None:
 
 
 def test_secrets_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sqlalchemy as sa  # noqa: PLC0415
+    import sqlalchemy as sa
 
     made: list[sa.URL] = []
     real = sa.create_engine

@@ -110,7 +110,7 @@ class Column:
         return bool(is_type.is_string(self.type))
 
 
-def key(value: Any) -> Any:  # noqa: ANN401
+def key(value: Any) -> Any:
     """Order floats as filters do."""
     return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
 
@@ -142,7 +142,7 @@ def quoted(name: str) -> str:
 # Literals
 
 
-def literal(column: Column, value: Any) -> str:  # noqa: ANN401, PLR0911
+def literal(column: Column, value: Any) -> str:  # noqa: PLR0911
     """Write a value of a column as SQL."""
     kind = column.type
     if isinstance(kind, pa.UuidType):
@@ -175,7 +175,7 @@ def moment(value: int, unit: str) -> str:
 DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
-def neighbours(column: Column, value: Any) -> list[Any]:  # noqa: ANN401, PLR0911
+def neighbours(column: Column, value: Any) -> list[Any]:  # noqa: PLR0911
     """Give values at and beside one."""
     if isinstance(value, bool):
         return [value, not value]
@@ -205,7 +205,7 @@ def literals(column: Column) -> list[Any]:
     return sorted((v for v in {repr(v): v for v in values}.values() if in_range(column, v)), key=key)
 
 
-def in_range(column: Column, value: Any) -> bool:  # noqa: ANN401
+def in_range(column: Column, value: Any) -> bool:
     try:
         literal(column, value)
         if is_type.is_decimal(column.type):

@@ -57,7 +57,7 @@ def checksum(rows: Iterable[Row]) -> str:
     return hashlib.sha256("\n".join(lines(rows)).encode()).hexdigest()
 
 
-def parse_expected(value: Any) -> Any:  # noqa: ANN401 - JSON
+def parse_expected(value: Any) -> Any:
     """Give a value of a case with its variants parsed, so that it equals what `canonical_rows` gives."""
     if isinstance(value, dict):
         if set(value) == {"variant_json"}:

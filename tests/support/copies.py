@@ -31,7 +31,7 @@ class Copy:
         self.location = source.location.removeprefix("file:")
         self.metadata_file = self.root / "metadata" / source.metadata_location.rpartition("/")[2]
 
-    def open(self, **options: Any) -> Table:  # noqa: ANN401 - handed on
+    def open(self, **options: Any) -> Table:
         return frazil.load_table(str(self.root), **options)
 
     def local(self, recorded: str) -> Path:

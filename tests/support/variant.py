@@ -23,7 +23,7 @@ _TIMES = {
 }
 
 
-def decode_variant(metadata: bytes, value: bytes) -> Any:  # noqa: ANN401 - JSON
+def decode_variant(metadata: bytes, value: bytes) -> Any:
     """Give a variant as what `json.loads` gives."""
     return _value(_names(metadata), value, 0)
 
@@ -40,7 +40,7 @@ def _names(metadata: bytes) -> list[str]:
     return [text[start:end].decode() for start, end in pairwise(offsets)]
 
 
-def _value(names: list[str], value: bytes, at: int) -> Any:  # noqa: ANN401 - JSON
+def _value(names: list[str], value: bytes, at: int) -> Any:
     kind, header = value[at] & 3, value[at] >> 2
     if kind == 0:
         return _primitive(header, value[at + 1 :])
@@ -62,7 +62,7 @@ def _value(names: list[str], value: bytes, at: int) -> Any:  # noqa: ANN401 - JS
     return {names[_unsigned(value, ids + index * id_size, id_size)]: part for index, part in enumerate(parts)}
 
 
-def _primitive(code: int, rest: bytes) -> Any:  # noqa: ANN401, PLR0911 - JSON, one for each form
+def _primitive(code: int, rest: bytes) -> Any:  # noqa: PLR0911 - JSON, one for each form
     def integer(size: int) -> int:
         return int.from_bytes(rest[:size], "little", signed=True)
 

@@ -182,7 +182,7 @@ def test_values_that_a_transform_does_not_take(transform: Transform, values: obj
 
 @pytest.mark.parametrize("make", [bucket, truncate])
 @pytest.mark.parametrize("parameter", [0, -1, 2**31, 1.5, "4", None, True])
-def test_parameters_are_positive_integers(make: Any, parameter: object) -> None:  # noqa: ANN401
+def test_parameters_are_positive_integers(make: Any, parameter: object) -> None:
     with pytest.raises(InvalidArgument, match="takes an integer from 1"):
         make(parameter)
 

@@ -63,7 +63,7 @@ class Catalog(ABC):
             CorruptMetadata: The table's metadata contradicts its specification.
             Unsupported: The table is of a format or version that this release does not read.
         """
-        from frazil.catalog.table import CatalogTable  # noqa: PLC0415 - keeps `import frazil` light
+        from frazil.catalog.table import CatalogTable
 
         levels = table_levels(identifier)
         location = self._location(levels)

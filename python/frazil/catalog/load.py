@@ -64,11 +64,11 @@ def load_catalog(name: str | None = "default", **properties: str | Mapping[str, 
     merged = {**configured_properties(name), **_as_text(properties)}
     mapping = _mapping(merged.pop("relocate", None))
     if _type_of(name, merged) == "hadoop":
-        from frazil.catalog.hadoop import HadoopCatalog  # noqa: PLC0415 - keeps `import frazil` light
+        from frazil.catalog.hadoop import HadoopCatalog
 
         return HadoopCatalog(name, merged, mapping)
     try:
-        from frazil.catalog.sql import SqlCatalog  # noqa: PLC0415 - an optional dependency
+        from frazil.catalog.sql import SqlCatalog
     except ModuleNotFoundError as error:
         if error.name != "sqlalchemy":
             raise

@@ -101,7 +101,7 @@ def _runs(counts: list[int], selected: Sequence[bool] | None) -> Iterator[tuple[
         yield start, run
 
 
-def _row_group(group: Any, leaves: list[int]) -> Statistics:  # noqa: ANN401 - pyarrow has no types
+def _row_group(group: Any, leaves: list[int]) -> Statistics:
     columns = []
     for leaf in leaves:
         chunk = group.column(leaf)
@@ -136,7 +136,7 @@ class _OrcFile:
     row_groups = False
 
     def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack) -> None:
-        from pyarrow import orc  # noqa: PLC0415 - few tables have ORC files
+        from pyarrow import orc
 
         self._files, self._path = files, path
         source = stack.enter_context(_source(files, path))

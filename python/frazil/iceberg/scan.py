@@ -38,7 +38,7 @@ class Plan:
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Stream the plan, one batch for each manifest."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps `import frazil` light
+        import pyarrow as pa
 
         batches = (self._native.batch(index) for index in range(self._native.batch_count))
         return pa.RecordBatchReader.from_batches(self._native.schema(), batches)
@@ -104,9 +104,9 @@ class Scan:
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Stream the rows as Arrow record batches; files are read ahead by `config.max_workers` threads."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps `import frazil` light
+        import pyarrow as pa
 
-        from frazil.iceberg.read import read_tasks  # noqa: PLC0415
+        from frazil.iceberg.read import read_tasks
 
         plan = self._plan()
         tasks = (plan.task(index) for index in range(len(plan)))
@@ -121,14 +121,14 @@ class Scan:
         """Export the rows by the Arrow PyCapsule interface."""
         return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self, **options: Any) -> pd.DataFrame:  # noqa: ANN401 - handed to pyarrow
+    def to_pandas(self, **options: Any) -> pd.DataFrame:
         """Give all rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
         frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
         return frame
 
     def to_polars(self) -> pl.DataFrame:
         """Give all rows as a Polars DataFrame."""
-        import polars as pl  # noqa: PLC0415 - an optional dependency
+        import polars as pl
 
         frame = pl.from_arrow(self.to_arrow())
         if isinstance(frame, pl.Series):
@@ -139,7 +139,7 @@ class Scan:
         self, table_name: str, connection: duckdb.DuckDBPyConnection | None = None
     ) -> duckdb.DuckDBPyConnection:
         """Register all rows as a view of a DuckDB connection, a new one in memory by default."""
-        import duckdb  # noqa: PLC0415 - an optional dependency
+        import duckdb
 
         connection = connection or duckdb.connect()
         connection.register(table_name, self.to_arrow())
@@ -147,7 +147,7 @@ class Scan:
 
     def count(self) -> int:
         """Count the rows: from metadata where no delete and no filter forbids it, by reading else."""
-        from frazil.iceberg.read import read_task  # noqa: PLC0415 - keeps `import frazil` light
+        from frazil.iceberg.read import read_task
 
         limit = self._arguments["limit"]
         plan = _native.Scan(self._table, **self._arguments | {"selected_fields": []}).plan(config.max_workers)

@@ -203,7 +203,7 @@ class Table:
         }
         return Scan(self._native, arguments)
 
-    def _part(self, name: str) -> Any:  # noqa: ANN401 - JSON
+    def _part(self, name: str) -> Any:
         return json.loads(self._native.metadata_json(name))
 
     def __repr__(self) -> str:

@@ -39,13 +39,13 @@ class FileScanTask:
 
     def to_arrow_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows of the task."""
-        from frazil.iceberg.read import read_task  # noqa: PLC0415 - keeps `import frazil` light
+        from frazil.iceberg.read import read_task
 
         return read_task(self._native)
 
     def to_arrow(self) -> pa.Table:
         """Give the rows of the task."""
-        import pyarrow as pa  # noqa: PLC0415 - keeps `import frazil` light
+        import pyarrow as pa
 
         return pa.Table.from_batches(list(self.to_arrow_batches()), self._native.schema())
 
