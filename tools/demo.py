@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden" / "iceberg"
 TABLES = [
-    ("position deletes", "del_pos_file_parquet_part", "id <= 2", ("id", "c", "v")),
+    ("position deletes", "del_pos_file_parquet_part", "id > 4", ("id", "c", "v")),
     ("deletion vectors", "dv_spark_parquet_part", "id in (1, 5)", ("id", "c", "v")),
     ("equality deletes, NULL keys too", "del_eq_null_keys", "id <= 2", ("id", "c", "v")),
     ("an evolved partition spec: by day, hour, bucket", "pevo_v2_three_specs", "ts < '1969-12-31T23:00:00'",
@@ -31,7 +31,6 @@ SHOWN_ROWS = 5
 def main() -> None:
     """Show every table, then the same ones through Spark."""
     print(f"frazil {frazil.__version__}, Python {sys.version.split()[0]}\n")
-    frazil.load_table(str(GOLDEN / TABLES[0][1])).scan().to_arrow()  # imports pyarrow before the clock starts
     counts = {name: show(title, name, row_filter, columns) for title, name, row_filter, columns in TABLES}
     show_spark(counts)
 
