@@ -156,11 +156,11 @@ fn v1_snapshots_may_name_their_manifests_themselves() {
     let mut fixture = Fixture::new();
     fixture.put("m", manifest("m", vec![entry("f", 1)]).bytes());
     fixture.put("n", manifest("n", vec![entry("g", 2)]).bytes());
-    fixture.log(1, "append", json!({"manifests": [at("m"), at("n")]}));
+    fixture.log(1, "append", &json!({"manifests": [at("m"), at("n")]}));
     let table = fixture.open();
     assert_eq!(names(&plan(&table, "")), ["f", "g"]);
     assert_eq!(names(&plan(&table, "a = 2")), ["g"], "partitions are those of the spec in the manifest");
-    fixture.log(2, "append", json!({"manifests": [at("gone")]}));
+    fixture.log(2, "append", &json!({"manifests": [at("gone")]}));
     let error = try_plan(&fixture.open(), &options("")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::MissingFile);
 }
@@ -168,7 +168,7 @@ fn v1_snapshots_may_name_their_manifests_themselves() {
 #[test]
 fn files_outside_of_the_table_are_not_read() {
     let mut fixture = Fixture::new();
-    fixture.log(1, "append", json!({"manifest-list": "s3://elsewhere/list.avro"}));
+    fixture.log(1, "append", &json!({"manifest-list": "s3://elsewhere/list.avro"}));
     let error = try_plan(&fixture.open(), &options("")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PathNotAllowed);
 }

@@ -230,10 +230,13 @@ fn sized(name: &str, size: i64, split_offsets: &[i64]) -> Entry {
     Entry { size, split_offsets: Some(split_offsets.to_vec()), ..Entry::data(name) }
 }
 
+/// The ranges of files that tasks read.
+type Parts = BTreeMap<String, Vec<Option<(i64, i64)>>>;
+
 /// The parts of each file over all groups, and the bytes of each group.
-fn parts(plan: &Plan, target: i64, open_cost: i64) -> (BTreeMap<String, Vec<Option<(i64, i64)>>>, Vec<i64>) {
+fn parts(plan: &Plan, target: i64, open_cost: i64) -> (Parts, Vec<i64>) {
     let storage = plan.read().files.storage().clone();
-    let mut parts: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    let mut parts = Parts::new();
     let mut weights = Vec::new();
     for group in plan.groups(target, open_cost, &Context::default()).unwrap() {
         let tasks = wire::read(&group, storage.clone()).unwrap();
@@ -242,7 +245,9 @@ fn parts(plan: &Plan, target: i64, open_cost: i64) -> (BTreeMap<String, Vec<Opti
             parts.entry(task.file.path.rsplit('/').next().unwrap().to_string()).or_default().push(task.range);
         }
     }
-    parts.values_mut().for_each(|ranges| ranges.sort_unstable());
+    for ranges in parts.values_mut() {
+        ranges.sort_unstable();
+    }
     (parts, weights)
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use apache_avro::Schema;
 use apache_avro::types::Value;
-use apache_avro::{Schema, to_avro_datum};
+use apache_avro::writer::datum::GenericDatumWriter;
 use bytes::Bytes;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
@@ -22,14 +23,19 @@ pub(crate) fn avro_file(schema: &Json, metadata: &[(&str, &str)], records: Vec<V
     const SYNC: [u8; 16] = *b"0123456789abcdef";
     let text = schema.to_string();
     let parsed = Schema::parse_str(&text).unwrap();
-    let long = |n: usize| to_avro_datum(&Schema::Long, i64::try_from(n).unwrap()).unwrap();
-    let string = |text: &str| to_avro_datum(&Schema::String, text).unwrap();
+    let datum = |schema: &Schema, value: Value| {
+        GenericDatumWriter::builder(schema).build().unwrap().write_value_to_vec(value).unwrap()
+    };
+    let long = |n: usize| datum(&Schema::Long, Value::Long(i64::try_from(n).unwrap()));
+    let string = |text: &str| datum(&Schema::String, Value::String(text.into()));
     let entries = [&[("avro.schema", text.as_str()), ("avro.codec", "null")], metadata].concat();
     let mut file = [&b"Obj\x01"[..], &long(entries.len())].concat();
-    entries.iter().for_each(|(key, value)| file.extend([string(key), string(value)].concat()));
+    for (key, value) in &entries {
+        file.extend([string(key), string(value)].concat());
+    }
     file.extend([&long(0)[..], &SYNC].concat());
     let count = records.len();
-    let encode = |record: Value| to_avro_datum(&parsed, record.resolve(&parsed).unwrap()).unwrap();
+    let encode = |record: Value| datum(&parsed, record.resolve(&parsed).unwrap());
     let block: Vec<u8> = records.into_iter().flat_map(encode).collect();
     if count > 0 {
         file.extend([&long(count)[..], &long(block.len()), &block, &SYNC].concat());
@@ -384,11 +390,11 @@ impl Fixture {
         }
         let list = format!("snap-{id}.avro");
         self.put(&list, manifest_list(manifests));
-        self.log(id, operation, json!({"manifest-list": at(&list)}));
+        self.log(id, operation, &json!({"manifest-list": at(&list)}));
     }
 
     /// Adds a snapshot; `extra` says where its manifests are.
-    pub(crate) fn log(&mut self, id: i64, operation: &str, extra: Json) {
+    pub(crate) fn log(&mut self, id: i64, operation: &str, extra: &Json) {
         let mut snapshot = json!({
             "snapshot-id": id, "sequence-number": id, "timestamp-ms": id * 1000,
             "summary": {"operation": operation}, "schema-id": 0, "first-row-id": 0, "added-rows": 0,
@@ -472,7 +478,8 @@ fn name(path: &str) -> String {
     path.strip_prefix(ROOT).map_or(path, |path| &path[1..]).to_string()
 }
 
-fn field(id: i32, name: &str, avro_type: Json) -> Json {
+fn field(id: i32, name: &str, avro_type: impl Into<Json>) -> Json {
+    let avro_type = avro_type.into();
     json!({"name": name, "field-id": id, "type": avro_type})
 }
 
