@@ -178,8 +178,10 @@ impl<'a> Lookup<'a> {
     fn collect(&mut self, row: usize, sequence: i64, path: Option<&str>, numbers: &mut Vec<u32>) {
         let index = self.index;
         let (positions, equality) = self.partition(row);
-        numbers.extend_from_slice(from_sequence(&index.files, &index.equality_everywhere, sequence + 1));
-        numbers.extend_from_slice(from_sequence(&index.files, equality, sequence + 1));
+        if let Some(newer) = sequence.checked_add(1) {
+            numbers.extend_from_slice(from_sequence(&index.files, &index.equality_everywhere, newer));
+            numbers.extend_from_slice(from_sequence(&index.files, equality, newer));
+        }
         let vector = path.and_then(|path| index.vector_by_path.get(path)).copied();
         // A vector that is older than the data file belongs to a file that was there before under the same path.
         if let Some(vector) = vector.filter(|&n| sequence_number(&index.files, n) >= sequence) {

@@ -109,7 +109,10 @@ impl Plan {
         let data = planner.matching_manifests(&data)?;
         metrics.manifests_skipped = metrics.manifests - data.len();
         let files = planner.data_files(&data, &deletes, &mut metrics)?;
-        refuse_duplicates(&files)?;
+        // Two appends may have added the same file, if it was removed between them.
+        if matches!(request.selection, Selection::Live) {
+            refuse_duplicates(&files)?;
+        }
         let starts = starts(&files);
         Ok(Self { read, files, deletes: Arc::new(deletes), metrics, starts })
     }

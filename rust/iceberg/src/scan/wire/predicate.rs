@@ -15,8 +15,8 @@ use serde_json::{Value as Json, json};
 use crate::single_value;
 use crate::spec::types::PrimitiveType;
 
-/// Nesting is refused above this when reading.
-const DEPTH_LIMIT: usize = 100;
+/// Deeper nesting is refused: a level is two of JSON, whose reader takes 128.
+const DEPTH_LIMIT: usize = 50;
 
 /// The names of tests with one scalar.
 const COMPARISONS: [(CompareOp, &str); 6] = [
@@ -29,8 +29,19 @@ const COMPARISONS: [(CompareOp, &str); 6] = [
 ];
 
 /// Writes a predicate.
+///
+/// # Errors
+/// `InvalidArgument` when it is nested deeper than can be read.
 pub fn to_json(predicate: &BoundPredicate) -> Result<Json> {
-    let all = |parts: &[BoundPredicate]| parts.iter().map(to_json).collect::<Result<Vec<_>>>();
+    write(predicate, 0)
+}
+
+fn write(predicate: &BoundPredicate, depth: usize) -> Result<Json> {
+    if depth > DEPTH_LIMIT {
+        return Err(Error::invalid(format!("a filter with more than {DEPTH_LIMIT} ANDs and ORs inside each other"))
+            .hint("tasks are sent with their filter: write it with less nesting"));
+    }
+    let all = |parts: &[BoundPredicate]| parts.iter().map(|part| write(part, depth + 1)).collect::<Result<Vec<_>>>();
     Ok(match predicate {
         BoundPredicate::True => json!(true),
         BoundPredicate::False => json!(false),
@@ -73,7 +84,7 @@ fn read(json: &Json, depth: usize) -> Result<BoundPredicate> {
         return Ok(BoundPredicate::Or(all(or)?));
     }
     let text = |name| json.get(name).and_then(Json::as_str).ok_or_else(|| malformed("a test lacks a part"));
-    let data_type: PrimitiveType = text("type")?.parse()?;
+    let data_type: PrimitiveType = text("type")?.parse().map_err(|_| malformed("a test of an unknown type"))?;
     let id = json.get("column").and_then(Json::as_i64).and_then(|id| i32::try_from(id).ok());
     let column = BoundColumn {
         id: id.ok_or_else(|| malformed("a test lacks its column"))?,
@@ -170,8 +181,10 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 }
 
 pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2));
-    pairs.map(|pair| pair.and_then(|pair| u8::from_str_radix(pair, 16).ok())).collect()
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let bytes = pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?));
+    if rest.is_empty() { bytes.collect() } else { None }
 }
 
 fn malformed(what: &str) -> Error {

@@ -1,0 +1,11 @@
+//! Planning of tables whose manifests another library wrote.
+
+#![cfg(test)]
+
+mod decode;
+mod deletes;
+mod history;
+mod keep;
+#[path = "../support/mod.rs"]
+mod support;
+mod tasks;
