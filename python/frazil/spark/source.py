@@ -167,10 +167,11 @@ class _Request:
         return self.__dict__ | {"_table": None}
 
     def spark_schema(self) -> StructType:
-        """Give the schema of all columns that the options name."""
+        """Give the schema of all columns that the options name, and check the filter."""
         from frazil.spark.types import spark_schema
 
-        return spark_schema(self._scan(self.asked.columns).schema(), self.asked.timestamp_ns)
+        scan = self._scan(self.asked.columns, self.asked.row_filter)
+        return spark_schema(scan.schema(), self.asked.timestamp_ns)
 
     def narrow(self, schema: StructType) -> StructType:
         """Read only the columns of `schema`, and give it back."""
