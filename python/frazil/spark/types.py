@@ -253,7 +253,7 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
 def _extension(field: pa.Field) -> str:
     if isinstance(field.type, pa.BaseExtensionType):
         return str(field.type.extension_name)
-    return (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+    return str((field.metadata or {}).get(b"ARROW:extension:name", b""), "utf-8")
 
 
 def _plain(array: pa.Array) -> pa.Array:
