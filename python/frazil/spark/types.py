@@ -157,7 +157,8 @@ def _time_type(path: str) -> spark.DataType:
     time_type = getattr(spark, "TimeType", None)
     if time_type is None:
         raise _lacking(path, "time", "use Spark 4.1 or later")
-    return time_type(_TIME_DIGITS)  # type: ignore[no-any-return]
+    found: spark.DataType = time_type(_TIME_DIGITS)
+    return found
 
 
 def _timestamp_type(data_type: pa.TimestampType, path: str, timestamp_ns: str) -> spark.DataType:
