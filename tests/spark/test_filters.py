@@ -83,6 +83,12 @@ def test_pushed_filters_prune_files_and_rows_and_are_given_back(table: Callable[
     assert count(whole) == frazil.load_table(path).scan().count()
 
 
+def test_a_plan_without_files_has_no_rows(table: Callable[[str], str]) -> None:
+    made = reader(table("empty_table"))
+    assert made.partitions() == []
+    assert [list(made.read(partition)) for partition in (None, ds.InputPartition(None))] == [[], []]
+
+
 def test_filters_are_not_pushed_below_a_limit(table: Callable[[str], str]) -> None:
     path = table("pevo_v2_three_specs")
     made = reader(path, limit="5")

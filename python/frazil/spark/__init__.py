@@ -5,6 +5,7 @@ frazil.spark.read(spark, "/path/of/table", row_filter="id > 10", selected_fields
 frazil.spark.functions.bucket(16, "id")
 """
 
+from frazil.spark import functions
 from frazil.spark.read import read, register
 
-__all__ = ["read", "register"]
+__all__ = ["functions", "read", "register"]

@@ -43,19 +43,15 @@ _OTHER = (
     "timestamp-ns-mode",
     "pushdown",
 )
-# They tune Spark's Iceberg connector and change no row; Spark itself adds the last one to tables of its catalog.
-_WITHOUT_EFFECT = (
-    "lookback",
-    "locality",
-    "vectorization-enabled",
-    "aggregate-push-down-enabled",
-    "serialization.format",
-)
+# They tune Spark's Iceberg connector and change no row.
+_WITHOUT_EFFECT = ("lookback", "locality", "vectorization-enabled", "aggregate-push-down-enabled")
 _UNSUPPORTED = {
     "start-timestamp": "changelogs are not supported; for appended rows give `start-snapshot-id`",
     "end-timestamp": "changelogs are not supported; for appended rows give `end-snapshot-id`",
     "stream-from-timestamp": "streaming reads are not supported",
     "paths": "one read is of one table; give one path and union the DataFrames",
+    # Spark adds it where it creates a table in its catalog; the reads of that table then get none of the options.
+    "provider": "Spark's catalog does not hand a table's options to its reads; create a temporary view instead",
 }
 _SHOWN = {"versionasof": "versionAsOf", "timestampasof": "timestampAsOf"}
 
@@ -101,7 +97,8 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
     """
     given = {name.lower(): value for name, value in options.items()}
     properties = {name: value for name, value in given.items() if name.startswith(STORAGE_PREFIXES)}
-    for name in given.keys() - properties.keys():
+    # Spark's own option first: it says more than the others that come with it.
+    for name in sorted(given.keys() - properties.keys(), key=lambda name: name not in _UNSUPPORTED):
         _check_name(name)
     if "path" not in given:
         message = "the table is not named: call `load` with its folder or metadata file, or give the option `path`"

@@ -105,9 +105,9 @@ class FrazilReader(DataSourceReader):
         return [TaskGroup(content) for content in self._request.groups()]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a partition; None stands for a plan without any."""
-        if partition is None:
-            return
+        """Stream the rows of a partition."""
+        if not isinstance(partition, TaskGroup):
+            return  # a plan without partitions: Spark 4.3 sends one without a value, earlier releases None
         from frazil import _native
         from frazil.iceberg.read import read_tasks
         from frazil.spark.types import Conversion
@@ -167,10 +167,11 @@ class _Request:
         return self.__dict__ | {"_table": None}
 
     def spark_schema(self) -> StructType:
-        """Give the schema of all columns that the options name."""
+        """Give the schema of all columns that the options name, and check the filter."""
         from frazil.spark.types import spark_schema
 
-        return spark_schema(self._scan(self.asked.columns).schema(), self.asked.timestamp_ns)
+        scan = self._scan(self.asked.columns, self.asked.row_filter)
+        return spark_schema(scan.schema(), self.asked.timestamp_ns)
 
     def narrow(self, schema: StructType) -> StructType:
         """Read only the columns of `schema`, and give it back."""
@@ -214,7 +215,8 @@ class _Request:
         scan = self._scan(self._columns, text, self.limit)
         split, cost = self._sizes()
         plan = scan.plan()._native  # noqa: SLF001 - one package
-        return plan.groups(_EVERYTHING_BYTES if self.limit is not None else split, cost)
+        groups: list[bytes] = plan.groups(_EVERYTHING_BYTES if self.limit is not None else split, cost)
+        return groups
 
     def _sizes(self) -> tuple[int, int]:
         properties = self._opened().properties

@@ -157,7 +157,8 @@ def _time_type(path: str) -> spark.DataType:
     time_type = getattr(spark, "TimeType", None)
     if time_type is None:
         raise _lacking(path, "time", "use Spark 4.1 or later")
-    return time_type(_TIME_DIGITS)  # type: ignore[no-any-return]
+    found: spark.DataType = time_type(_TIME_DIGITS)
+    return found
 
 
 def _timestamp_type(data_type: pa.TimestampType, path: str, timestamp_ns: str) -> spark.DataType:
@@ -253,7 +254,7 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
 def _extension(field: pa.Field) -> str:
     if isinstance(field.type, pa.BaseExtensionType):
         return str(field.type.extension_name)
-    return str((field.metadata or {}).get(b"ARROW:extension:name", b"").decode())
+    return str((field.metadata or {}).get(b"ARROW:extension:name", b""), "utf-8")
 
 
 def _plain(array: pa.Array) -> pa.Array:
