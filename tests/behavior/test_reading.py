@@ -106,7 +106,7 @@ def test_a_table_is_opened_by_folder_or_uri(opened: str) -> None:
 def test_a_table_is_opened_by_relative_path_and_by_path_object(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(GOLDEN)
     for place in ("iceberg/del_pos_overlap", "./iceberg/del_pos_overlap", Path("iceberg/del_pos_overlap")):
-        assert frazil.load_table(place).scan().count() == 13  # type: ignore[arg-type]
+        assert frazil.load_table(place).scan().count() == 13
 
 
 def test_a_table_is_opened_by_any_of_its_metadata_files() -> None:

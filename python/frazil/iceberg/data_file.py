@@ -59,7 +59,9 @@ class _ParquetFile:
 
     def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack) -> None:
         source = stack.enter_context(_source(files, path))
-        self._file = stack.enter_context(pq.ParquetFile(source, page_checksum_verification=True))
+        # INT96 timestamps of far years do not fit nanoseconds.
+        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
+        self._file = stack.enter_context(pq.ParquetFile(source, **options))
         self.schema = self._file.schema_arrow
 
     def batches(

@@ -193,6 +193,10 @@ class Table:
         if limit is not None and limit < 0:
             message = f"limit is {limit}, expected 0 or more"
             raise InvalidArgument(message)
+        for number in (limit, *(append or ()), snapshot[1] if snapshot else None):
+            if isinstance(number, int) and not -(2**63) <= number < 2**64:
+                message = f"{number} is no 64-bit number"
+                raise InvalidArgument(message)
         arguments: dict[str, Any] = {
             "row_filter": _filter_text(row_filter),
             "selected_fields": list(selected_fields),

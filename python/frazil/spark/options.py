@@ -41,6 +41,7 @@ _OTHER = (
     "batch-size",
     "relocate",
     "timestamp-ns-mode",
+    "pushdown",
 )
 # They tune Spark's Iceberg connector and change no row; Spark itself adds the last one to tables of its catalog.
 _WITHOUT_EFFECT = (
@@ -87,6 +88,8 @@ class ReadOptions:
     """Options of the storage; they may hold secrets."""
     timestamp_ns: str = "error"
     """One of `NS_MODES`."""
+    pushdown: bool = False
+    """Whether Spark may push filters into the read; see `frazil.spark.source.PushingReader` for the danger."""
 
 
 def parse(options: Mapping[str, str]) -> ReadOptions:
@@ -120,6 +123,7 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         relocate=_relocate(given),
         properties=properties,
         timestamp_ns=_choice(given, "timestamp-ns-mode", NS_MODES),
+        pushdown=_flag(given, "pushdown", default=False),
     )
 
 

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
     from frazil.iceberg import Table
 
-_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-
 
 def register(spark: SparkSession) -> None:
-    """Register the data source `frazil` in a session, and let Spark push filters into it where the version can.
+    """Register the data source `frazil` in a session.
 
     Spark finds the data source by itself where the wheel is installed for the driver's Python; this is for a session
     that looked before the wheel was there, and for a Spark Connect server that has it elsewhere.
@@ -29,15 +27,6 @@ def register(spark: SparkSession) -> None:
     from frazil.spark.source import FrazilDataSource
 
     spark.dataSource.register(FrazilDataSource)
-    push_filters(spark)
-
-
-def push_filters(spark: SparkSession) -> None:
-    """Let Spark push filters into Python data sources, which it does not by itself; no change before Spark 4.1."""
-    from pyspark.sql.datasource import DataSourceReader
-
-    if hasattr(DataSourceReader, "pushFilters"):
-        spark.conf.set(_PUSHDOWN, "true")
 
 
 def read(  # noqa: PLR0913 - the arguments of `Table.scan`
@@ -57,8 +46,8 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
 ) -> DataFrame:
     """Read a table in the executors of Spark; only the chosen columns and rows reach Spark.
 
-    The state of the table is pinned here: a `Table` is read as it is, a location as of now. Spark is set to push later
-    filters, those of `where` and SQL, into the read too.
+    The state of the table is pinned here: a `Table` is read as it is, a location as of now. What `row_filter` and
+    `selected_fields` leave out is never read; a later `where` or `select` is applied by Spark to what was read.
 
     Args:
         spark: The session.
@@ -100,5 +89,4 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         "relocate": json.dumps(dict(relocate)) if relocate else None,
     }
     given |= {name: str(value) for name, value in chosen.items() if value is not None}
-    push_filters(spark)
     return spark.read.format("frazil").options(**given | dict(properties or {}) | dict(options or {})).load(location)

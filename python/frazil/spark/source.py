@@ -21,7 +21,7 @@ from frazil.errors import InvalidArgument
 from frazil.spark import options as read_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
     from pyspark.sql.datasource import Filter
@@ -79,7 +79,8 @@ class FrazilDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Give the reader of the columns in `schema`."""
-        return FrazilReader(_Request(self._metadata_file, self._asked), schema)
+        kind = PushingReader if self._asked.pushdown else FrazilReader
+        return kind(_Request(self._metadata_file, self._asked), schema)
 
 
 class TaskGroup(InputPartition):
@@ -98,18 +99,6 @@ class FrazilReader(DataSourceReader):
         self._request = request
         self._schema = request.narrow(schema)
         self._asked = request.asked
-        self.pushFilters = _WhenEnabled(self._push_filters)  # type: ignore[method-assign]
-
-    def pruneColumns(self, requiredSchema: StructType) -> StructType:  # noqa: N802, N803 - Spark's names
-        """Read only these columns; for releases of Spark that ask."""
-        # Rows without columns cannot be handed over.
-        schema = requiredSchema if len(requiredSchema) else type(requiredSchema)(self._schema.fields[:1])
-        self._schema = self._request.narrow(schema)
-        return self._schema
-
-    def pushLimit(self, limit: int) -> bool:  # noqa: N802 - Spark's name
-        """Read at most so many rows in all; for releases of Spark that ask."""
-        return self._request.limit_rows(limit)
 
     def partitions(self) -> list[InputPartition]:
         """Plan the read: groups of files of about equal size."""
@@ -129,34 +118,38 @@ class FrazilReader(DataSourceReader):
             return
         conversion = Conversion(tasks[0].schema(), self._schema)
         # One thread: Spark gives a task one core.
-        for batch in read_tasks(tasks, workers=1, limit=self._limit):
+        for batch in read_tasks(tasks, workers=1, limit=self._request.limit):
             for part in _parts(batch, self._asked.batch_rows):
                 yield conversion.apply(part)
 
-    @property
-    def _limit(self) -> int | None:
-        return self._request.limit
 
-    def _push_filters(self, filters: list[Filter]) -> list[Filter]:
-        self._request.push(filters)
-        # Spark applies them again: dates, times and texts beyond what Python holds cannot be proven alike from here.
-        return filters
+class PushingReader(FrazilReader):
+    """A reader that lets Spark push filters, columns and limits into it; by the option `pushdown` only.
 
-
-class _WhenEnabled:
-    """`pushFilters` that Spark calls where `spark.sql.python.filterPushdown.enabled` is true, and ignores else.
-
-    Spark refuses a reader with a `pushFilters` of its own while that setting is false, which is the default, and the
-    process that makes the reader does not know the setting. It recognises the method by its function, so this names the
-    one of the base class.
+    Spark 4.1 to 4.3 keep the pushed filters with the relation, not with the query: where a DataFrame is filtered twice,
+    in two queries or in one, the second may be given the files of the first, and rows are lost in silence. So this is
+    for a DataFrame that serves one query. The options `row-filter` and `columns`, and `frazil.spark.read`, leave out as
+    much without that danger.
     """
 
-    def __init__(self, push: Callable[[list[Filter]], list[Filter]]) -> None:
-        self._push = push
-        self.__func__ = getattr(DataSourceReader, "pushFilters", None)
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
+        """Leave out files and rows that the filters exclude, and give all filters back: Spark applies them again.
 
-    def __call__(self, filters: list[Filter]) -> list[Filter]:
-        return self._push(filters)
+        Values beyond what Python holds, such as dates after the year 9999, cannot be shown to compare alike from here.
+        """
+        self._request.push(filters)
+        return filters
+
+    def pruneColumns(self, requiredSchema: StructType) -> StructType:  # noqa: N802, N803 - Spark's names
+        """Read only these columns; for releases of Spark that ask."""
+        # Rows without columns cannot be handed over.
+        schema = requiredSchema if len(requiredSchema) else type(requiredSchema)(self._schema.fields[:1])
+        self._schema = self._request.narrow(schema)
+        return self._schema
+
+    def pushLimit(self, limit: int) -> bool:  # noqa: N802 - Spark's name
+        """Read at most so many rows in all; for releases of Spark that ask."""
+        return self._request.limit_rows(limit)
 
 
 class _Request:
@@ -274,4 +267,4 @@ def _parts(batch: pa.RecordBatch, batch_rows: int | None) -> Iterator[pa.RecordB
         yield batch.slice(start, rows)
 
 
-__all__ = ["FrazilDataSource", "FrazilReader", "TaskGroup"]
+__all__ = ["FrazilDataSource", "FrazilReader", "PushingReader", "TaskGroup"]

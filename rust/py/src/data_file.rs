@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use arrow_array::RecordBatch;
 use frazil_core::avro::{AvroFile, Projection};
-use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::orc::OrcFile;
 use frazil_iceberg::read::orc::open_orc;
@@ -12,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::arrow;
 use crate::files::Files;
-use crate::interrupt::detached;
+use crate::interrupt::{detached, limited};
 
 /// A data file is not read whole when it is longer than this.
 const FILE_LIMIT_BYTES: u64 = 8 << 30;
@@ -55,9 +54,10 @@ impl AvroReader {
     /// Begins to read these top-level columns in batches of about `batch_rows`.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn begin(&self, py: Python<'_>, columns: Vec<usize>, batch_rows: usize) -> PyResult<()> {
+        let context = limited(py)?;
         detached(py, || {
             let projection = Projection::natural_columns(self.file.schema(), &columns);
-            let batches = projection.and_then(|p| self.file.batches(&p, batch_rows, &Context::default()));
+            let batches = projection.and_then(|p| self.file.batches(&p, batch_rows, &context));
             begin(&self.batches, batches.map(|b| Box::new(b) as Batches).map_err(|e| corrupt(e, &self.path))?)
         })
     }

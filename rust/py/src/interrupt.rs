@@ -20,7 +20,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R>
 
 /// Runs long work on another thread, while this one looks for signals: Ctrl-C cancels the work and raises.
 pub(crate) fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce(&Context) -> Result<R> + Send) -> PyResult<R> {
-    let context = Context::new(Budget::new(memory_limit(py)?));
+    let context = limited(py)?;
     let mut signal = None;
     let result = py.detach(|| {
         std::thread::scope(|scope| {
@@ -55,9 +55,10 @@ fn pending_signal() -> Option<PyErr> {
     Python::attach(|py| py.check_signals().err())
 }
 
-/// `frazil.config.memory_limit`.
-fn memory_limit(py: Python<'_>) -> PyResult<u64> {
-    py.import("frazil.config")?.getattr("config")?.getattr("memory_limit")?.extract()
+/// A context whose budget is `frazil.config.memory_limit`.
+pub(crate) fn limited(py: Python<'_>) -> PyResult<Context> {
+    let limit_bytes = py.import("frazil.config")?.getattr("config")?.getattr("memory_limit")?.extract()?;
+    Ok(Context::new(Budget::new(limit_bytes)))
 }
 
 /// A panic is a bug; it becomes an error that says so, and never unwinds into Python.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use frazil_core::error::{Error, Result};
 
+use crate::spec::partition::PartitionField;
 use crate::spec::schema::Schema;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
@@ -119,7 +120,7 @@ impl Output {
         }
         let mut fields =
             if names.contains(&"*") { schema.fields.clone() } else { schema.project(&names, case_sensitive)? };
-        let partition = unified_partition_type(metadata);
+        let partition = unified_partition_type(metadata, schema);
         fields.fields.extend(extra.into_iter().map(|column| column.field(&partition)));
         Ok(Self { fields })
     }
@@ -131,12 +132,18 @@ impl Output {
 }
 
 /// The partition fields of all specs of a table, by field id; a field that some spec has as `void` keeps the type that
-/// another spec gives it.
-fn unified_partition_type(metadata: &TableMetadata) -> StructType {
+/// another spec gives it. Fields of columns that the schema no longer has are left out, as the reference does.
+fn unified_partition_type(metadata: &TableMetadata, schema: &Schema) -> StructType {
     let mut fields: BTreeMap<i32, NestedField> = BTreeMap::new();
     for spec in &metadata.partition_specs {
         for field in metadata.partition_type(spec).fields {
-            let void = spec.fields.iter().any(|f| f.field_id == field.id && f.transform == Transform::Void);
+            let made_by = |f: &&PartitionField| f.field_id == field.id;
+            let made_by = spec.fields.iter().find(made_by);
+            let sources = made_by.map_or(&[][..], |f| &f.source_ids);
+            if sources.iter().any(|&id| schema.field(id).is_none()) {
+                continue;
+            }
+            let void = made_by.is_some_and(|f| f.transform == Transform::Void);
             match fields.get(&field.id) {
                 Some(_) if void => {}
                 _ => drop(fields.insert(field.id, field)),

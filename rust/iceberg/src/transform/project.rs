@@ -225,7 +225,7 @@ impl Steps<'_> {
 
     /// The tuples of the values from `number` on.
     fn from(&self, number: i128) -> Option<Vec<Test>> {
-        let first = self.lowest(self.in_range(number)?);
+        let first = self.lowest_from(self.in_range(number)?);
         if self.wrapped() == Some(first) {
             return None;
         }
@@ -255,11 +255,15 @@ impl Steps<'_> {
         }
     }
 
-    /// The lowest tuple that a file may hold `number` under.
+    /// The lowest tuple that a file may hold `number` under. A value without a fraction was not moved.
     fn lowest(&self, number: i128) -> i128 {
+        if number == 0 { self.step(number) } else { self.lowest_from(number) }
+    }
+
+    /// The lowest tuple that a file may hold `number` or a greater value under.
+    fn lowest_from(&self, number: i128) -> i128 {
         let first_second = temporal::ticks_per_second(self.source).is_some_and(|ticks| number < i128::from(ticks));
-        // A value without a fraction was not moved.
-        if number > 0 && first_second && Unit::of(self.transform).is_some() { -1 } else { self.step(number) }
+        if number >= 0 && first_second && Unit::of(self.transform).is_some() { -1 } else { self.step(number) }
     }
 
     /// The highest tuple that a file may hold `number` under.
