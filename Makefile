@@ -74,7 +74,7 @@ lint: $(WHEEL)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy python/frazil tools
-	MYPYPATH=python $(BIN)/python -m mypy.stubtest frazil._native
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml frazil._native
 	$(call say,'Checking the budgets')
 	$(BIN)/python tools/check_budgets.py
 
