@@ -158,7 +158,7 @@ fn a_limit_counts_only_rows_that_surely_match() {
 }
 
 #[test]
-fn rows_are_counted_from_metadata_where_it_is_exact() {
+fn bounds_leave_files_out_but_never_count_rows() {
     let bounds =
         |name: &str, lower: i64, upper: i64| Entry::data(name).bounds(1, &lower.to_le_bytes(), &upper.to_le_bytes());
     let entries = vec![
@@ -172,7 +172,8 @@ fn rows_are_counted_from_metadata_where_it_is_exact() {
     let plan = plan(&table(&manifests), "id > 5");
     let (rows, unread) = plan.count().unwrap();
     let unread: Vec<_> = unread.into_iter().map(|i| names(&plan)[i].clone()).collect();
-    assert_eq!((rows, unread), (10, vec!["some".to_string(), "deleted".into(), "unknown".into()]));
+    let read = ["all", "some", "deleted", "unknown"].map(String::from).to_vec();
+    assert_eq!((rows, unread), (0, read), "counts may contradict rows where a name mapping changed");
 }
 
 #[test]
