@@ -65,7 +65,11 @@ def show_spark(counts: dict[str, int]) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with tempfile.TemporaryDirectory() as warehouse:
         builder = SparkSession.builder.master("local[2]").appName("frazil demo").config("spark.ui.enabled", "false")
-        builder = builder.config("spark.sql.warehouse.dir", warehouse).config("spark.log.level", "ERROR")
+        builder = (
+            builder.config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.warehouse.dir", warehouse)
+            .config("spark.log.level", "ERROR")
+        )
         spark = builder.getOrCreate()
         try:
             for name, expected in counts.items():
