@@ -54,11 +54,12 @@ __all__ = [
 class FrazilError(Exception):
     """The base of all errors of frazil.
 
-    ``message`` is the whole text, ``context`` says where (innermost place first), ``hint`` what to do, or ``None``.
+    ``message`` says what failed, ``context`` where (innermost place first), ``hint`` what to do, or ``None``. The text
+    of the error ends with the hint.
 
     >>> error = InvalidArgument("the limit is negative", context={"option": "limit"}, hint="leave it out")
     >>> str(error), error.context, error.hint
-    ('the limit is negative', {'option': 'limit'}, 'leave it out')
+    ('the limit is negative; leave it out', {'option': 'limit'}, 'leave it out')
     """
 
     message: str
@@ -82,8 +83,10 @@ class FrazilError(Exception):
         return type(self).__name__
 
     def __str__(self) -> str:
-        """Return the message; ``OSError`` would print its error number instead."""
-        return self.message
+        """Return message and hint; ``OSError`` would print its error number instead."""
+        if self.hint is None or self.message.endswith(self.hint):
+            return self.message
+        return f"{self.message}; {self.hint}"
 
     def __reduce__(self) -> tuple[Callable[..., FrazilError], tuple[Any, ...], dict[str, Any]]:
         """Pickle by message, context and hint, whatever the built-in base makes of its arguments."""
