@@ -5,7 +5,7 @@
 >>> parse({"path": "/t", "snapshot_id": "7"})
 Traceback (most recent call last):
   ...
-frazil.errors.InvalidArgument: unknown option `snapshot_id`: did you mean `snapshot-id`?
+frazil.errors.InvalidArgument: unknown option `snapshot_id`: did you mean `snapshot-id`?; the options are ...
 """
 
 from __future__ import annotations
