@@ -1,0 +1,3 @@
+//! Apache Paimon tables, in the words of their specification: snapshots to merged rows.
+
+pub mod spec;

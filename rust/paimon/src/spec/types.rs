@@ -1,0 +1,194 @@
+//! Data types (spec: "Data Types") and how frazil holds their values in Arrow.
+//!
+//! | Paimon | Arrow |
+//! |---|---|
+//! | BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE | Boolean, Int8, Int16, Int32, Int64, Float32, Float64 |
+//! | DECIMAL(p, s) | Decimal128(p, s) |
+//! | CHAR(n), VARCHAR(n), STRING | Utf8 |
+//! | BINARY(n), VARBINARY(n), BYTES, BLOB | Binary |
+//! | DATE | Date32 |
+//! | TIME(p) | Time32(ms): Paimon keeps no more |
+//! | TIMESTAMP(p) | Timestamp(ms) up to 3 digits, (us) up to 6, (ns) above |
+//! | TIMESTAMP(p) WITH LOCAL TIME ZONE | the same with zone UTC |
+//! | ARRAY, MAP, ROW | List, Map (keys unsorted), Struct |
+//! | MULTISET of t | Map from t to Int32 |
+//! | VARIANT | Struct of metadata and value, both Binary |
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, TimeUnit};
+use frazil_core::scalar::ScalarType;
+
+/// A type and whether its values may be NULL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataType {
+    /// What values it has.
+    pub root: TypeRoot,
+    /// Whether NULL is one of them.
+    pub nullable: bool,
+}
+
+/// What values a type has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypeRoot {
+    /// `true` or `false`.
+    Boolean,
+    /// 8 bits.
+    TinyInt,
+    /// 16 bits.
+    SmallInt,
+    /// 32 bits.
+    Int,
+    /// 64 bits.
+    BigInt,
+    /// IEEE 754 single.
+    Float,
+    /// IEEE 754 double.
+    Double,
+    /// Digits in all (1 to 38) and after the point.
+    Decimal(u8, u8),
+    /// Text of at most so many characters; nothing pads it.
+    Char(u32),
+    /// Text of at most so many characters; STRING is the longest.
+    VarChar(u32),
+    /// Bytes of at most so many; nothing pads them.
+    Binary(u32),
+    /// Bytes of at most so many; BYTES is the longest.
+    VarBinary(u32),
+    /// Days since the epoch.
+    Date,
+    /// A time of day; its digits after the second.
+    Time(u8),
+    /// A wall clock; its digits after the second, 0 to 9.
+    Timestamp(u8),
+    /// An instant; its digits after the second, 0 to 9.
+    LocalZonedTimestamp(u8),
+    /// Values of one type, in order.
+    Array(Box<DataType>),
+    /// Keys to values.
+    Map(Box<DataType>, Box<DataType>),
+    /// Values with how often they are there.
+    Multiset(Box<DataType>),
+    /// Fields by name.
+    Row(Vec<DataField>),
+    /// A value that says its type itself.
+    Variant,
+    /// Bytes that lie in a file of their own.
+    Blob,
+}
+
+/// A column, or a field of a ROW.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataField {
+    /// Never given to another field of the table.
+    pub id: i32,
+    /// The name at this state of the table.
+    pub name: String,
+    /// The type.
+    pub data_type: DataType,
+    /// A comment.
+    pub description: Option<String>,
+    /// What writers put where no value is given. Readers never use it.
+    pub default_value: Option<String>,
+}
+
+/// The key of Arrow field metadata under which a Paimon field id stands.
+pub const FIELD_ID_KEY: &str = "paimon.id";
+
+impl DataType {
+    /// The type whose values may be NULL.
+    pub fn nullable(root: TypeRoot) -> Self {
+        Self { root, nullable: true }
+    }
+
+    /// The type whose values may not be NULL.
+    pub fn required(root: TypeRoot) -> Self {
+        Self { root, nullable: false }
+    }
+
+    /// The Arrow type of its values.
+    pub fn arrow(&self) -> ArrowType {
+        match &self.root {
+            TypeRoot::Boolean => ArrowType::Boolean,
+            TypeRoot::TinyInt => ArrowType::Int8,
+            TypeRoot::SmallInt => ArrowType::Int16,
+            TypeRoot::Int => ArrowType::Int32,
+            TypeRoot::BigInt => ArrowType::Int64,
+            TypeRoot::Float => ArrowType::Float32,
+            TypeRoot::Double => ArrowType::Float64,
+            TypeRoot::Decimal(precision, scale) => ArrowType::Decimal128(*precision, scale.cast_signed()),
+            TypeRoot::Char(_) | TypeRoot::VarChar(_) => ArrowType::Utf8,
+            TypeRoot::Binary(_) | TypeRoot::VarBinary(_) | TypeRoot::Blob => ArrowType::Binary,
+            TypeRoot::Date => ArrowType::Date32,
+            TypeRoot::Time(_) => ArrowType::Time32(TimeUnit::Millisecond),
+            TypeRoot::Timestamp(digits) => ArrowType::Timestamp(unit(*digits), None),
+            TypeRoot::LocalZonedTimestamp(digits) => ArrowType::Timestamp(unit(*digits), Some("UTC".into())),
+            TypeRoot::Array(element) => ArrowType::List(element.arrow_field("element")),
+            TypeRoot::Map(key, value) => map(key, value.arrow_field("value")),
+            TypeRoot::Multiset(element) => map(element, Arc::new(Field::new("value", ArrowType::Int32, false))),
+            TypeRoot::Row(fields) => ArrowType::Struct(arrow_fields(fields)),
+            TypeRoot::Variant => ArrowType::Struct(Fields::from(vec![
+                Field::new("metadata", ArrowType::Binary, false),
+                Field::new("value", ArrowType::Binary, false),
+            ])),
+        }
+    }
+
+    /// The type by which predicates know its values; None where they cannot be compared.
+    pub fn scalar(&self) -> Option<ScalarType> {
+        Some(match &self.root {
+            TypeRoot::Boolean => ScalarType::Boolean,
+            TypeRoot::TinyInt => ScalarType::Int8,
+            TypeRoot::SmallInt => ScalarType::Int16,
+            TypeRoot::Int => ScalarType::Int32,
+            TypeRoot::BigInt => ScalarType::Int64,
+            TypeRoot::Float => ScalarType::Float32,
+            TypeRoot::Double => ScalarType::Float64,
+            TypeRoot::Decimal(precision, scale) => {
+                ScalarType::Decimal { precision: *precision, scale: scale.cast_signed() }
+            }
+            TypeRoot::Char(_) | TypeRoot::VarChar(_) => ScalarType::String,
+            TypeRoot::Binary(_) | TypeRoot::VarBinary(_) => ScalarType::Binary,
+            TypeRoot::Date => ScalarType::Date,
+            TypeRoot::Time(_) => ScalarType::Time,
+            TypeRoot::Timestamp(digits) => ScalarType::Timestamp { unit: unit(*digits), utc: false },
+            TypeRoot::LocalZonedTimestamp(digits) => ScalarType::Timestamp { unit: unit(*digits), utc: true },
+            TypeRoot::Array(_)
+            | TypeRoot::Map(..)
+            | TypeRoot::Multiset(_)
+            | TypeRoot::Row(_)
+            | TypeRoot::Variant
+            | TypeRoot::Blob => return None,
+        })
+    }
+
+    fn arrow_field(&self, name: &str) -> FieldRef {
+        Arc::new(Field::new(name, self.arrow(), self.nullable))
+    }
+}
+
+impl DataField {
+    /// The Arrow field, with the field id in its metadata.
+    pub fn arrow(&self) -> Field {
+        let id = (FIELD_ID_KEY.to_string(), self.id.to_string());
+        Field::new(&self.name, self.data_type.arrow(), self.data_type.nullable).with_metadata([id].into())
+    }
+}
+
+/// The Arrow fields of columns.
+pub fn arrow_fields(fields: &[DataField]) -> Fields {
+    fields.iter().map(DataField::arrow).collect()
+}
+
+fn unit(digits: u8) -> TimeUnit {
+    match digits {
+        0..=3 => TimeUnit::Millisecond,
+        4..=6 => TimeUnit::Microsecond,
+        _ => TimeUnit::Nanosecond,
+    }
+}
+
+fn map(key: &DataType, value: FieldRef) -> ArrowType {
+    let entries = Fields::from(vec![key.arrow_field("key"), value]);
+    ArrowType::Map(Arc::new(Field::new("entries", ArrowType::Struct(entries), false)), false)
+}
