@@ -1,3 +1,4 @@
 //! Apache Paimon tables, in the words of their specification: snapshots to merged rows.
 
+pub mod merge;
 pub mod spec;

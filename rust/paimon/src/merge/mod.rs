@@ -1,0 +1,3 @@
+//! Merging the sorted runs of a bucket (documentation: "Primary Key Table").
+
+pub mod aggregate;

@@ -1,0 +1,115 @@
+//! Table options (spec: "Configuration"): text by name, read with the types and defaults of the documentation.
+
+use std::collections::BTreeMap;
+
+use frazil_core::error::{Error, Result};
+
+/// Options of a table, a scan's own ones over them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options(BTreeMap<String, String>);
+
+impl Options {
+    /// These options.
+    pub fn new(options: BTreeMap<String, String>) -> Self {
+        Self(options)
+    }
+
+    /// These options with others over them.
+    #[must_use]
+    pub fn with(mut self, others: &BTreeMap<String, String>) -> Self {
+        self.0.extend(others.iter().map(|(name, value)| (name.clone(), value.clone())));
+        self
+    }
+
+    /// All of them, as text.
+    pub fn all(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+
+    /// The text of an option.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A truth value, `default` where it is not given.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for anything but `true` and `false` in any case.
+    pub fn boolean(&self, name: &str, default: bool) -> Result<bool> {
+        match self.text(name).map(str::trim) {
+            None => Ok(default),
+            Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+            Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+            Some(text) => Err(refused(name, text, "true or false")),
+        }
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for anything else.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>> {
+        let parse = |text: &str| text.trim().parse().map_err(|_| refused(name, text, "a whole number"));
+        self.text(name).map(parse).transpose()
+    }
+
+    /// A size such as `128 mb`, in bytes; a number alone is bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for anything else.
+    pub fn size_bytes(&self, name: &str) -> Result<Option<u64>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let trimmed = text.trim().to_ascii_lowercase();
+        let digits = trimmed.len() - trimmed.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = trimmed.split_at(digits);
+        let factor: u64 = match unit.trim() {
+            "" | "b" | "bytes" => 1,
+            "k" | "kb" | "kibibytes" => 1 << 10,
+            "m" | "mb" | "mebibytes" => 1 << 20,
+            "g" | "gb" | "gibibytes" => 1 << 30,
+            "t" | "tb" | "tebibytes" => 1 << 40,
+            _ => return Err(refused(name, text, "a size such as 128 mb")),
+        };
+        let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+        size.map(Some).ok_or_else(|| refused(name, text, "a size such as 128 mb"))
+    }
+
+    /// A list separated by commas; empty where it is not given.
+    pub fn list(&self, name: &str) -> Vec<&str> {
+        let parts = self.text(name).into_iter().flat_map(|text| text.split(','));
+        parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+    }
+}
+
+fn refused(name: &str, text: &str, expected: &str) -> Error {
+    Error::invalid(format!("the option `{name}` is `{text}`, expected {expected}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(name: &str, value: &str) -> Options {
+        Options::new([(name.to_string(), value.to_string())].into())
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, bytes) in [("17", 17), ("128 mb", 128 << 20), ("4MB", 4 << 20), ("1 g", 1 << 30), ("64 kb", 64 << 10)] {
+            assert_eq!(options("x", text).size_bytes("x").unwrap(), Some(bytes), "{text}");
+        }
+        for text in ["", "mb", "1 parsec", "-1", "99999999999999999999"] {
+            assert!(options("x", text).size_bytes("x").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_given_has_its_default() {
+        let none = Options::default();
+        assert!(none.boolean("x", true).unwrap());
+        assert_eq!(none.integer("x").unwrap(), None);
+        assert!(none.list("x").is_empty());
+        assert_eq!(options("x", " a, b ,,c").list("x"), ["a", "b", "c"]);
+        assert!(options("x", "yes").boolean("x", true).is_err());
+    }
+}
