@@ -7,6 +7,7 @@ pub mod context;
 pub mod error;
 pub mod hash;
 pub mod orc;
+pub mod pack;
 pub mod parallel;
 pub mod predicate;
 pub mod prune;

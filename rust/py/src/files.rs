@@ -1,13 +1,8 @@
 //! Where files lie: storage, relocation, confinement.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use frazil_core::error::Result;
-use frazil_core::storage::Storage;
-use frazil_core::storage::confinement::Confinement;
 use frazil_core::storage::files::Files as CoreFiles;
-use frazil_core::storage::relocation::Relocation;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -27,10 +22,13 @@ impl Files {
         py: Python<'_>,
         root: &str,
         relocate: Vec<(String, String)>,
-        allowed: Vec<String>,
+        mut allowed: Vec<String>,
         properties: BTreeMap<String, String>,
     ) -> PyResult<Self> {
-        detached(py, || files(root, &relocate, &allowed, &properties).map(Self))
+        detached(py, || {
+            allowed.push(root.to_string());
+            CoreFiles::assemble(frazil_storage::open(root, &properties)?, &relocate, &allowed).map(Self)
+        })
     }
 
     /// Where a recorded location lies now, ready to be opened.
@@ -55,22 +53,4 @@ impl Files {
         let found = detached(py, || self.0.list(folder))?;
         Ok(found.into_iter().map(|object| (object.location, object.size_bytes, object.modified_ms)).collect())
     }
-}
-
-fn files(
-    root: &str,
-    relocate: &[(String, String)],
-    allowed: &[String],
-    properties: &BTreeMap<String, String>,
-) -> Result<CoreFiles> {
-    let storage: Arc<dyn Storage> = frazil_storage::open(root, properties)?;
-    let mut relocation = Relocation::default();
-    for (recorded, actual) in relocate {
-        relocation.add(recorded, actual)?;
-    }
-    let mut confinement = Confinement::default();
-    for location in allowed.iter().map(String::as_str).chain([root]) {
-        confinement.allow(location)?;
-    }
-    Ok(CoreFiles::new(storage, relocation, confinement))
 }

@@ -1,7 +1,7 @@
 //! Finds the rows of Arrow arrays for which a bound predicate is TRUE.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
@@ -16,6 +16,19 @@ pub trait RowColumns {
     /// plain or as a dictionary) or of type Null; NULL also where something around the field is NULL. A column that is
     /// only tested for NULL may be of any type. None when there is no such column.
     fn column(&self, id: i32) -> Option<ArrayRef>;
+}
+
+/// The values of a column that is inside something NULL where `nulls` says so.
+///
+/// # Errors
+/// `CorruptData` when the lengths differ.
+pub fn masked(column: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let Some(nulls) = nulls else { return Ok(column.clone()) };
+    if column.data_type() == &DataType::Null {
+        return Ok(column.clone());
+    }
+    let merged = NullBuffer::union(Some(nulls), column.logical_nulls().as_ref());
+    Ok(make_array(column.to_data().into_builder().nulls(merged).build()?))
 }
 
 /// The rows for which the predicate is TRUE, neither FALSE nor NULL. `length` is the number of rows.

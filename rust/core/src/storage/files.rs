@@ -42,6 +42,23 @@ impl Files {
         Ok(Self::new(storage, Relocation::default(), confinement))
     }
 
+    /// Files by plain lists, as they travel to other processes: recorded prefixes with where they lie now, and the
+    /// locations that may be read.
+    ///
+    /// # Errors
+    /// As [`Relocation::add`] and [`Confinement::allow`].
+    pub fn assemble(storage: Arc<dyn Storage>, relocate: &[(String, String)], allowed: &[String]) -> Result<Self> {
+        let mut relocation = Relocation::default();
+        for (recorded, actual) in relocate {
+            relocation.add(recorded, actual)?;
+        }
+        let mut confinement = Confinement::default();
+        for location in allowed {
+            confinement.allow(location)?;
+        }
+        Ok(Self::new(storage, relocation, confinement))
+    }
+
     /// The same files with one more mapping, for a table that lies elsewhere than it records.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
 //! Leaf columns of projected data by field id: what filters and equality deletes look at.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::eval::RowColumns;
+use frazil_core::predicate::eval::{RowColumns, masked};
 
 use crate::spec::types::{NestedField, StructType, Type};
 
@@ -55,19 +55,10 @@ pub(crate) fn optional(field: NestedField) -> NestedField {
 
 fn find(field: &NestedField, column: &ArrayRef, nulls: Option<&NullBuffer>, id: i32) -> Option<Result<ArrayRef>> {
     if field.id == id {
-        return Some(with_nulls(column, nulls));
+        return Some(masked(column, nulls));
     }
     let Type::Struct(inner) = &field.field_type else { return None };
     let values = column.as_struct_opt()?;
     let nulls = NullBuffer::union(nulls, values.nulls());
     inner.fields.iter().zip(values.columns()).find_map(|(field, column)| find(field, column, nulls.as_ref(), id))
-}
-
-fn with_nulls(column: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
-    let Some(nulls) = nulls else { return Ok(column.clone()) };
-    if column.data_type() == &arrow_schema::DataType::Null {
-        return Ok(column.clone());
-    }
-    let merged = NullBuffer::union(Some(nulls), column.logical_nulls().as_ref());
-    Ok(make_array(column.to_data().into_builder().nulls(merged).build()?))
 }

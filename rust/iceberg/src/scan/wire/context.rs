@@ -19,9 +19,7 @@ use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Storage;
-use frazil_core::storage::confinement::Confinement;
 use frazil_core::storage::files::Files;
-use frazil_core::storage::relocation::Relocation;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -95,14 +93,6 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ReadContext> {
         let column = column.ok_or_else(|| Error::corrupt("unknown metadata column").with("column", name))?;
         fields.fields.push(column.field(&partition_type));
     }
-    let mut relocation = Relocation::default();
-    for (recorded, actual) in &wire.relocation {
-        relocation.add(recorded, actual)?;
-    }
-    let mut confinement = Confinement::default();
-    for root in &wire.allowed {
-        confinement.allow(root)?;
-    }
     let partitions = wire.partition_specs.iter().map(|wire| {
         let spec = PartitionSpec::from_json(wire.spec.get())?;
         let fields = Arc::new(struct_of(&wire.r#type)?);
@@ -116,7 +106,7 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ReadContext> {
         name_mapping: wire.name_mapping.map(|raw| NameMapping::from_json(raw.get())).transpose()?,
         partitions: partitions.collect::<Result<_>>()?,
         cache: Arc::default(),
-        files: Files::new(storage, relocation, confinement),
+        files: Files::assemble(storage, &wire.relocation, &wire.allowed)?,
     })
 }
 
