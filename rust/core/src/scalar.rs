@@ -6,7 +6,7 @@
 //! `Display` of a [`Scalar`] is an SQL literal that the predicate parser reads back.
 
 mod array;
-pub(crate) mod civil;
+pub mod civil;
 pub(crate) mod print;
 
 use std::cmp::Ordering;
