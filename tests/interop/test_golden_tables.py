@@ -243,9 +243,7 @@ def plan_difference(case: Case, tasks: list[FileScanTask], want: Want) -> str | 
         theirs = {
             (file[0], file[1], file[2] if len(file) > 2 else None) for file in want.get("deletes", {}).get(path, ())
         }
-        # Java drops equality deletes by their bounds, against the data file's and the filter's. Keeping them is slower.
-        extra_deletes = {file for file in ours - theirs if file[1] == "POSITION_DELETES"}
-        if path in want["files"] and (extra_deletes or theirs - ours):
+        if path in want["files"] and ours != theirs:
             return f"{path}: deletes {ours}, expected {theirs}"
     return None
 

@@ -5,7 +5,7 @@
 //! * Position deletes apply to data files of the same spec and partition that are not newer; those that name one data
 //!   file apply to it alone.
 //! * Equality deletes apply to data files that are strictly older, in the same spec and partition, or anywhere when their
-//!   spec is unpartitioned.
+//!   spec is unpartitioned; those whose keys cannot be in a data file, by the bounds of both, are left out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+use super::key_range::{KeyRange, KeyStatistics, may_share_key};
 use super::partition::{PartitionTuples, TupleKeys};
 use crate::read::FileFormat;
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent, ManifestEntries};
@@ -60,6 +61,8 @@ pub struct DeleteIndex {
     positions_by_partition: HashMap<PartitionKey, Vec<u32>>,
     equality_by_partition: HashMap<PartitionKey, Vec<u32>>,
     equality_everywhere: Vec<u32>,
+    /// What equality deletes have in the columns of their keys, by number.
+    key_ranges: HashMap<u32, Vec<KeyRange>>,
 }
 
 /// A spec and a partition tuple in the row format of [`PartitionTuples::keys`].
@@ -76,11 +79,21 @@ impl DeleteIndex {
         &self.files
     }
 
-    /// Takes the entries of a delete manifest. `unpartitioned` says so of its spec; `key` makes paths comparable.
+    /// The columns of which equality deletes make their keys, ascending.
+    pub fn equality_ids(&self) -> Vec<i32> {
+        let mut ids: Vec<i32> = self.key_ranges.values().flatten().map(|range| range.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// Takes the entries of a delete manifest, with what they have in the columns of keys. The spec is known by its id and
+    /// whether it is unpartitioned; `key` makes paths comparable.
     pub fn push(
         &mut self,
         entries: &ManifestEntries,
         tuples: &PartitionTuples,
+        keyed: &KeyStatistics,
         spec: (i32, bool),
         key: &dyn Fn(&str) -> String,
     ) -> Result<()> {
@@ -91,6 +104,9 @@ impl DeleteIndex {
             let number = u32::try_from(self.files.len()).map_err(|_| Error::corrupt("above 2^32 delete files"))?;
             let partition = || (spec_id, Box::from(keys.row(row)));
             if file.content == FileContent::EqualityDeletes {
+                let mut ranges = keyed.row(row)?;
+                ranges.retain(|range| file.equality_ids.contains(&range.id));
+                self.key_ranges.insert(number, ranges);
                 if unpartitioned {
                     self.equality_everywhere.push(number);
                 } else {
@@ -126,6 +142,7 @@ impl DeleteIndex {
         &self,
         entries: &ManifestEntries,
         tuples: &PartitionTuples,
+        keyed: &KeyStatistics,
         spec_id: i32,
         key: &dyn Fn(&str) -> String,
     ) -> Result<Assignments> {
@@ -136,7 +153,10 @@ impl DeleteIndex {
         let mut assignments = Assignments::with_capacity(entries.len());
         for (row, &sequence) in entries.sequence_numbers().values().iter().enumerate() {
             let path = by_path.then(|| key(paths.value(row)));
-            lookup.collect(row, sequence, path.as_deref(), &mut assignments.numbers);
+            lookup.collect_equality(row, sequence, keyed, &mut assignments.numbers)?;
+            lookup
+                .collect_positions(row, sequence, path.as_deref(), &mut assignments.numbers)
+                .map_err(|e| e.with("file", paths.value(row)))?;
             assignments.offsets.push(assignments.numbers.len());
         }
         Ok(assignments)
@@ -175,23 +195,51 @@ struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    fn collect(&mut self, row: usize, sequence: i64, path: Option<&str>, numbers: &mut Vec<u32>) {
+    fn collect_equality(
+        &mut self,
+        row: usize,
+        sequence: i64,
+        keyed: &KeyStatistics,
+        numbers: &mut Vec<u32>,
+    ) -> Result<()> {
         let index = self.index;
-        let (positions, equality) = self.partition(row);
-        if let Some(newer) = sequence.checked_add(1) {
-            numbers.extend_from_slice(from_sequence(&index.files, &index.equality_everywhere, newer));
-            numbers.extend_from_slice(from_sequence(&index.files, equality, newer));
+        let Some(newer) = sequence.checked_add(1) else { return Ok(()) };
+        let everywhere = from_sequence(&index.files, &index.equality_everywhere, newer);
+        let here = from_sequence(&index.files, self.partition(row).1, newer);
+        if everywhere.is_empty() && here.is_empty() {
+            return Ok(());
         }
+        let ranges = keyed.row(row)?;
+        let reaches = |n: &&u32| index.key_ranges.get(n).is_none_or(|others| may_share_key(others, &ranges));
+        numbers.extend(everywhere.iter().chain(here).filter(reaches));
+        Ok(())
+    }
+
+    fn collect_positions(
+        &mut self,
+        row: usize,
+        sequence: i64,
+        path: Option<&str>,
+        numbers: &mut Vec<u32>,
+    ) -> Result<()> {
+        let index = self.index;
+        let (positions, _) = self.partition(row);
         let vector = path.and_then(|path| index.vector_by_path.get(path)).copied();
         // A vector that is older than the data file belongs to a file that was there before under the same path.
         if let Some(vector) = vector.filter(|&n| sequence_number(&index.files, n) >= sequence) {
+            let file = usize::try_from(vector).ok().and_then(|n| index.files.get(n));
+            if let Some(file) = file.filter(|file| file.spec_id != self.spec_id) {
+                let message = "a deletion vector and its data file are of different partition specs";
+                return Err(corrupt(message, &file.path).with("spec", file.spec_id).with("spec of the data", self.spec_id));
+            }
             numbers.push(vector);
-            return;
+            return Ok(());
         }
         numbers.extend_from_slice(from_sequence(&index.files, positions, sequence));
         if let Some(by_path) = path.and_then(|path| index.positions_by_path.get(path)) {
             numbers.extend_from_slice(from_sequence(&index.files, by_path, sequence));
         }
+        Ok(())
     }
 
     fn partition(&mut self, row: usize) -> (&'a [u32], &'a [u32]) {

@@ -6,6 +6,7 @@ pub mod delete_index;
 pub mod delete_load;
 pub mod groups;
 pub mod incremental;
+pub mod key_range;
 pub mod leaves;
 pub mod output;
 pub mod partition;

@@ -15,8 +15,9 @@ use frazil_core::prune::{Verdicts, prune};
 
 use super::context::{PartitionContext, ReadContext};
 use super::delete_index::{Assignments, DeleteIndex};
+use super::key_range::KeyStatistics;
 use super::partition::PartitionTuples;
-use super::prune::{EntryStats, ManifestSummaries};
+use super::prune::{EntryStats, KeyColumns, ManifestSummaries};
 use super::task::FileScanTask;
 use crate::spec::manifest::{self, DELETE_FILE_PATH_ID, ManifestEntries};
 use crate::spec::manifest_list::{self, ManifestContent, ManifestFile};
@@ -261,16 +262,24 @@ impl Planner<'_> {
 
     fn delete_index(&self, manifests: &[&ManifestFile]) -> Result<DeleteIndex> {
         let decoded = parallel::map(manifests, self.request.workers, |manifest| {
-            let entries = self.entries(manifest, &[DELETE_FILE_PATH_ID])?;
+            let mut entries = self.entries(manifest, &[DELETE_FILE_PATH_ID])?;
+            // Only the entries tell of which columns statistics are needed.
+            let key_ids = entries.distinct_equality_ids()?;
+            if !key_ids.is_empty() {
+                let ids: Vec<i32> = key_ids.iter().copied().chain([DELETE_FILE_PATH_ID]).collect();
+                entries = self.entries(manifest, &ids)?;
+            }
             let partition = self.read.partition(manifest.partition_spec_id)?;
             let (entries, tuples) = partition_matches(self.read, &partition, entries)?;
-            Ok((partition, entries, tuples))
+            let (entries, tuples) = self.keys_match(&partition, entries, tuples)?;
+            let keyed = self.key_statistics(&entries, &key_ids)?;
+            Ok((partition, entries, tuples, keyed))
         })?;
         let mut index = DeleteIndex::default();
-        for ((partition, entries, tuples), manifest) in decoded.iter().zip(manifests) {
+        for ((partition, entries, tuples, keyed), manifest) in decoded.iter().zip(manifests) {
             let spec = (partition.spec.spec_id, partition.spec.is_unpartitioned());
             index
-                .push(entries, tuples, spec, &|path| self.read.files.same_file_key(path))
+                .push(entries, tuples, keyed, spec, &|path| self.read.files.same_file_key(path))
                 .map_err(|e| e.with("manifest", &manifest.manifest_path))?;
         }
         index.finish();
@@ -283,7 +292,10 @@ impl Planner<'_> {
         deletes: &DeleteIndex,
         metrics: &mut ScanMetrics,
     ) -> Result<Vec<PlannedFiles>> {
-        let statistics_ids = self.read.filter_ids();
+        let mut statistics_ids = self.read.filter_ids();
+        statistics_ids.extend(deletes.equality_ids());
+        statistics_ids.sort_unstable();
+        statistics_ids.dedup();
         let (files, by_partition, by_bounds) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let plan = |manifest: &&ManifestFile| -> Result<PlannedFiles> {
             let entries = self.added(self.entries(manifest, &statistics_ids)?)?;
@@ -320,6 +332,24 @@ impl Planner<'_> {
         Ok(planned)
     }
 
+    /// Without equality deletes of whose keys none matches the filter: the rows that they delete are not wanted.
+    fn keys_match(
+        &self,
+        partition: &PartitionContext,
+        entries: ManifestEntries,
+        tuples: PartitionTuples,
+    ) -> Result<(ManifestEntries, PartitionTuples)> {
+        let types = self.read.types();
+        let may = prune(&self.read.filter, &KeyColumns::try_new(&entries, &types)?)?.may;
+        kept(partition, entries, tuples, &may.into())
+    }
+
+    fn key_statistics(&self, entries: &ManifestEntries, ids: &[i32]) -> Result<KeyStatistics> {
+        let types = self.read.types();
+        let scalar = |id| types(id).and_then(|data_type| data_type.scalar());
+        KeyStatistics::try_new(ids, &scalar, &EntryStats::new(entries, &types))
+    }
+
     /// Of an incremental selection, the entries that its snapshots added.
     fn added(&self, entries: ManifestEntries) -> Result<ManifestEntries> {
         let Selection::AddedBy(ids) = &self.request.selection else { return Ok(entries) };
@@ -341,16 +371,12 @@ impl Planner<'_> {
         // Counts and bounds may be wrong in harmless ways (a name mapping that changed); the partition tuple decides rows.
         let whole = prune(&strict, &tuples)?.all;
         let may = BooleanArray::from(verdicts.may);
-        let (entries, tuples, whole) = if may.true_count() == may.len() {
-            (entries, tuples, BooleanArray::from(whole))
-        } else {
-            let whole = arrow_select::filter::filter(&BooleanArray::from(whole), &may)?;
-            let entries = entries.filter(&may)?;
-            let tuples = PartitionTuples::try_new(entries.partitions()?, &partition.fields, entries.len())?;
-            (entries, tuples, arrow_array::cast::as_boolean_array(&whole).clone())
-        };
+        let whole = arrow_select::filter::filter(&BooleanArray::from(whole), &may)?;
+        let whole = arrow_array::cast::as_boolean_array(&whole).clone();
+        let (entries, tuples) = kept(&partition, entries, tuples, &may)?;
+        let keyed = self.key_statistics(&entries, &deletes.equality_ids())?;
+        let deletes = deletes.assign(&entries, &tuples, &keyed, partition.spec.spec_id, &key)?;
         let entries = entries.without_statistics()?;
-        let deletes = deletes.assign(&entries, &tuples, partition.spec.spec_id, &key)?;
         Ok(PlannedFiles { entries, tuples, partition, deletes, whole })
     }
 }
@@ -384,11 +410,20 @@ fn partition_matches(
         return Ok((entries, tuples));
     }
     let Verdicts { may, .. } = prune(&filter, &tuples)?;
-    let may = BooleanArray::from(may);
+    kept(partition, entries, tuples, &may.into())
+}
+
+/// The entries where `may` is true.
+fn kept(
+    partition: &PartitionContext,
+    entries: ManifestEntries,
+    tuples: PartitionTuples,
+    may: &BooleanArray,
+) -> Result<(ManifestEntries, PartitionTuples)> {
     if may.true_count() == may.len() {
         return Ok((entries, tuples));
     }
-    let entries = entries.filter(&may)?;
+    let entries = entries.filter(may)?;
     let tuples = PartitionTuples::try_new(entries.partitions()?, &partition.fields, entries.len())?;
     Ok((entries, tuples))
 }

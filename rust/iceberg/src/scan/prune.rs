@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::TimestampNanosecondType;
+use arrow_array::types::{Int32Type, TimestampNanosecondType};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, TimestampNanosecondArray};
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundColumn;
@@ -105,6 +105,39 @@ impl ColumnStats for EntryStats<'_> {
             // Cut bounds never meet: the upper one is incremented.
             exact: true,
         }))
+    }
+}
+
+/// The counts and bounds of delete entries in columns that are in the keys of all their equality deletes. Whatever else
+/// an equality delete file holds says nothing of the rows that it deletes.
+pub struct KeyColumns<'a> {
+    statistics: EntryStats<'a>,
+    ids: Vec<i32>,
+}
+
+impl<'a> KeyColumns<'a> {
+    /// Statistics of `entries`, which were read with the columns of their keys.
+    pub fn try_new(
+        entries: &'a ManifestEntries,
+        types: &'a dyn Fn(i32) -> Option<PrimitiveType>,
+    ) -> Result<Self> {
+        let lists = entries.equality_ids()?;
+        let mut ids = entries.distinct_equality_ids()?;
+        for list in lists.iter().flatten().filter(|list| !list.is_empty()) {
+            let list = list.as_primitive_opt::<Int32Type>();
+            ids.retain(|id| list.is_some_and(|list| list.values().contains(id)));
+        }
+        Ok(Self { statistics: EntryStats::new(entries, types), ids })
+    }
+}
+
+impl ColumnStats for KeyColumns<'_> {
+    fn len(&self) -> usize {
+        self.statistics.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        if self.ids.contains(&column.id) { self.statistics.bounds(column) } else { Ok(None) }
     }
 }
 

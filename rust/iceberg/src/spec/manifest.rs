@@ -368,6 +368,16 @@ impl ManifestEntries {
         self.part(file::EQUALITY_IDS)?.as_list_opt().ok_or_else(|| mistyped("equality_ids"))
     }
 
+    /// The columns of [`ManifestEntries::equality_ids`] of all entries, ascending.
+    pub fn distinct_equality_ids(&self) -> Result<Vec<i32>> {
+        let values = self.equality_ids()?.values();
+        let values = values.as_primitive_opt::<Int32Type>().ok_or_else(|| mistyped("equality_ids"))?;
+        let mut ids: Vec<i32> = values.iter().flatten().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
     /// 143: the data file that all deletes of a file are for.
     pub fn referenced_data_files(&self) -> Result<&StringArray> {
         self.part(file::REFERENCED)?.as_string_opt().ok_or_else(|| mistyped("referenced_data_file"))

@@ -104,8 +104,16 @@ fn two_vectors_for_one_file_are_corrupt() {
 #[test]
 fn vectors_that_are_deleted_do_not_count() {
     let old = Entry { status: 2, ..Entry::vector("v", "f") };
-    let manifests = [data(1, BY_A), Manifest::deletes("m", 2, vec![old.sequence(1), Entry::vector("w", "f")])];
+    let vectors = Manifest::deletes("m", 2, vec![old.sequence(1), Entry::vector("w", "f")]);
+    let manifests = [data(1, BY_A), Manifest { spec_id: BY_A, ..vectors }];
     assert_eq!(deletes_of(&plan(&table(&manifests), ""), "f"), ["w"]);
+}
+
+#[test]
+fn a_vector_of_another_spec_than_its_data_file_is_corrupt() {
+    let vector = Manifest::deletes("m", 2, vec![Entry::vector("v", "f")]);
+    let error = try_plan(&table(&[data(1, BY_A), vector]), &options("")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CorruptManifest);
 }
 
 #[test]

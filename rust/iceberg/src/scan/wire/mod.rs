@@ -79,7 +79,9 @@ pub fn read(bytes: &[u8], storage: Arc<dyn Storage>) -> Result<Vec<FileScanTask>
         None => return Err(Error::corrupt("these bytes are no task")),
     }
     let context = entry(CONTEXT_KEY).ok_or_else(|| Error::corrupt("a task without its context"))?;
-    let read = Arc::new(context::from_json(context, storage)?);
+    let read = context::from_json(context, storage)
+        .map_err(|e| Error::corrupt("the context of a task is malformed").caused_by(e))?;
+    let read = Arc::new(read);
     let batch = reader.next().ok_or_else(|| Error::corrupt("a task without its files"))??;
     rows::read(&batch, &read)
 }

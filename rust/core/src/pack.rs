@@ -1,0 +1,34 @@
+//! Packing weighted things into bins of about one size.
+
+/// How many bins are looked at for room: packing stays linear.
+const LOOKBACK: usize = 10;
+
+/// First fit in descending weight; bins keep the order in which they were begun. A thing above the target has a bin of
+/// its own.
+pub fn first_fit_decreasing<T>(mut things: Vec<T>, target: i64, weight: impl Fn(&T) -> i64) -> Vec<Vec<T>> {
+    things.sort_by_key(|thing| std::cmp::Reverse(weight(thing)));
+    let mut bins: Vec<(i64, Vec<T>)> = Vec::new();
+    for thing in things {
+        let weight = weight(&thing);
+        let recent = bins.len().saturating_sub(LOOKBACK);
+        let room = bins.iter_mut().skip(recent).find(|(used, _)| used.saturating_add(weight) <= target);
+        match room {
+            Some((used, bin)) => {
+                *used += weight;
+                bin.push(thing);
+            }
+            None => bins.push((weight, vec![thing])),
+        }
+    }
+    bins.into_iter().map(|(_, bin)| bin).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_come_first_and_light_ones_fill_up() {
+        assert_eq!(first_fit_decreasing(vec![1, 5, 4, 3, 12], 8, |w| *w), [vec![12], vec![5, 3], vec![4, 1]]);
+    }
+}

@@ -1,0 +1,214 @@
+//! One data file of a split: columns of the file in, rows of the table out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use frazil_core::bitmap::Positions;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::projection::{FileColumns, FileFormat, Projection, SystemColumn};
+use crate::spec::data_file_meta::DataFileMeta;
+use crate::spec::types::{DataField, arrow_fields};
+
+/// The columns in which all files of a split are read: fields of the table, then system columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Fields of the table.
+    pub fields: Vec<DataField>,
+    /// What follows them.
+    pub system: Vec<SystemColumn>,
+}
+
+impl Target {
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        let system = self.system.iter().map(|column| Arc::new(Field::new(column.name(), system_type(*column), true)));
+        let fields = arrow_fields(&self.fields);
+        Arc::new(ArrowSchema::new(fields.iter().cloned().chain(system).collect::<Vec<_>>()))
+    }
+
+    /// Where a system column stands.
+    pub fn position(&self, column: SystemColumn) -> Option<usize> {
+        self.system.iter().position(|other| *other == column).map(|at| self.fields.len() + at)
+    }
+}
+
+/// Reads one data file.
+#[derive(Debug)]
+pub struct FileReader {
+    /// The recorded location.
+    pub path: String,
+    meta: DataFileMeta,
+    target: Arc<Target>,
+    schema: SchemaRef,
+    /// The columns that the file has, by the schema that it was written with.
+    file_fields: Vec<DataField>,
+    constants: Arc<HashMap<i32, ArrayRef>>,
+    deleted: Option<Positions>,
+    selected: Option<Positions>,
+    projection: Option<Projection>,
+    rows: i64,
+}
+
+impl FileReader {
+    /// A file at a recorded location. `file_fields` is the schema with which it was written, `constants` has partition
+    /// values by field id.
+    pub fn new(
+        path: String,
+        meta: DataFileMeta,
+        target: Arc<Target>,
+        file_fields: &[DataField],
+        constants: Arc<HashMap<i32, ArrayRef>>,
+    ) -> Self {
+        let written = |field: &&DataField| meta.write_cols.as_ref().is_none_or(|names| names.contains(&field.name));
+        let file_fields = file_fields.iter().filter(written).cloned().collect();
+        let schema = target.schema();
+        Self {
+            path,
+            meta,
+            target,
+            schema,
+            file_fields,
+            constants,
+            deleted: None,
+            selected: None,
+            projection: None,
+            rows: 0,
+        }
+    }
+
+    /// Leaves out the rows at these positions.
+    #[must_use]
+    pub fn without(mut self, deleted: Option<Positions>) -> Self {
+        self.deleted = deleted;
+        self
+    }
+
+    /// Leaves out the rows at other positions than these.
+    #[must_use]
+    pub fn only(mut self, selected: Option<Positions>) -> Self {
+        self.selected = selected;
+        self
+    }
+
+    /// What the manifest says of the file.
+    pub fn meta(&self) -> &DataFileMeta {
+        &self.meta
+    }
+
+    /// The format, by the name of the file.
+    ///
+    /// # Errors
+    /// `Unsupported` naming the file for formats that are not read.
+    pub fn format(&self) -> Result<FileFormat> {
+        FileFormat::from_file_name(&self.meta.file_name).map_err(|e| e.with("file", &self.path))
+    }
+
+    /// Takes the schema of the opened file; gives the leaf columns to be read, and the top-level columns that hold them.
+    ///
+    /// # Errors
+    /// `CorruptDataFile` when the file lacks a column that it must have, or has another type.
+    pub fn open(&mut self, schema: &ArrowSchema) -> Result<(Vec<usize>, Vec<usize>)> {
+        let file = FileColumns {
+            arrow: schema,
+            fields: &self.file_fields,
+            format: self.format()?,
+            constants: &self.constants,
+        };
+        let projection = Projection::try_new(&self.target.fields, &self.target.system, &file);
+        let projection = projection.map_err(|e| corrupt(e, &self.path))?;
+        let wanted = (projection.leaves().to_vec(), projection.top_level().to_vec());
+        self.projection = Some(projection);
+        Ok(wanted)
+    }
+
+    /// Turns rows of the file, beginning at row `first`, into rows of the target; deleted ones are left out.
+    ///
+    /// # Errors
+    /// `CorruptDataFile` when a value does not fit its column.
+    pub fn apply(&mut self, batch: Option<&RecordBatch>, first: u64, rows: usize) -> Result<RecordBatch> {
+        self.rows = self.rows.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
+        let projected = self.project(batch, first, rows).map_err(|e| corrupt(e, &self.path))?;
+        let kept = self.deleted.as_ref().map(|deleted| deleted.kept(first, rows));
+        let selected = self.selected.as_ref().map(|selected| !&selected.kept(first, rows));
+        match (kept, selected) {
+            (None, None) => Ok(projected),
+            (Some(mask), None) | (None, Some(mask)) => masked(&projected, mask),
+            (Some(kept), Some(selected)) => masked(&projected, &kept & &selected),
+        }
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// `CorruptDataFile` when it did not have as many rows as the manifest says.
+    pub fn end(&self) -> Result<()> {
+        if self.rows == self.meta.row_count {
+            return Ok(());
+        }
+        let message = format!("the file has {} rows, its manifest says {}", self.rows, self.meta.row_count);
+        Err(corrupt(Error::corrupt(message), &self.path))
+    }
+
+    fn project(&self, batch: Option<&RecordBatch>, first: u64, rows: usize) -> Result<RecordBatch> {
+        let projection = self.projection.as_ref().ok_or_else(|| Error::internal("the file was not opened"))?;
+        let mut columns = projection.project(batch, rows)?;
+        for (column, array) in self.target.system.iter().zip(columns.iter_mut().skip(self.target.fields.len())) {
+            *array = self.system(*column, array, first, rows)?;
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+
+    /// A system column: as the file has it where it has it, from the manifest else.
+    fn system(&self, column: SystemColumn, stored: &ArrayRef, first: u64, rows: usize) -> Result<ArrayRef> {
+        Ok(match column {
+            SystemColumn::ValueKind if stored.null_count() == stored.len() => Arc::new(Int8Array::from_value(0, rows)),
+            SystemColumn::ValueKind => stored.clone(),
+            SystemColumn::SequenceNumber => {
+                let newest = self.meta.max_sequence_number;
+                filled(stored, |_| Some(newest))?
+            }
+            SystemColumn::RowId => {
+                let start = self.meta.first_row_id.zip(i64::try_from(first).ok());
+                let start = start.and_then(|(id, first)| id.checked_add(first));
+                filled(stored, |row| start?.checked_add(i64::try_from(row).ok()?))?
+            }
+        })
+    }
+}
+
+fn system_type(column: SystemColumn) -> ArrowType {
+    match column {
+        SystemColumn::ValueKind => ArrowType::Int8,
+        SystemColumn::SequenceNumber | SystemColumn::RowId => ArrowType::Int64,
+    }
+}
+
+/// Numbers with NULLs replaced by row.
+fn filled(stored: &ArrayRef, value: impl Fn(usize) -> Option<i64>) -> Result<ArrayRef> {
+    if stored.null_count() == 0 {
+        return Ok(stored.clone());
+    }
+    let stored = stored.as_primitive_opt::<Int64Type>();
+    let stored = stored.ok_or_else(|| Error::corrupt("a system column is no BIGINT"))?;
+    let values = stored.iter().enumerate().map(|(row, stored)| stored.or_else(|| value(row)));
+    Ok(Arc::new(values.collect::<Int64Array>()))
+}
+
+fn masked(batch: &RecordBatch, mask: BooleanBuffer) -> Result<RecordBatch> {
+    if mask.count_set_bits() == mask.len() {
+        return Ok(batch.clone());
+    }
+    Ok(filter_record_batch(batch, &BooleanArray::new(mask, None))?)
+}
+
+fn corrupt(error: Error, path: &str) -> Error {
+    error.corrupt_as(ErrorKind::CorruptDataFile).with("file", path)
+}

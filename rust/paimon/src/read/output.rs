@@ -1,0 +1,150 @@
+//! The columns that a scan returns.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
+use frazil_core::error::{Error, Result};
+
+use crate::spec::schema::TableSchema;
+use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
+
+/// Columns that say something of a row, beside those of its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetadataColumn {
+    /// `_ROW_KIND`: `+I`, `-U`, `+U`, `-D`.
+    RowKind,
+    /// `_SEQUENCE_NUMBER`: the number by which the newer of two records of a key is known; of append tables with row
+    /// tracking the snapshot that last changed the row.
+    SequenceNumber,
+    /// `_ROW_ID`: the id that follows a row through rewrites (row tracking).
+    RowId,
+}
+
+impl MetadataColumn {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::RowKind, Self::SequenceNumber, Self::RowId];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RowKind => "_ROW_KIND",
+            Self::SequenceNumber => "_SEQUENCE_NUMBER",
+            Self::RowId => "_ROW_ID",
+        }
+    }
+
+    fn arrow(self) -> Field {
+        match self {
+            Self::RowKind => Field::new(self.name(), ArrowType::Utf8, false),
+            Self::SequenceNumber | Self::RowId => Field::new(self.name(), ArrowType::Int64, true),
+        }
+    }
+}
+
+/// The columns of a scan in the order in which they are returned: those of the table, in the order of its schema, then
+/// metadata columns in the order in which they were named.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Output {
+    /// Columns of the table; of a ROW perhaps some fields only.
+    pub fields: Vec<DataField>,
+    /// Metadata columns.
+    pub metadata: Vec<MetadataColumn>,
+}
+
+impl Output {
+    /// What `selected` names: `*` for all columns of the table, `s.x` for a field of a ROW, or a metadata column.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming what is no column.
+    pub fn select(schema: &TableSchema, selected: &[String], case_sensitive: bool) -> Result<Self> {
+        let mut ids = HashSet::new();
+        let mut metadata = Vec::new();
+        for name in selected {
+            if name == "*" {
+                ids.extend(schema.fields.iter().map(|field| field.id));
+            } else if let Some(id) = find(&schema.fields, name, case_sensitive) {
+                ids.insert(id);
+            } else if let Some(column) = MetadataColumn::ALL.into_iter().find(|column| column.name() == name) {
+                if !metadata.contains(&column) {
+                    metadata.push(column);
+                }
+            } else {
+                let names: Vec<_> = schema.fields.iter().map(|field| format!("`{}`", field.name)).collect();
+                return Err(Error::invalid(format!("no column `{name}`"))
+                    .hint(format!("the columns are {}", names.join(", "))));
+            }
+        }
+        Ok(Self { fields: pruned(&schema.fields, &ids), metadata })
+    }
+
+    /// The Arrow schema of the rows.
+    pub fn schema(&self) -> SchemaRef {
+        let metadata = self.metadata.iter().map(|column| Arc::new(column.arrow()));
+        let fields = arrow_fields(&self.fields);
+        Arc::new(Schema::new(fields.iter().cloned().chain(metadata).collect::<Vec<_>>()))
+    }
+
+    /// Whether a metadata column is returned.
+    pub fn has(&self, column: MetadataColumn) -> bool {
+        self.metadata.contains(&column)
+    }
+}
+
+/// The fields with these ids, whole, inside the ROWs around them.
+pub fn pruned(fields: &[DataField], ids: &HashSet<i32>) -> Vec<DataField> {
+    let prune = |field: &DataField| {
+        if ids.contains(&field.id) {
+            return Some(field.clone());
+        }
+        let TypeRoot::Row(inner) = &field.data_type.root else { return None };
+        let inner = pruned(inner, ids);
+        if inner.is_empty() {
+            return None;
+        }
+        let data_type = DataType { root: TypeRoot::Row(inner), nullable: field.data_type.nullable };
+        Some(DataField { data_type, ..field.clone() })
+    };
+    fields.iter().filter_map(prune).collect()
+}
+
+/// An array of the field `from` as one of `to`, the same field with perhaps fewer fields inside.
+///
+/// # Errors
+/// `Internal` when `from` lacks something of `to`.
+pub fn narrowed(array: &ArrayRef, from: &DataField, to: &DataField) -> Result<ArrayRef> {
+    let (TypeRoot::Row(have), TypeRoot::Row(want)) = (&from.data_type.root, &to.data_type.root) else {
+        return Ok(array.clone());
+    };
+    if have == want {
+        return Ok(array.clone());
+    }
+    let lacking = || Error::internal("a column was not read as a whole").with("column", &to.name);
+    let values = array.as_struct_opt().ok_or_else(lacking)?;
+    let child = |field: &DataField| {
+        let at = have.iter().position(|other| other.id == field.id).ok_or_else(lacking)?;
+        narrowed(values.columns().get(at).ok_or_else(lacking)?, have.get(at).ok_or_else(lacking)?, field)
+    };
+    let children = want.iter().map(child).collect::<Result<Vec<_>>>()?;
+    let nulls = values.nulls().cloned();
+    Ok(Arc::new(StructArray::try_new_with_length(arrow_fields(want), children, nulls, values.len())?))
+}
+
+/// The id of the field of a name: a column of all of it, or a path through ROWs.
+fn find(fields: &[DataField], name: &str, case_sensitive: bool) -> Option<i32> {
+    let is = |field: &&DataField, name: &str| {
+        if case_sensitive { field.name == name } else { field.name.to_lowercase() == name.to_lowercase() }
+    };
+    if let Some(field) = fields.iter().find(|field| is(field, name)) {
+        return Some(field.id);
+    }
+    name.match_indices('.').find_map(|(at, _)| {
+        let (first, rest) = (name.get(..at)?, name.get(at + 1..)?);
+        match &fields.iter().find(|field| is(field, first))?.data_type.root {
+            TypeRoot::Row(inner) => find(inner, rest, case_sensitive),
+            _ => None,
+        }
+    })
+}

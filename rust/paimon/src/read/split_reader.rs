@@ -1,0 +1,377 @@
+//! Reading a split: a machine that asks for files and their batches, and gives rows.
+//!
+//! ```text
+//! step()  -> Open(file)   the caller opens it and calls open(file, schema)
+//!         -> Read(file)   the caller pushes the next batch of it, or ends it
+//!         -> Batch(rows)  rows of the scan
+//!         -> Done
+//! ```
+//!
+//! A split is read stage by stage. Files whose rows need no merge follow each other; sorted runs whose keys overlap are
+//! merged; files that hold columns of the same rows are put side by side.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use frazil_core::context::Context;
+use frazil_core::error::{Error, Result};
+use frazil_core::predicate::BoundPredicate;
+use frazil_core::predicate::eval::evaluate;
+
+use super::difference::Difference;
+use super::file_reader::{FileReader, Target};
+use super::output::{MetadataColumn, Output, narrowed};
+use super::projection::SystemColumn;
+use super::rows::FieldColumns;
+use super::zip::Zip;
+use crate::merge::{MergeSpec, Merger, Step as MergeStep};
+
+/// What the machine wants or has.
+#[derive(Debug)]
+pub enum Step {
+    /// File so and so is to be opened.
+    Open(usize),
+    /// The next batch of an open file is to be pushed.
+    Read(usize),
+    /// Rows of the scan.
+    Batch(RecordBatch),
+    /// There are no more.
+    Done,
+}
+
+/// A part of a split. Files are known by their number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// Files one after the other.
+    Files(Vec<usize>),
+    /// Sorted runs, the oldest first, of files with ascending keys.
+    Merge(Vec<Vec<usize>>),
+    /// Files that begin at the same row and hold different columns; the inner lists are files that follow each other.
+    Zip(Vec<ZipSource>),
+    /// From here on rows are returned that were not among those before.
+    Difference,
+}
+
+/// Files that follow each other and hold the same columns of the rows of a [`Stage::Zip`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ZipSource {
+    /// The files.
+    pub files: Vec<usize>,
+    /// Which columns of the target are taken from them, by position.
+    pub columns: Vec<usize>,
+}
+
+/// What happens to rows when they are read.
+#[derive(Debug, Clone)]
+pub struct Finish {
+    /// The columns of the files.
+    pub target: Arc<Target>,
+    /// Rows for which this is true.
+    pub filter: BoundPredicate,
+    /// The columns that are returned.
+    pub output: Output,
+    /// Whether rows that only delete are returned.
+    pub keeps_retracts: bool,
+}
+
+#[derive(Debug)]
+struct FileState {
+    reader: FileReader,
+    is_open: bool,
+    ended: bool,
+    /// At most one batch waits.
+    waiting: Option<RecordBatch>,
+}
+
+#[derive(Debug)]
+enum Running {
+    Files(VecDeque<usize>),
+    Merge { merger: Box<Merger>, runs: Vec<VecDeque<usize>> },
+    Zip { zip: Zip, files: Vec<VecDeque<usize>> },
+}
+
+/// Reads a split.
+#[derive(Debug)]
+pub struct SplitReader {
+    files: Vec<FileState>,
+    stages: VecDeque<Stage>,
+    running: Option<Running>,
+    merge: Option<Arc<MergeSpec>>,
+    finish: Finish,
+    schema: SchemaRef,
+    difference: Option<Difference>,
+    context: Context,
+}
+
+impl SplitReader {
+    /// A machine over `files`, which `stages` name by number. `merge` is needed where there is something to merge.
+    pub fn new(
+        files: Vec<FileReader>,
+        stages: Vec<Stage>,
+        merge: Option<Arc<MergeSpec>>,
+        finish: Finish,
+        context: Context,
+    ) -> Result<Self> {
+        let file = |reader| FileState { reader, is_open: false, ended: false, waiting: None };
+        let difference = stages.contains(&Stage::Difference).then(|| Difference::try_new(&finish.target)).transpose()?;
+        Ok(Self {
+            files: files.into_iter().map(file).collect(),
+            stages: stages.into(),
+            running: None,
+            merge,
+            schema: finish.output.schema(),
+            finish,
+            difference,
+            context,
+        })
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// A file by its number.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there is none.
+    pub fn file(&self, index: usize) -> Result<&FileReader> {
+        let file = self.files.get(index);
+        file.map(|file| &file.reader).ok_or_else(|| Error::invalid(format!("the split has no file {index}")))
+    }
+
+    /// Takes the schema of an opened file; gives the leaf columns to be read, and the top-level columns that hold them.
+    ///
+    /// # Errors
+    /// As [`FileReader::open`].
+    pub fn open(&mut self, index: usize, schema: &ArrowSchema) -> Result<(Vec<usize>, Vec<usize>)> {
+        let file = self.state(index)?;
+        file.is_open = true;
+        file.reader.open(schema)
+    }
+
+    /// Takes rows of an open file that begin at row `first`; `batch` is None when no column is read of them.
+    ///
+    /// # Errors
+    /// As [`FileReader::apply`].
+    pub fn push(&mut self, index: usize, first: u64, batch: Option<&RecordBatch>, rows: usize) -> Result<()> {
+        let file = self.state(index)?;
+        let rows = file.reader.apply(batch, first, rows)?;
+        file.waiting = Some(rows).filter(|rows| rows.num_rows() > 0);
+        Ok(())
+    }
+
+    /// Ends an open file.
+    ///
+    /// # Errors
+    /// As [`FileReader::end`].
+    pub fn end(&mut self, index: usize) -> Result<()> {
+        let file = self.state(index)?;
+        file.ended = true;
+        file.reader.end()
+    }
+
+    /// Goes on as far as it can.
+    ///
+    /// # Errors
+    /// Those of merging; `Cancelled`.
+    pub fn step(&mut self) -> Result<Step> {
+        loop {
+            self.context.check()?;
+            let Some(running) = &mut self.running else {
+                match self.stages.pop_front() {
+                    None => return Ok(Step::Done),
+                    Some(stage) => self.begin(stage)?,
+                }
+                continue;
+            };
+            let step = match running {
+                Running::Files(files) => next(&mut self.files, files),
+                Running::Merge { merger, runs } => merge_step(&mut self.files, merger, runs)?,
+                Running::Zip { zip, files } => zip_step(&mut self.files, zip, files)?,
+            };
+            match step {
+                Next::Open(file) => return Ok(Step::Open(file)),
+                Next::Read(file) => return Ok(Step::Read(file)),
+                Next::End => self.running = None,
+                Next::Batch(batch) => {
+                    if let Some(rows) = self.finish(batch)? {
+                        return Ok(Step::Batch(rows));
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, stage: Stage) -> Result<()> {
+        let queues = |files: Vec<Vec<usize>>| files.into_iter().map(VecDeque::from).collect();
+        self.running = match stage {
+            Stage::Files(files) => Some(Running::Files(files.into())),
+            Stage::Merge(runs) => {
+                let spec = self.merge.as_ref().ok_or_else(|| Error::internal("nothing says how to merge"))?;
+                let merger = Merger::try_new(spec, self.finish.target.schema(), runs.len(), &self.context)?;
+                Some(Running::Merge { merger: Box::new(merger), runs: queues(runs) })
+            }
+            Stage::Zip(sources) => {
+                let columns = sources.iter().map(|source| source.columns.clone()).collect();
+                let files = queues(sources.into_iter().map(|source| source.files).collect());
+                Some(Running::Zip { zip: Zip::new(self.finish.target.schema(), columns), files })
+            }
+            Stage::Difference => {
+                if let Some(difference) = &mut self.difference {
+                    difference.turn();
+                }
+                None
+            }
+        };
+        Ok(())
+    }
+
+    /// Rows of the scan, None when none is left.
+    fn finish(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+        let Some(mut batch) = self.finish.live(batch)? else { return Ok(None) };
+        if let Some(difference) = &mut self.difference {
+            match difference.take(&batch, &self.context)? {
+                None => return Ok(None),
+                Some(new) => batch = new,
+            }
+        }
+        self.finish.rows(&batch, &self.schema)
+    }
+
+    fn state(&mut self, index: usize) -> Result<&mut FileState> {
+        self.files.get_mut(index).ok_or_else(|| Error::invalid(format!("the split has no file {index}")))
+    }
+}
+
+impl Finish {
+    /// Without rows that only delete.
+    fn live(&self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+        let kinds = self.target.position(SystemColumn::ValueKind).filter(|_| !self.keeps_retracts);
+        let Some(kinds) = kinds.and_then(|at| batch.columns().get(at)) else { return Ok(Some(batch)) };
+        let kinds = kinds.as_primitive_opt::<Int8Type>().ok_or_else(|| Error::internal("row kinds are no TINYINT"))?;
+        let live: BooleanBuffer = kinds.values().iter().map(|kind| matches!(kind, 0 | 2)).collect();
+        filtered(batch, live)
+    }
+
+    /// The rows that the filter keeps, in the columns of the output.
+    fn rows(&self, batch: &RecordBatch, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
+        let columns = FieldColumns::new(&self.target.fields, batch.columns());
+        let matching = evaluate(&self.filter, &columns, batch.num_rows())?;
+        let Some(batch) = filtered(batch.clone(), matching)? else { return Ok(None) };
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for field in &self.output.fields {
+            let at = self.target.fields.iter().position(|other| other.id == field.id);
+            let found = at.and_then(|at| Some((self.target.fields.get(at)?, batch.columns().get(at)?)));
+            let (from, array) =
+                found.ok_or_else(|| Error::internal("a column was not read").with("column", &field.name))?;
+            columns.push(narrowed(array, from, field)?);
+        }
+        for column in &self.output.metadata {
+            columns.push(self.metadata(*column, &batch)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(Some(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?))
+    }
+
+    fn metadata(&self, column: MetadataColumn, batch: &RecordBatch) -> Result<ArrayRef> {
+        let system = match column {
+            MetadataColumn::RowKind => SystemColumn::ValueKind,
+            MetadataColumn::SequenceNumber => SystemColumn::SequenceNumber,
+            MetadataColumn::RowId => SystemColumn::RowId,
+        };
+        let array = self.target.position(system).and_then(|at| batch.columns().get(at));
+        let array = array.ok_or_else(|| Error::internal("a column was not read").with("column", column.name()))?;
+        match column {
+            MetadataColumn::RowKind => row_kinds(array),
+            MetadataColumn::SequenceNumber | MetadataColumn::RowId => {
+                array.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("a system column is no BIGINT"))?;
+                Ok(array.clone())
+            }
+        }
+    }
+}
+
+/// What the part of the split that is being read wants or has.
+enum Next {
+    Open(usize),
+    Read(usize),
+    Batch(RecordBatch),
+    End,
+}
+
+/// The next batch of files that follow each other.
+fn next(files: &mut [FileState], queue: &mut VecDeque<usize>) -> Next {
+    while let Some(&index) = queue.front() {
+        let Some(file) = files.get_mut(index) else { break };
+        if let Some(batch) = file.waiting.take() {
+            return Next::Batch(batch);
+        }
+        if !file.is_open {
+            return Next::Open(index);
+        }
+        if !file.ended {
+            return Next::Read(index);
+        }
+        queue.pop_front();
+    }
+    Next::End
+}
+
+fn merge_step(files: &mut [FileState], merger: &mut Merger, runs: &mut [VecDeque<usize>]) -> Result<Next> {
+    loop {
+        let run = match merger.step()? {
+            MergeStep::Batch(batch) => return Ok(Next::Batch(batch)),
+            MergeStep::Done => return Ok(Next::End),
+            MergeStep::Need(run) => run,
+        };
+        let queue = runs.get_mut(run).ok_or_else(|| Error::internal("a merge asks for a run that it does not have"))?;
+        match next(files, queue) {
+            Next::Batch(batch) => merger.push(run, Some(batch))?,
+            Next::End => merger.push(run, None)?,
+            wanted => return Ok(wanted),
+        }
+    }
+}
+
+fn zip_step(files: &mut [FileState], zip: &mut Zip, sources: &mut [VecDeque<usize>]) -> Result<Next> {
+    while let Some(source) = zip.lacking() {
+        let queue = sources.get_mut(source).ok_or_else(|| Error::internal("columns come from nowhere"))?;
+        match next(files, queue) {
+            Next::Batch(batch) => zip.push(source, batch)?,
+            Next::End => {
+                zip.end(source)?;
+                if zip.is_done() {
+                    return Ok(Next::End);
+                }
+            }
+            wanted => return Ok(wanted),
+        }
+    }
+    Ok(Next::Batch(zip.rows()?))
+}
+
+fn filtered(batch: RecordBatch, rows: BooleanBuffer) -> Result<Option<RecordBatch>> {
+    match rows.count_set_bits() {
+        0 => Ok(None),
+        all if all == rows.len() => Ok(Some(batch)),
+        _ => Ok(Some(filter_record_batch(&batch, &BooleanArray::new(rows, None))?)),
+    }
+}
+
+fn row_kinds(kinds: &ArrayRef) -> Result<ArrayRef> {
+    const NAMES: [&str; 4] = ["+I", "-U", "+U", "-D"];
+    let kinds = kinds.as_primitive_opt::<Int8Type>().ok_or_else(|| Error::internal("row kinds are no TINYINT"))?;
+    let name = |kind: &i8| {
+        let name = usize::try_from(*kind).ok().and_then(|kind| NAMES.get(kind));
+        name.copied().ok_or_else(|| Error::corrupt(format!("unknown row kind {kind}")))
+    };
+    let names = kinds.values().iter().map(name).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StringArray::from(names)))
+}

@@ -1,0 +1,91 @@
+//! Columns of the same rows from several files, side by side (documentation: "Data Evolution").
+
+use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::SchemaRef;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+/// Puts columns of several sources side by side, row by row.
+#[derive(Debug)]
+pub struct Zip {
+    schema: SchemaRef,
+    sources: Vec<Source>,
+}
+
+#[derive(Debug)]
+struct Source {
+    /// Which columns of the schema are taken from it.
+    columns: Vec<usize>,
+    /// Rows that wait for those of the others.
+    rows: Option<RecordBatch>,
+    ended: bool,
+}
+
+impl Zip {
+    /// `columns` says for each source which columns of `schema` are taken from it; what no source has is NULL.
+    pub fn new(schema: SchemaRef, columns: Vec<Vec<usize>>) -> Self {
+        let source = |columns| Source { columns, rows: None, ended: false };
+        Self { schema, sources: columns.into_iter().map(source).collect() }
+    }
+
+    /// A source whose rows are needed before there can be more.
+    pub fn lacking(&self) -> Option<usize> {
+        self.sources.iter().position(|source| source.rows.is_none() && !source.ended)
+    }
+
+    /// Whether no row is left.
+    pub fn is_done(&self) -> bool {
+        self.sources.iter().all(|source| source.ended && source.rows.is_none())
+    }
+
+    /// Takes rows of a source, in all columns of the schema.
+    ///
+    /// # Errors
+    /// `Internal` when the source does not lack any.
+    pub fn push(&mut self, source: usize, rows: RecordBatch) -> Result<()> {
+        let source = self.sources.get_mut(source).filter(|source| source.rows.is_none() && !source.ended);
+        source.ok_or_else(|| Error::internal("rows came that were not asked for"))?.rows = Some(rows);
+        Ok(())
+    }
+
+    /// Ends a source.
+    ///
+    /// # Errors
+    /// `CorruptDataFile` when another one still has rows.
+    pub fn end(&mut self, source: usize) -> Result<()> {
+        if let Some(source) = self.sources.get_mut(source) {
+            source.ended = true;
+        }
+        if self.sources.iter().any(|source| source.rows.is_some()) {
+            let message = "files that hold columns of the same rows have not the same number of rows";
+            return Err(Error::new(ErrorKind::CorruptDataFile, message));
+        }
+        Ok(())
+    }
+
+    /// As many rows as all sources have.
+    ///
+    /// # Errors
+    /// `Internal` when one has none.
+    pub fn rows(&mut self) -> Result<RecordBatch> {
+        let counts = self.sources.iter().map(|source| source.rows.as_ref().map_or(0, RecordBatch::num_rows));
+        let count = counts.min().unwrap_or(0);
+        if count == 0 {
+            return Err(Error::internal("columns without rows were put together"));
+        }
+        let fields = self.schema.fields();
+        let mut columns: Vec<_> = fields.iter().map(|_| None).collect();
+        for source in &mut self.sources {
+            let Some(rows) = source.rows.take() else { continue };
+            for &at in &source.columns {
+                if let (Some(slot), Some(array)) = (columns.get_mut(at), rows.columns().get(at)) {
+                    *slot = Some(array.slice(0, count));
+                }
+            }
+            source.rows = (rows.num_rows() > count).then(|| rows.slice(count, rows.num_rows() - count));
+        }
+        let columns = columns.into_iter().zip(fields);
+        let columns = columns.map(|(column, field)| column.unwrap_or_else(|| new_null_array(field.data_type(), count)));
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns.collect(), &options)?)
+    }
+}

@@ -1,0 +1,21 @@
+//! Paimon tables, scans, plans, splits.
+
+mod plan;
+mod reader;
+mod scan;
+mod split;
+mod table;
+
+use pyo3::prelude::*;
+
+/// Adds the classes of Paimon to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<table::PaimonTable>()?;
+    module.add_class::<scan::PaimonScan>()?;
+    module.add_class::<plan::PaimonPlan>()?;
+    module.add_class::<split::PaimonSplit>()?;
+    module.add_class::<split::PaimonDataFile>()?;
+    module.add_class::<split::PaimonDeletionFile>()?;
+    module.add_class::<reader::SplitReader>()?;
+    Ok(())
+}
