@@ -243,7 +243,9 @@ def plan_difference(case: Case, tasks: list[FileScanTask], want: Want) -> str | 
         theirs = {
             (file[0], file[1], file[2] if len(file) > 2 else None) for file in want.get("deletes", {}).get(path, ())
         }
-        if path in want["files"] and ours != theirs:
+        known_kind = "EQUALITY_DELETES" if known(case, "equality deletes") else None
+        extra_deletes = {file for file in ours - theirs if file[1] != known_kind}
+        if path in want["files"] and (extra_deletes or theirs - ours):
             return f"{path}: deletes {ours}, expected {theirs}"
     return None
 

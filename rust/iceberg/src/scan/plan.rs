@@ -340,7 +340,7 @@ impl Planner<'_> {
         tuples: PartitionTuples,
     ) -> Result<(ManifestEntries, PartitionTuples)> {
         let types = self.read.types();
-        let may = prune(&self.read.filter, &KeyColumns::try_new(&entries, &types)?)?.may;
+        let may = prune(&self.read.filter, &KeyColumns::new(&entries, &types))?.may;
         kept(partition, entries, tuples, &may.into())
     }
 

@@ -7,6 +7,7 @@ use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, TimestampNanosecondType};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, TimestampNanosecondArray};
+use arrow_select::nullif::nullif;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
@@ -108,26 +109,22 @@ impl ColumnStats for EntryStats<'_> {
     }
 }
 
-/// The counts and bounds of delete entries in columns that are in the keys of all their equality deletes. Whatever else
-/// an equality delete file holds says nothing of the rows that it deletes.
+/// The counts and bounds of delete entries in the columns of their keys. Whatever else an equality delete file holds says
+/// nothing of the rows that it deletes.
 pub struct KeyColumns<'a> {
     statistics: EntryStats<'a>,
-    ids: Vec<i32>,
 }
 
 impl<'a> KeyColumns<'a> {
     /// Statistics of `entries`, which were read with the columns of their keys.
-    pub fn try_new(
-        entries: &'a ManifestEntries,
-        types: &'a dyn Fn(i32) -> Option<PrimitiveType>,
-    ) -> Result<Self> {
-        let lists = entries.equality_ids()?;
-        let mut ids = entries.distinct_equality_ids()?;
-        for list in lists.iter().flatten().filter(|list| !list.is_empty()) {
-            let list = list.as_primitive_opt::<Int32Type>();
-            ids.retain(|id| list.is_some_and(|list| list.values().contains(id)));
-        }
-        Ok(Self { statistics: EntryStats::new(entries, types), ids })
+    pub fn new(entries: &'a ManifestEntries, types: &'a dyn Fn(i32) -> Option<PrimitiveType>) -> Self {
+        Self { statistics: EntryStats::new(entries, types) }
+    }
+
+    /// The entries of whose keys a column is no part.
+    fn strangers(&self, id: i32) -> Result<BooleanArray> {
+        let holds = |list: ArrayRef| list.as_primitive_opt::<Int32Type>().is_some_and(|ids| ids.values().contains(&id));
+        Ok(self.statistics.entries.equality_ids()?.iter().map(|list| Some(!list.is_some_and(holds))).collect())
     }
 }
 
@@ -137,7 +134,23 @@ impl ColumnStats for KeyColumns<'_> {
     }
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        if self.ids.contains(&column.id) { self.statistics.bounds(column) } else { Ok(None) }
+        let Some(bounds) = self.statistics.bounds(column)? else { return Ok(None) };
+        let strangers = self.strangers(column.id)?;
+        let count = |counts: Option<Int64Array>| -> Result<_> {
+            let counts = counts.map(|counts| nullif(&counts, &strangers)).transpose()?;
+            Ok(counts.map(|counts| counts.as_primitive().clone()))
+        };
+        let bound = |values: Option<ArrayRef>| -> Result<_> {
+            Ok(values.map(|values| nullif(&values, &strangers)).transpose()?)
+        };
+        Ok(Some(Bounds {
+            row_count: bounds.row_count,
+            null_count: count(bounds.null_count)?,
+            nan_count: count(bounds.nan_count)?,
+            lower: bound(bounds.lower)?,
+            upper: bound(bounds.upper)?,
+            exact: bounds.exact,
+        }))
     }
 }
 
