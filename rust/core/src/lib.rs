@@ -4,6 +4,7 @@ pub mod avro;
 pub mod bitmap;
 pub mod bytes;
 pub mod context;
+pub mod envelope;
 pub mod error;
 pub mod hash;
 pub mod orc;
