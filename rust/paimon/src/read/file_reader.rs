@@ -5,16 +5,22 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::files::Files;
 
+use super::blob;
+use super::evolution::is_blob;
 use super::projection::{FileColumns, FileFormat, Projection, SystemColumn};
 use crate::spec::data_file_meta::DataFileMeta;
-use crate::spec::types::{DataField, arrow_fields};
+use crate::spec::types::{DataField, TypeRoot, arrow_fields};
+
+/// A file of BLOBs is not read when it is longer than this.
+const BLOB_LIMIT_BYTES: u64 = 8 << 30;
 
 /// The columns in which all files of a split are read: fields of the table, then system columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +148,42 @@ impl FileReader {
             (Some(mask), None) | (None, Some(mask)) => masked(&projected, mask),
             (Some(kept), Some(selected)) => masked(&projected, &kept & &selected),
         }
+    }
+
+    /// Whether the file holds the values of one BLOB column: it is read by [`FileReader::blobs`].
+    pub fn is_blob(&self) -> bool {
+        is_blob(&self.meta)
+    }
+
+    /// All rows of a file of a BLOB column; the other columns of the target are NULL.
+    ///
+    /// # Errors
+    /// `CorruptDataFile` naming the file when it does not decode or has another number of rows than its manifest says.
+    pub fn blobs(&mut self, files: &Files) -> Result<RecordBatch> {
+        let rows = files.read(&self.path, BLOB_LIMIT_BYTES).and_then(|bytes| self.blob_rows(&bytes));
+        let rows = rows.map_err(|e| corrupt(e, &self.path))?;
+        self.end()?;
+        Ok(rows)
+    }
+
+    fn blob_rows(&mut self, bytes: &[u8]) -> Result<RecordBatch> {
+        let values: ArrayRef = Arc::new(blob::decode(bytes)?);
+        let rows = values.len();
+        self.rows = i64::try_from(rows).unwrap_or(i64::MAX);
+        let is_here = |field: &DataField| {
+            field.data_type.root == TypeRoot::Blob && self.file_fields.iter().any(|other| other.id == field.id)
+        };
+        let mut columns = Vec::with_capacity(self.schema.fields().len());
+        for field in &self.target.fields {
+            let absent = || new_null_array(&field.data_type.arrow(), rows);
+            columns.push(if is_here(field) { values.clone() } else { absent() });
+        }
+        for column in &self.target.system {
+            columns.push(self.system(*column, &new_null_array(&system_type(*column), rows), 0, rows)?);
+        }
+        let nullable = self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+        let schema = Arc::new(ArrowSchema::new(nullable.collect::<Vec<_>>()));
+        Ok(RecordBatch::try_new_with_options(schema, columns, &RecordBatchOptions::new().with_row_count(Some(rows)))?)
     }
 
     /// Ends the file.

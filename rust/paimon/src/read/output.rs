@@ -110,6 +110,15 @@ pub fn pruned(fields: &[DataField], ids: &HashSet<i32>) -> Vec<DataField> {
     fields.iter().filter_map(prune).collect()
 }
 
+/// The ids of the fields of which nothing was left out, so that [`pruned`] gives the same fields again.
+pub fn leaf_ids(fields: &[DataField]) -> Vec<i32> {
+    let leaves = |field: &DataField| match &field.data_type.root {
+        TypeRoot::Row(inner) if !inner.is_empty() => leaf_ids(inner),
+        _ => vec![field.id],
+    };
+    fields.iter().flat_map(leaves).collect()
+}
+
 /// An array of the field `from` as one of `to`, the same field with perhaps fewer fields inside.
 ///
 /// # Errors

@@ -23,6 +23,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::BoundPredicate;
 use frazil_core::predicate::eval::evaluate;
+use frazil_core::storage::files::Files;
 
 use super::difference::Difference;
 use super::file_reader::{FileReader, Target};
@@ -58,6 +59,23 @@ pub enum Stage {
     Difference,
 }
 
+impl Stage {
+    /// The same with the numbers of files `offset` higher.
+    #[must_use]
+    pub fn shifted(self, offset: usize) -> Self {
+        let shift = |files: Vec<usize>| files.into_iter().map(|file| file + offset).collect::<Vec<_>>();
+        match self {
+            Self::Files(files) => Self::Files(shift(files)),
+            Self::Merge(runs) => Self::Merge(runs.into_iter().map(shift).collect()),
+            Self::Zip(sources) => {
+                let source = |source: ZipSource| ZipSource { files: shift(source.files), ..source };
+                Self::Zip(sources.into_iter().map(source).collect())
+            }
+            Self::Difference => Self::Difference,
+        }
+    }
+}
+
 /// Files that follow each other and hold the same columns of the rows of a [`Stage::Zip`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipSource {
@@ -89,6 +107,13 @@ struct FileState {
     waiting: Option<RecordBatch>,
 }
 
+/// The files of a split, and where they lie.
+#[derive(Debug)]
+struct SplitFiles {
+    states: Vec<FileState>,
+    storage: Files,
+}
+
 #[derive(Debug)]
 enum Running {
     Files(VecDeque<usize>),
@@ -99,7 +124,7 @@ enum Running {
 /// Reads a split.
 #[derive(Debug)]
 pub struct SplitReader {
-    files: Vec<FileState>,
+    files: SplitFiles,
     stages: VecDeque<Stage>,
     running: Option<Running>,
     merge: Option<Arc<MergeSpec>>,
@@ -110,9 +135,13 @@ pub struct SplitReader {
 }
 
 impl SplitReader {
-    /// A machine over `files`, which `stages` name by number. `merge` is needed where there is something to merge.
-    pub fn new(
-        files: Vec<FileReader>,
+    /// A machine over files of `storage`, which `stages` name by number. `merge` is needed where there is something to
+    /// merge.
+    ///
+    /// # Errors
+    /// `Unsupported` when rows are to be compared that cannot be.
+    pub fn try_new(
+        (files, storage): (Vec<FileReader>, Files),
         stages: Vec<Stage>,
         merge: Option<Arc<MergeSpec>>,
         finish: Finish,
@@ -121,7 +150,7 @@ impl SplitReader {
         let file = |reader| FileState { reader, is_open: false, ended: false, waiting: None };
         let difference = stages.contains(&Stage::Difference).then(|| Difference::try_new(&finish.target)).transpose()?;
         Ok(Self {
-            files: files.into_iter().map(file).collect(),
+            files: SplitFiles { states: files.into_iter().map(file).collect(), storage },
             stages: stages.into(),
             running: None,
             merge,
@@ -142,7 +171,7 @@ impl SplitReader {
     /// # Errors
     /// `InvalidArgument` when there is none.
     pub fn file(&self, index: usize) -> Result<&FileReader> {
-        let file = self.files.get(index);
+        let file = self.files.states.get(index);
         file.map(|file| &file.reader).ok_or_else(|| Error::invalid(format!("the split has no file {index}")))
     }
 
@@ -192,7 +221,7 @@ impl SplitReader {
                 continue;
             };
             let step = match running {
-                Running::Files(files) => next(&mut self.files, files),
+                Running::Files(files) => self.files.next(files)?,
                 Running::Merge { merger, runs } => merge_step(&mut self.files, merger, runs)?,
                 Running::Zip { zip, files } => zip_step(&mut self.files, zip, files)?,
             };
@@ -246,7 +275,7 @@ impl SplitReader {
     }
 
     fn state(&mut self, index: usize) -> Result<&mut FileState> {
-        self.files.get_mut(index).ok_or_else(|| Error::invalid(format!("the split has no file {index}")))
+        self.files.states.get_mut(index).ok_or_else(|| Error::invalid(format!("the split has no file {index}")))
     }
 }
 
@@ -306,25 +335,32 @@ enum Next {
     End,
 }
 
-/// The next batch of files that follow each other.
-fn next(files: &mut [FileState], queue: &mut VecDeque<usize>) -> Next {
-    while let Some(&index) = queue.front() {
-        let Some(file) = files.get_mut(index) else { break };
-        if let Some(batch) = file.waiting.take() {
-            return Next::Batch(batch);
+impl SplitFiles {
+    /// The next batch of files that follow each other.
+    fn next(&mut self, queue: &mut VecDeque<usize>) -> Result<Next> {
+        while let Some(&index) = queue.front() {
+            let Some(file) = self.states.get_mut(index) else { break };
+            if let Some(batch) = file.waiting.take() {
+                return Ok(Next::Batch(batch));
+            }
+            if !file.is_open && file.reader.is_blob() {
+                file.waiting = Some(file.reader.blobs(&self.storage)?).filter(|rows| rows.num_rows() > 0);
+                (file.is_open, file.ended) = (true, true);
+                continue;
+            }
+            if !file.is_open {
+                return Ok(Next::Open(index));
+            }
+            if !file.ended {
+                return Ok(Next::Read(index));
+            }
+            queue.pop_front();
         }
-        if !file.is_open {
-            return Next::Open(index);
-        }
-        if !file.ended {
-            return Next::Read(index);
-        }
-        queue.pop_front();
+        Ok(Next::End)
     }
-    Next::End
 }
 
-fn merge_step(files: &mut [FileState], merger: &mut Merger, runs: &mut [VecDeque<usize>]) -> Result<Next> {
+fn merge_step(files: &mut SplitFiles, merger: &mut Merger, runs: &mut [VecDeque<usize>]) -> Result<Next> {
     loop {
         let run = match merger.step()? {
             MergeStep::Batch(batch) => return Ok(Next::Batch(batch)),
@@ -332,7 +368,7 @@ fn merge_step(files: &mut [FileState], merger: &mut Merger, runs: &mut [VecDeque
             MergeStep::Need(run) => run,
         };
         let queue = runs.get_mut(run).ok_or_else(|| Error::internal("a merge asks for a run that it does not have"))?;
-        match next(files, queue) {
+        match files.next(queue)? {
             Next::Batch(batch) => merger.push(run, Some(batch))?,
             Next::End => merger.push(run, None)?,
             wanted => return Ok(wanted),
@@ -340,10 +376,10 @@ fn merge_step(files: &mut [FileState], merger: &mut Merger, runs: &mut [VecDeque
     }
 }
 
-fn zip_step(files: &mut [FileState], zip: &mut Zip, sources: &mut [VecDeque<usize>]) -> Result<Next> {
+fn zip_step(files: &mut SplitFiles, zip: &mut Zip, sources: &mut [VecDeque<usize>]) -> Result<Next> {
     while let Some(source) = zip.lacking() {
         let queue = sources.get_mut(source).ok_or_else(|| Error::internal("columns come from nowhere"))?;
-        match next(files, queue) {
+        match files.next(queue)? {
             Next::Batch(batch) => zip.push(source, batch)?,
             Next::End => {
                 zip.end(source)?;

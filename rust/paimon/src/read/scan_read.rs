@@ -1,0 +1,227 @@
+//! How the splits of a scan are read: which columns of their files, in which stages.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::predicate::BoundPredicate;
+
+use super::evolution::zip_stages;
+use super::file_reader::{FileReader, Target};
+use super::index_selection::selection;
+use super::output::{MetadataColumn, Output, leaf_ids, pruned};
+use super::projection::SystemColumn;
+use super::split_reader::{Finish, SplitReader, Stage};
+use crate::binary_row;
+use crate::deletion_vector;
+use crate::file_index::Selection;
+use crate::merge::MergeSpec;
+use crate::scan::context::ReadContext;
+use crate::scan::split::DataSplit;
+use crate::spec::data_file_meta::DataFileMeta;
+use crate::spec::types::DataField;
+
+/// What all splits of a scan share for their reading. Immutable.
+#[derive(Debug)]
+pub struct ScanRead {
+    /// Schemas, filter, options and files.
+    pub context: Arc<ReadContext>,
+    /// The columns that are returned.
+    pub output: Output,
+    merge: Option<Arc<MergeSpec>>,
+    data_evolution: bool,
+}
+
+impl ScanRead {
+    /// Prepares the reading of splits.
+    ///
+    /// # Errors
+    /// `Unsupported` and `InvalidArgument` naming options by which rows cannot be merged, and metadata columns that the
+    /// table does not have.
+    pub fn try_new(context: Arc<ReadContext>, output: Output) -> Result<Self> {
+        let row_tracking = context.options.boolean("row-tracking.enabled", false)?;
+        let data_evolution = context.options.boolean("data-evolution.enabled", false)?;
+        let lacks = |column| output.has(column) && !row_tracking;
+        let missing = if lacks(MetadataColumn::RowId) {
+            Some(MetadataColumn::RowId)
+        } else {
+            Some(MetadataColumn::SequenceNumber).filter(|column| lacks(*column) && !context.has_primary_key())
+        };
+        if let Some(column) = missing {
+            return Err(Error::invalid(format!("the table has no column `{}`", column.name()))
+                .hint("only tables with `row-tracking.enabled` have it"));
+        }
+        let merge = context.has_primary_key().then(|| MergeSpec::try_new(&context.schema, &context.options));
+        Ok(Self { merge: merge.transpose()?.map(Arc::new), data_evolution, context, output })
+    }
+
+    /// A machine that reads a split.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` naming the index file of a deletion vector, `CorruptManifest` when files contradict each other.
+    pub fn reader(&self, split: &DataSplit, context: &Context) -> Result<SplitReader> {
+        let target = Arc::new(self.target(split));
+        let constants = Arc::new(self.constants(split)?);
+        let mut files = Vec::with_capacity(split.files.len());
+        let mut skipped = HashSet::new();
+        for (number, file) in split.files.iter().enumerate() {
+            let deletion = split.deletion_files.get(number).and_then(Option::as_ref);
+            let deleted = deletion.map(|deletion| deletion_vector::read(&self.context.files, deletion)).transpose()?;
+            let mut reader = self.file(split, file, &target, &constants)?.without(deleted);
+            if split.raw_convertible {
+                match selection(&self.context, file, &reader.path)? {
+                    Selection::Skip => drop(skipped.insert(number)),
+                    Selection::All => {}
+                    Selection::Rows(rows) => reader = reader.only(Some(rows)),
+                }
+            }
+            files.push(reader);
+        }
+        let finish = Finish {
+            filter: self.context.filter.clone(),
+            output: self.output.clone(),
+            keeps_retracts: split.streaming,
+            target,
+        };
+        let stages = self.stages(split, &finish.target, &skipped)?;
+        SplitReader::try_new((files, self.context.files.clone()), stages, self.merge.clone(), finish, context.clone())
+    }
+
+    /// A machine that reads the rows of `after` that are not among those of `before`, splits of one bucket each.
+    ///
+    /// # Errors
+    /// As [`ScanRead::reader`].
+    pub fn difference(&self, before: &[DataSplit], after: &[DataSplit], context: &Context) -> Result<SplitReader> {
+        let mut readers = Vec::new();
+        let mut stages = Vec::new();
+        let whole = |splits: &[DataSplit]| -> Option<DataSplit> {
+            let mut splits = splits.iter().cloned();
+            let first = splits.next()?;
+            Some(splits.fold(first, DataSplit::joined))
+        };
+        let (before, after) = (whole(before), whole(after));
+        // Rows are compared in the same columns on both sides.
+        let merged = |split: &DataSplit| DataSplit { raw_convertible: false, ..split.clone() };
+        let target = Arc::new(self.target(&before.iter().chain(&after).next().map(merged).unwrap_or_default()));
+        for split in [before, after] {
+            if !stages.is_empty() || split.is_none() {
+                stages.push(Stage::Difference);
+            }
+            let Some(split) = split else { continue };
+            let constants = Arc::new(self.constants(&split)?);
+            let offset = readers.len();
+            for (number, file) in split.files.iter().enumerate() {
+                let deletion = split.deletion_files.get(number).and_then(Option::as_ref);
+                let deleted =
+                    deletion.map(|deletion| deletion_vector::read(&self.context.files, deletion)).transpose()?;
+                readers.push(self.file(&split, file, &target, &constants)?.without(deleted));
+            }
+            let own = self.stages(&split, &target, &HashSet::new())?;
+            stages.extend(own.into_iter().map(|stage| stage.shifted(offset)));
+        }
+        let finish = Finish {
+            filter: self.context.filter.clone(),
+            output: self.output.clone(),
+            keeps_retracts: false,
+            target,
+        };
+        SplitReader::try_new((readers, self.context.files.clone()), stages, self.merge.clone(), finish, context.clone())
+    }
+
+    /// The columns in which the files of a split are read.
+    fn target(&self, split: &DataSplit) -> Target {
+        let schema = &self.context.schema;
+        let mut ids: HashSet<i32> = leaf_ids(&self.output.fields).into_iter().collect();
+        collect_ids(&self.context.filter, &mut ids);
+        let wanted = pruned(&schema.fields, &ids);
+        let merged = !split.raw_convertible && !split.streaming;
+        let fields = match &self.merge {
+            Some(merge) if merged => {
+                // Whole columns: what wins is decided by column.
+                let wanted: Vec<DataField> = schema.fields.iter().filter(|f| holds(f, &wanted)).cloned().collect();
+                let needed = merge.required_fields(&wanted);
+                let is_needed = |field: &&DataField| holds(field, &wanted) || needed.contains(&field.name);
+                schema.fields.iter().filter(is_needed).cloned().collect()
+            }
+            _ => wanted,
+        };
+        let has_key = self.merge.is_some();
+        let may_delete = || split.files.iter().any(|file| file.delete_row_count != Some(0));
+        let kinds = has_key && (merged || split.streaming || may_delete()) || self.output.has(MetadataColumn::RowKind);
+        let sequence = has_key && merged || self.output.has(MetadataColumn::SequenceNumber);
+        let mut system = Vec::new();
+        // In the order in which a merge takes them.
+        system.extend(sequence.then_some(SystemColumn::SequenceNumber));
+        system.extend(kinds.then_some(SystemColumn::ValueKind));
+        system.extend(self.output.has(MetadataColumn::RowId).then_some(SystemColumn::RowId));
+        Target { fields, system }
+    }
+
+    fn stages(&self, split: &DataSplit, target: &Target, skipped: &HashSet<usize>) -> Result<Vec<Stage>> {
+        let all = || (0..split.files.len()).filter(|file| !skipped.contains(file)).collect();
+        if split.raw_convertible || split.streaming {
+            return Ok(vec![Stage::Files(all())]);
+        }
+        if self.merge.is_none() {
+            return if self.data_evolution {
+                zip_stages(&self.context, split, target)
+            } else {
+                Ok(vec![Stage::Files(all())])
+            };
+        }
+        let sections = split.sections(&self.context.key_types())?;
+        let stage = |mut runs: Vec<Vec<usize>>| match runs.as_mut_slice() {
+            [only] => Stage::Files(std::mem::take(only)),
+            _ => {
+                // The oldest run first: of equal sequence numbers the later run is newer.
+                let newest = |run: &Vec<usize>| {
+                    let files = run.iter().filter_map(|file| split.files.get(*file));
+                    files.map(|file| (-i64::from(file.level), file.max_sequence_number)).max()
+                };
+                runs.sort_by_key(newest);
+                Stage::Merge(runs)
+            }
+        };
+        Ok(sections.into_iter().map(|section| stage(section.runs)).collect())
+    }
+
+    fn file(
+        &self,
+        split: &DataSplit,
+        file: &DataFileMeta,
+        target: &Arc<Target>,
+        constants: &Arc<HashMap<i32, ArrayRef>>,
+    ) -> Result<FileReader> {
+        let path = split.file_path(&self.context.table_location, file);
+        let schema = self.context.file_schema(file.schema_id)?;
+        Ok(FileReader::new(path, file.clone(), target.clone(), &schema.fields, constants.clone()))
+    }
+
+    /// The partition values by field id.
+    fn constants(&self, split: &DataSplit) -> Result<HashMap<i32, ArrayRef>> {
+        let fields = self.context.partition_fields();
+        if fields.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let types = self.context.partition_types();
+        let values = binary_row::decode(&split.partition, &types).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
+        Ok(fields.iter().map(|field| field.id).zip(values).collect())
+    }
+}
+
+fn collect_ids(predicate: &BoundPredicate, ids: &mut HashSet<i32>) {
+    match predicate {
+        BoundPredicate::True | BoundPredicate::False => {}
+        BoundPredicate::And(parts) | BoundPredicate::Or(parts) => {
+            parts.iter().for_each(|part| collect_ids(part, ids));
+        }
+        BoundPredicate::Leaf(column, _) => drop(ids.insert(column.id)),
+    }
+}
+
+/// Whether a column is among these, perhaps with fewer fields inside.
+fn holds(field: &DataField, wanted: &[DataField]) -> bool {
+    wanted.iter().any(|other| other.id == field.id)
+}

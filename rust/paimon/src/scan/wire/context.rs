@@ -1,0 +1,91 @@
+//! What the splits of a scan share, as JSON.
+//!
+//! ```json
+//! {
+//!   "table": "/data/t",
+//!   "schema": {…}, "schemas": [{…}],      // as the table has them (spec: "Schema")
+//!   "options": {"bucket": "1"},
+//!   "filter": "k > 10",                   // names are those of the schema
+//!   "fields": [[0], [3, 5]],              // the field ids of the output
+//!   "metadata-columns": ["_ROW_KIND"],
+//!   "relocation": [["hdfs://nn/wh/t", "/data/t"]],
+//!   "allowed": ["/data/t"]
+//! }
+//! ```
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use frazil_core::error::{Error, Result};
+use frazil_core::predicate::bind::bind;
+use frazil_core::predicate::Predicate;
+use frazil_core::storage::Storage;
+use frazil_core::storage::files::Files;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::read::output::{MetadataColumn, Output, leaf_ids, pruned};
+use crate::read::scan_read::ScanRead;
+use crate::scan::context::ReadContext;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Wire {
+    table: String,
+    schema: Box<RawValue>,
+    schemas: Vec<Box<RawValue>>,
+    options: BTreeMap<String, String>,
+    filter: String,
+    fields: Vec<i32>,
+    metadata_columns: Vec<String>,
+    relocation: Vec<(String, String)>,
+    allowed: Vec<String>,
+}
+
+/// Writes the context.
+pub fn to_json(read: &ScanRead) -> Result<String> {
+    let context = &read.context;
+    let wire = Wire {
+        table: context.table_location.clone(),
+        schema: raw(context.schema.to_json())?,
+        schemas: context.schemas.values().map(|schema| raw(schema.to_json())).collect::<Result<_>>()?,
+        options: context.options.all().clone(),
+        filter: context.filter.to_string(),
+        fields: leaf_ids(&read.output.fields),
+        metadata_columns: read.output.metadata.iter().map(|column| column.name().to_string()).collect(),
+        relocation: context.files.relocation().pairs(),
+        allowed: context.files.confinement().roots(),
+    };
+    serde_json::to_string(&wire).map_err(|e| Error::internal("a split context does not serialise").caused_by(e))
+}
+
+/// Reads the context.
+pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
+    let wire: Wire = serde_json::from_str(text).map_err(|e| Error::corrupt("malformed JSON").caused_by(e))?;
+    let schema = Arc::new(TableSchema::parse(wire.schema.get().as_bytes())?);
+    let schemas = wire.schemas.iter().map(|schema| {
+        let schema = TableSchema::parse(schema.get().as_bytes())?;
+        Ok((schema.id, Arc::new(schema)))
+    });
+    let metadata = wire.metadata_columns.iter().map(|name| {
+        let column = MetadataColumn::ALL.into_iter().find(|column| column.name() == name);
+        column.ok_or_else(|| Error::corrupt("unknown metadata column").with("column", name))
+    });
+    let ids: HashSet<i32> = wire.fields.into_iter().collect();
+    let output = Output { fields: pruned(&schema.fields, &ids), metadata: metadata.collect::<Result<_>>()? };
+    let context = ReadContext {
+        files: Files::assemble(storage, &wire.relocation, &wire.allowed)?,
+        table_location: wire.table,
+        filter: bind(&Predicate::parse(&wire.filter)?, schema.as_ref(), true)?,
+        schemas: schemas.collect::<Result<_>>()?,
+        options: Options::new(wire.options),
+        schema,
+    };
+    ScanRead::try_new(Arc::new(context), output)
+}
+
+fn raw(json: String) -> Result<Box<RawValue>> {
+    RawValue::from_string(json).map_err(|e| Error::internal("malformed JSON was made").caused_by(e))
+}
