@@ -48,6 +48,11 @@ impl Files {
         Ok(PyBytes::new(py, buffers.first().map(AsRef::as_ref).unwrap_or_default()))
     }
 
+    /// The names of the folders in a folder.
+    fn folders(&self, py: Python<'_>, folder: &str) -> PyResult<Vec<String>> {
+        detached(py, || self.0.folders(folder))
+    }
+
     /// The files of a folder: location, size in bytes, time of change in milliseconds.
     fn list(&self, py: Python<'_>, folder: &str) -> PyResult<Vec<(String, u64, i64)>> {
         let found = detached(py, || self.0.list(folder))?;

@@ -10,7 +10,7 @@ use frazil_core::storage::location::redacted;
 use frazil_core::storage::{Location, ObjectMeta, Storage, check_ranges, slice, too_long};
 use futures::StreamExt;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ListResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 
 use crate::failure;
 use crate::runtime::block_on;
@@ -43,6 +43,15 @@ impl ObjectStorage {
     /// As [`Location::parse`].
     pub fn new(store: Arc<dyn ObjectStore>, root: &str) -> Result<Self> {
         Ok(Self { store, root: Location::parse(root)? })
+    }
+
+    /// What is directly in a folder; None when there is no such folder.
+    fn listing(&self, folder: &str) -> Result<Option<ListResult>> {
+        match self.run(folder, |store, path| async move { store.list_with_delimiter(Some(&path)).await }) {
+            Ok(listing) => Ok(Some(listing)),
+            Err(e) if e.kind() == ErrorKind::MissingFile => Ok(None),
+            Err(e) => Err(e),
+        }
     }
 
     fn path(&self, location: &str) -> Result<Path> {
@@ -116,21 +125,19 @@ impl Storage for ObjectStorage {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
-        let root = self.root.clone();
-        let found = self.run(folder, |store, path| async move { store.list_with_delimiter(Some(&path)).await });
-        match found {
-            Ok(listing) => Ok(listing
-                .objects
-                .into_iter()
-                .map(|object| ObjectMeta {
-                    location: root.join(object.location.as_ref()).canonical(),
-                    size_bytes: object.size,
-                    modified_ms: object.last_modified.timestamp_millis(),
-                })
-                .collect()),
-            Err(e) if e.kind() == ErrorKind::MissingFile => Ok(Vec::new()),
-            Err(e) => Err(e),
-        }
+        let listing = self.listing(folder)?;
+        let meta = |object: object_store::ObjectMeta| ObjectMeta {
+            location: self.root.join(object.location.as_ref()).canonical(),
+            size_bytes: object.size,
+            modified_ms: object.last_modified.timestamp_millis(),
+        };
+        Ok(listing.map_or_else(Vec::new, |listing| listing.objects.into_iter().map(meta).collect()))
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>> {
+        let listing = self.listing(folder)?;
+        let prefixes = listing.map_or_else(Vec::new, |listing| listing.common_prefixes);
+        Ok(prefixes.iter().filter_map(|prefix| prefix.filename().map(str::to_string)).collect())
     }
 
     fn put(&self, location: &str, content: Bytes) -> Result<()> {

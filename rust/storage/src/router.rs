@@ -97,6 +97,10 @@ impl Storage for Router {
         self.route(folder, |storage| storage.list(folder))
     }
 
+    fn folders(&self, folder: &str) -> Result<Vec<String>> {
+        self.route(folder, |storage| storage.folders(folder))
+    }
+
     fn put(&self, location: &str, content: Bytes) -> Result<()> {
         self.route(location, |storage| storage.put(location, content))
     }

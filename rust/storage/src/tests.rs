@@ -161,6 +161,8 @@ fn a_store_in_memory_keeps_the_contract() {
     let names: Vec<_> = listed.iter().map(|m| (m.location.as_str(), m.size_bytes)).collect();
     assert_eq!(names, [("s3://b/wh/t x/ä=1%2F", 2)]);
     assert_eq!(storage.list("s3://b/none").unwrap(), []);
+    assert_eq!(storage.folders("s3a://b/wh").unwrap(), ["t x"]);
+    assert_eq!(storage.folders("s3://b/none").unwrap(), Vec::<String>::new());
     assert_eq!(kind(storage.read("s3://other/k", 1)), ErrorKind::Internal);
     assert_eq!(kind(storage.read("s3://b/a//k", 1)), ErrorKind::Unsupported);
 }

@@ -72,6 +72,10 @@ impl Storage for FaultyStorage {
         self.call(|inner| inner.list(folder), |found| found)
     }
 
+    fn folders(&self, folder: &str) -> Result<Vec<String>> {
+        self.call(|inner| inner.folders(folder), |found| found)
+    }
+
     fn put(&self, location: &str, content: Bytes) -> Result<()> {
         self.call(|inner| inner.put(location, content), |()| ())
     }

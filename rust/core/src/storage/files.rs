@@ -158,6 +158,15 @@ impl Files {
         self.0.storage.list(&folder).map_err(|e| e.with("folder", redacted(recorded)))
     }
 
+    /// The names of the folders directly in a recorded folder.
+    ///
+    /// # Errors
+    /// As [`Storage::folders`] and [`Files::resolve`].
+    pub fn folders(&self, recorded: &str) -> Result<Vec<String>> {
+        let folder = self.resolve(recorded)?;
+        self.0.storage.folders(&folder).map_err(|e| e.with("folder", redacted(recorded)))
+    }
+
     fn locate(&self, recorded: &str) -> Result<Location> {
         let parsed = Location::parse(recorded)?;
         let actual = self.0.relocation.locate(&parsed)?;

@@ -47,18 +47,9 @@ impl Storage for LocalStorage {
 
     /// Links to files are listed, links to folders are not: a listing never leaves its folder.
     fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
-        let path = path_of(folder)?;
-        let entries = match fs::read_dir(&path) {
-            Ok(entries) => entries,
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(vec![]),
-            Err(e) => return Err(map_error(&e, folder)),
-        };
         let base = Location::parse_absolute(folder)?;
         let mut found = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(|e| map_error(&e, folder))?;
-            // Names that are not Unicode cannot stand in metadata.
-            let Ok(name) = entry.file_name().into_string() else { continue };
+        for (name, entry) in entries(folder)? {
             let Ok(mut meta) = entry.metadata() else { continue };
             if meta.is_symlink() {
                 // A dangling link keeps its own length, so that it is found and opening it says that it dangles.
@@ -74,6 +65,11 @@ impl Storage for LocalStorage {
             }
         }
         Ok(found)
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>> {
+        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        Ok(entries(folder)?.into_iter().filter(|(_, entry)| is_folder(entry)).map(|(name, _)| name).collect())
     }
 
     fn put(&self, location: &str, content: Bytes) -> Result<()> {
@@ -139,6 +135,24 @@ fn path_of(location: &str) -> Result<PathBuf> {
 }
 
 /// The length of a regular file. Folders, pipes and devices are no files: opening a pipe would wait for ever.
+/// What is in a folder, by name; nothing when there is no such folder. Names that are not Unicode cannot stand in
+/// metadata and are passed over.
+fn entries(folder: &str) -> Result<Vec<(String, fs::DirEntry)>> {
+    let entries = match fs::read_dir(path_of(folder)?) {
+        Ok(entries) => entries,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(vec![]),
+        Err(e) => return Err(map_error(&e, folder)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|e| map_error(&e, folder))?;
+        if let Ok(name) = entry.file_name().into_string() {
+            found.push((name, entry));
+        }
+    }
+    Ok(found)
+}
+
 fn regular_file(path: &Path, location: &str) -> Result<u64> {
     let meta = fs::metadata(path).map_err(|e| map_error(&e, location))?;
     if meta.is_file() {

@@ -1,6 +1,6 @@
 //! Files in memory, for tests and small tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -72,6 +72,14 @@ impl Storage for MemoryStorage {
                 modified_ms: stored.modified_ms,
             })
             .collect())
+    }
+
+    fn folders(&self, folder: &str) -> Result<Vec<String>> {
+        let prefix = format!("{}/", Location::parse(folder)?.canonical().trim_end_matches('/'));
+        let files = self.files();
+        let below = files.range(prefix.clone()..).take_while(|(location, _)| location.starts_with(&prefix));
+        let names = below.filter_map(|(location, _)| Some(location.get(prefix.len()..)?.split_once('/')?.0));
+        Ok(names.map(str::to_string).collect::<BTreeSet<_>>().into_iter().collect())
     }
 
     fn put(&self, location: &str, content: Bytes) -> Result<()> {

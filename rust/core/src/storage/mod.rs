@@ -66,6 +66,10 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// The files directly in a folder (no recursion), in no particular order; empty when there is no such folder.
     fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>>;
 
+    /// The names of the folders directly in a folder, in no particular order; empty when there is no such folder. Where
+    /// a store has no folders, they are what names of files have before a further `/`.
+    fn folders(&self, folder: &str) -> Result<Vec<String>>;
+
     /// Writes a file, replacing what is there.
     fn put(&self, location: &str, content: Bytes) -> Result<()>;
 

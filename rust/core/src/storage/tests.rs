@@ -302,6 +302,10 @@ fn every_storage_keeps_the_contract() {
 
         let names: Vec<_> = storage.list(&root).unwrap().into_iter().map(|m| (m.location, m.size_bytes)).collect();
         assert_eq!(names, vec![(at("a"), 10)], "folders and what lies deeper are not listed");
+        storage.put(&at("b/d/e"), Bytes::new()).unwrap();
+        assert_eq!(storage.folders(&root).unwrap(), ["b"]);
+        assert_eq!(storage.folders(&at("b")).unwrap(), ["d"]);
+        assert_eq!(storage.folders(&at("none")).unwrap(), Vec::<String>::new());
 
         storage.delete(&at("a")).unwrap();
         storage.delete(&at("a")).unwrap();
