@@ -82,19 +82,23 @@ impl SnapshotChoice {
         }))
     }
 
-    /// This choice, or what the options choose where it is the latest.
+    /// This choice, or what the options choose where it is the latest. A `scan.mode` that says no more than that the
+    /// latest snapshot is read yields to this choice.
     ///
     /// # Errors
     /// As [`SnapshotChoice::from_options`]; `InvalidArgument` when both choose, and not the same.
     pub fn or_options(&self, options: &Options) -> Result<Self> {
-        match (self, Self::from_options(options)?) {
-            (Self::Latest, Some(chosen)) => Ok(chosen),
-            (choice, Some(chosen)) if *choice != chosen => {
-                Err(Error::invalid("the scan and its options choose different snapshots")
-                    .hint("leave out one of them: the arguments, or the options `scan.*`"))
-            }
-            (choice, _) => Ok(choice.clone()),
+        let by_options = Self::from_options(options)?;
+        if *self == Self::Latest {
+            return Ok(by_options.unwrap_or_default());
         }
+        let mut others = INCREMENTAL_KEYS.iter().chain([&CREATION_KEY]);
+        let other = mode(options) == "compacted-full" || others.any(|key| options.text(key).is_some());
+        if other || by_options.is_some_and(|chosen| chosen != *self) {
+            return Err(Error::invalid("the scan and its options choose differently")
+                .hint("leave out one of them: the arguments, or the options `scan.*` and `incremental-*`"));
+        }
+        Ok(self.clone())
     }
 
     /// Whether the snapshot is read by its own schema and not by the latest one. To be asked of what
@@ -153,9 +157,9 @@ impl Table {
         }
         found.ok_or_else(|| match ids.first().map(|&id| self.snapshot(id)) {
             Some(Ok(first)) => self
-                .none_like(format!("was committed by {time_ms} ms"))
+                .none_like(&format!("was committed by {time_ms} ms"))
                 .hint(format!("the earliest that is left is {}, committed at {} ms", first.id, first.time_ms)),
-            _ => self.none_like(format!("was committed by {time_ms} ms")),
+            _ => self.none_like(&format!("was committed by {time_ms} ms")),
         })
     }
 
@@ -174,7 +178,7 @@ impl Table {
                 }
             }
         }
-        Err(self.none_like(format!("has the watermark {watermark} or a later one")))
+        Err(self.none_like(&format!("has the watermark {watermark} or a later one")))
     }
 
     /// Full compactions where they are scheduled, any compaction otherwise.
@@ -205,7 +209,7 @@ impl Table {
         self.latest_snapshot()
     }
 
-    fn none_like(&self, what: String) -> Error {
+    fn none_like(&self, what: &str) -> Error {
         Error::new(ErrorKind::NoSuchSnapshot, format!("no snapshot {what}")).with("table", self.location())
     }
 }

@@ -18,7 +18,9 @@ fn files(entries: &[&str]) -> Files_ {
     let storage = Arc::new(MemoryStorage::default());
     let files = Files::below(storage.clone(), ROOT).unwrap();
     let made = Files_ { storage, files };
-    entries.iter().for_each(|entry| made.put(entry));
+    for entry in entries {
+        made.put(entry);
+    }
     made
 }
 
@@ -322,6 +324,14 @@ fn arguments_and_options_agree_or_are_refused() {
     assert_eq!(SnapshotChoice::Latest.or_options(&by_id).unwrap(), SnapshotChoice::Id(3));
     assert_eq!(SnapshotChoice::Id(3).or_options(&by_id).unwrap(), SnapshotChoice::Id(3));
     assert_eq!(SnapshotChoice::Id(4).or_options(&by_id).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    for (name, value) in
+        [("scan.mode", "compacted-full"), ("incremental-between", "1,2"), ("scan.file-creation-time-millis", "5")]
+    {
+        let error = SnapshotChoice::Id(4).or_options(&options(&[(name, value)])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{name}");
+    }
+    let latest_mode = options(&[("scan.mode", "latest")]);
+    assert_eq!(SnapshotChoice::Id(4).or_options(&latest_mode).unwrap(), SnapshotChoice::Id(4));
     assert!(SnapshotChoice::Id(3).is_time_travel() && !SnapshotChoice::Latest.is_time_travel());
 }
 
