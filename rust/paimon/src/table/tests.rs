@@ -336,6 +336,25 @@ fn arguments_and_options_agree_or_are_refused() {
 }
 
 #[test]
+fn a_snapshot_is_found_among_many() {
+    let made = files(&["schema/schema-0"]);
+    for id in 1..=150 {
+        let more = if id >= 100 { r#", "watermark": 7"# } else { "" };
+        let kind = if id == 2 { "COMPACT" } else { "APPEND" };
+        made.put(&format!("snapshot/snapshot-{id}={}", snapshot(id, kind, more)));
+    }
+    let table = made.open();
+    let choose = |name: &str, value: &str| {
+        table.choose(&SnapshotChoice::Latest, &options(&[(name, value)])).unwrap().unwrap().id
+    };
+    assert_eq!(choose("scan.watermark", "7"), 100);
+    assert_eq!(choose("scan.mode", "compacted-full"), 2);
+    for id in [1, 2, 74, 149] {
+        assert_eq!(choose("scan.timestamp-millis", &format!("{id}999")), id);
+    }
+}
+
+#[test]
 fn the_latest_of_equal_commit_times_is_read() {
     let made = files(&["schema/schema-0", "snapshot/snapshot-1", "snapshot/snapshot-4"]);
     for id in [2, 3] {
