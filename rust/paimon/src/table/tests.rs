@@ -9,22 +9,22 @@ use crate::spec::snapshot::CommitKind;
 const ROOT: &str = "s3://bucket/d.db/t";
 
 /// A table of files: `path` or `path=content`; what a path ends with says what stands there by default.
-struct Files_ {
+struct Made {
     storage: Arc<MemoryStorage>,
     files: Files,
 }
 
-fn files(entries: &[&str]) -> Files_ {
+fn files(entries: &[&str]) -> Made {
     let storage = Arc::new(MemoryStorage::default());
     let files = Files::below(storage.clone(), ROOT).unwrap();
-    let made = Files_ { storage, files };
+    let made = Made { storage, files };
     for entry in entries {
         made.put(entry);
     }
     made
 }
 
-impl Files_ {
+impl Made {
     fn put(&self, entry: &str) {
         let (path, content) = match entry.split_once('=') {
             Some((path, content)) => (path, content.to_string()),
@@ -229,7 +229,7 @@ fn time_travel_reads_columns_of_then_under_options_of_now() {
 }
 
 /// Snapshots 3 to 6: a compaction at 4, watermarks 10 and 20 at 4 and 6, a tag that keeps snapshot 1.
-fn travelled() -> Files_ {
+fn travelled() -> Made {
     let entries = [
         "schema/schema-0".to_string(),
         format!("snapshot/snapshot-3={}", snapshot(3, "APPEND", "")),
