@@ -19,14 +19,15 @@ impl Engine for Deduplicate {
     #[inline]
     fn merge(&mut self, batches: &Batches, records: &mut Vec<Pick>, pending: &mut Pending) -> Result<()> {
         let mut last: Option<Pick> = None;
-        if self.orders.records.lawless {
+        let lawless = self.orders.records.lawless;
+        if lawless {
             self.orders.sort(batches, records);
         }
         for &record in records.iter() {
             if self.ignore_delete && batches.retracts(record) {
                 continue;
             }
-            if last.is_none_or(|last| self.orders.compare(batches, last, record).is_le()) {
+            if lawless || last.is_none_or(|last| self.orders.compare(batches, last, record).is_le()) {
                 last = Some(record);
             }
         }

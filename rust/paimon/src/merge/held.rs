@@ -75,14 +75,20 @@ impl Held {
         for &column in &orders.columns {
             compared.push(SequenceColumn::try_new(batch.schema_ref().field(column).name(), batch.column(column))?);
         }
-        let mut bytes = 0_u64;
-        for column in batch.columns() {
-            let size = column.to_data().get_slice_memory_size()?;
-            bytes = bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
-        }
+        let bytes = size_bytes(&batch)?;
         let lease = context.budget.lease(bytes)?;
         Ok(Self { batch, bytes, sequence_numbers, kinds, compared, _lease: lease })
     }
+}
+
+/// The bytes of the rows of a batch, wherever its buffers begin and end.
+pub(super) fn size_bytes(batch: &RecordBatch) -> Result<u64> {
+    let mut bytes = 0_u64;
+    for column in batch.columns() {
+        let size = column.to_data().get_slice_memory_size()?;
+        bytes = bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
+    }
+    Ok(bytes)
 }
 
 /// What all rules of merging look at.

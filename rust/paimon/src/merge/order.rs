@@ -359,7 +359,9 @@ fn total_order(array: &ArrayRef) -> Option<ScalarBuffer<i64>> {
         bits ^ (bits >> 63).cast_unsigned().wrapping_shr(1).cast_signed()
     };
     Some(match array.data_type() {
-        DataType::Float32 => array.as_primitive_opt::<Float32Type>()?.values().iter().map(|&v| image(v.into())).collect(),
+        DataType::Float32 => {
+            array.as_primitive_opt::<Float32Type>()?.values().iter().map(|&v| image(v.into())).collect()
+        }
         DataType::Float64 => array.as_primitive_opt::<Float64Type>()?.values().iter().map(|&v| image(v)).collect(),
         _ => return None,
     })
@@ -368,10 +370,14 @@ fn total_order(array: &ArrayRef) -> Option<ScalarBuffer<i64>> {
 /// The array with all NaNs alike.
 fn one_nan(array: &ArrayRef) -> ArrayRef {
     if let Some(array) = array.as_primitive_opt::<Float64Type>() {
-        return std::sync::Arc::new(array.unary::<_, Float64Type>(|value| if value.is_nan() { f64::NAN } else { value }));
+        return std::sync::Arc::new(
+            array.unary::<_, Float64Type>(|value| if value.is_nan() { f64::NAN } else { value }),
+        );
     }
     if let Some(array) = array.as_primitive_opt::<Float32Type>() {
-        return std::sync::Arc::new(array.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value }));
+        return std::sync::Arc::new(
+            array.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value }),
+        );
     }
     ArrayRef::clone(array)
 }

@@ -81,7 +81,9 @@ fn primitive<T: ArrowPrimitiveType>(data_type: &DataType, arrays: &[ArrayRef], r
                 source.get(pick.row as usize).copied().unwrap_or(T::Native::ZERO)
             })),
             Stretch::Range(batch, start, end) => {
-                values.extend_from_slice(sources.get(batch).and_then(|source| source.get(start..end)).unwrap_or_default());
+                values.extend_from_slice(
+                    sources.get(batch).and_then(|source| source.get(start..end)).unwrap_or_default(),
+                );
             }
         }
     }
@@ -96,8 +98,10 @@ fn byte_strings<T: ByteArrayType<Offset = i32>>(arrays: &[ArrayRef], rows: Rows<
         let array = array.as_bytes_opt::<T>()?;
         Some((array.offsets().clone(), array.values().clone()))
     };
-    let sources: Vec<_> = arrays.iter().map(|array| source(array).unwrap_or((OffsetBuffer::new_empty(), [0_u8; 0].into()))).collect();
-    let sources: Vec<(&[i32], &[u8])> = sources.iter().map(|(offsets, values)| (&**offsets, values.as_slice())).collect();
+    let sources: Vec<_> =
+        arrays.iter().map(|array| source(array).unwrap_or((OffsetBuffer::new_empty(), [0_u8; 0].into()))).collect();
+    let sources: Vec<(&[i32], &[u8])> =
+        sources.iter().map(|(offsets, values)| (&**offsets, values.as_slice())).collect();
     let bounds = |pick: &Pick| -> (&[u8], usize, usize) {
         let (offsets, values) = sources.get(pick.batch as usize).copied().unwrap_or_default();
         match offsets.get(pick.row as usize..).unwrap_or_default() {
@@ -179,9 +183,11 @@ fn nested(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<A
     let mut places: Vec<(usize, usize)> = Vec::with_capacity(rows.len);
     for stretch in rows.stretches() {
         match stretch {
-            Stretch::Single(picks) => places.extend(picks.iter().map(|pick| {
-                if pick.is_null() { (arrays.len(), 0) } else { (pick.batch as usize, pick.row as usize) }
-            })),
+            Stretch::Single(picks) => {
+                places.extend(picks.iter().map(|pick| {
+                    if pick.is_null() { (arrays.len(), 0) } else { (pick.batch as usize, pick.row as usize) }
+                }))
+            }
             Stretch::Range(batch, start, end) => places.extend((start..end).map(|row| (batch, row))),
         }
     }
@@ -203,7 +209,8 @@ fn validity(arrays: &[ArrayRef], rows: Rows<'_>) -> Option<NullBuffer> {
                 for pick in picks {
                     let row = pick.row as usize;
                     let source = sources.get(pick.batch as usize).copied().flatten();
-                    valid.append(!pick.is_null() && source.is_none_or(|nulls| row < nulls.len() && nulls.is_valid(row)));
+                    valid
+                        .append(!pick.is_null() && source.is_none_or(|nulls| row < nulls.len() && nulls.is_valid(row)));
                 }
             }
             Stretch::Range(batch, start, end) => match sources.get(batch).copied().flatten() {

@@ -83,9 +83,13 @@ impl Pending {
         &self.rows
     }
 
-    /// All parts, once nothing more comes.
-    pub(super) fn parts(&mut self) -> &[Part] {
+    /// Says that nothing more comes.
+    pub(super) fn end(&mut self) {
         self.end_part();
+    }
+
+    /// All parts, after [`Pending::end`].
+    pub(super) fn parts(&self) -> &[Part] {
         &self.parts
     }
 

@@ -200,7 +200,10 @@ impl<K: Keys> Runs<K> {
 
     /// Plays the path of a run whose row is another one now.
     #[inline]
-    #[expect(clippy::indexing_slicing, reason = "a parent's number is below that of its child, and node 0 ends the path")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a parent's number is below that of its child, and node 0 ends the path"
+    )]
     fn replay(&mut self, run: u32, word: K::Word) {
         let mut winner = Node { word, run };
         let mut at = (self.leaf_of[run as usize] as usize + self.leaves.len()) / 2;
@@ -235,9 +238,7 @@ impl<K: Keys> Runs<K> {
         let (Some(keys), Some(challenger)) = (self.keys_of(place.batch), self.challenger(run)) else { return rest };
         let rival = self.place(challenger.run);
         let Some(rival_keys) = self.keys_of(rival.batch) else { return rest };
-        let below = |offset: u32| {
-            keys.compare((place.row + offset) as usize, rival_keys, rival.row as usize).is_lt()
-        };
+        let below = |offset: u32| keys.compare((place.row + offset) as usize, rival_keys, rival.row as usize).is_lt();
         // Steps twice as long each time, then halves.
         let (mut low, mut high) = (0, 1_u32);
         while high < rest && below(high) {

@@ -182,7 +182,8 @@ fn groups(schema: &TableSchema, options: &Options) -> Result<Vec<GroupSpec>> {
     let mut groups: Vec<GroupSpec> = Vec::new();
     let mut taken = BTreeSet::new();
     for (option, value) in options.all() {
-        let Some(sequence) = option.strip_prefix("fields.").and_then(|rest| rest.strip_suffix(".sequence-group")) else {
+        let Some(sequence) = option.strip_prefix("fields.").and_then(|rest| rest.strip_suffix(".sequence-group"))
+        else {
             continue;
         };
         let (sequence, values) = (split(sequence), split(value));
