@@ -1,3 +1,38 @@
-//! Merging the sorted runs of a bucket (documentation: "Primary Key Table").
+//! Merging the sorted runs of a bucket (documentation: "Primary Key Table", "Merge Engine").
+//!
+//! ```text
+//! runs, oldest first:  batches sorted by key      Merger::push
+//!         |
+//!   runs.rs    race: the least key next; ranges that one run has alone go through whole
+//!         |    records of one key
+//!   engine.rs  deduplicate, first_row, partial_update, aggregation: which row, or which row of each column
+//!         |    picks: (batch, row)
+//!   output.rs  columns copied once, when a batch is full      Merger::step
+//! ```
+//!
+//! The records of a key are ordered by the columns of `sequence.field` (NULL first, also where descending), then by
+//! sequence number, then what takes back before what adds, then by run: a later run is newer. A key with one record
+//! goes out as it is, with its row kind, whatever the engine.
+//!
+//! Held are at most two batches of each run and those that a full output batch needs.
 
 pub mod aggregate;
+mod aggregation;
+mod deduplicate;
+mod engine;
+mod first_row;
+mod held;
+mod merger;
+mod order;
+mod output;
+mod partial_update;
+mod pending;
+mod runs;
+mod spec;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod tests;
+
+pub use self::merger::{Merger, Step};
+pub use self::spec::MergeSpec;

@@ -1,9 +1,32 @@
 //! Aggregate functions of fields (documentation: "Aggregation"), over Arrow values.
+//!
+//! | functions | held per key | types |
+//! |---|---|---|
+//! | first_value, first_non_null_value, last_value, last_non_null_value, primary-key | where the value lies | all |
+//! | max, min | where the value lies | numbers, text, bytes, dates, times, timestamps |
+//! | sum, product, count | a number | numbers; count: INT and BIGINT |
+//! | bool_and, bool_or; listagg | a truth value; text | BOOLEAN; STRING |
+//! | collect, nested_update, nested_partial_update | where the elements lie | ARRAY; ARRAY of ROW |
+//! | merge_map, merge_map_with_keytime | where the entries lie | MAP; MAP to ROW |
+//! | rbm32, rbm64, hll_sketch, theta_sketch | bytes | VARBINARY |
+
+mod boolean;
+mod listagg;
+mod number;
+mod picks;
+mod select;
+mod subject;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 
 use arrow_array::ArrayRef;
-use frazil_core::error::Result;
+use frazil_core::error::{Error, Result};
+
+use self::subject::Subject;
+use crate::spec::options::Options;
+use crate::spec::types::DataField;
 
 /// Folds the values that the records of a key have for one field, key after key. The accumulator starts as NULL.
 pub trait FieldAggregator: Debug + Send {
@@ -30,4 +53,35 @@ pub trait FieldAggregator: Debug + Send {
 
     /// The values of all keys ended since the last call, of the type of the field.
     fn finish(&mut self) -> Result<ArrayRef>;
+}
+
+/// The aggregator of a field, by the name of its function (`fields.<field>.aggregate-function`) and what else the
+/// options say of the field: `fields.<field>.ignore-retract`, `.distinct`, `.list-agg-delimiter` and so on.
+///
+/// # Errors
+/// `Unsupported` for a function that is not known, `InvalidArgument` for one that does not take the type of the field
+/// and for options that cannot be meant.
+pub fn aggregator(function: &str, field: &DataField, options: &Options) -> Result<Box<dyn FieldAggregator>> {
+    let subject = Subject::new(function, field, options)?;
+    Ok(match function {
+        "first_value" => Box::new(select::Select::new(subject, select::Rule::First)),
+        "first_non_null_value" | "first_not_null_value" => {
+            Box::new(select::Select::new(subject, select::Rule::FirstNonNull))
+        }
+        "last_value" => Box::new(select::Select::new(subject, select::Rule::Last)),
+        "last_non_null_value" => Box::new(select::Select::new(subject, select::Rule::LastNonNull)),
+        "primary-key" => Box::new(select::Select::new(subject, select::Rule::Key)),
+        "max" => Box::new(select::Select::extreme(subject, &field.data_type, select::Rule::Max)?),
+        "min" => Box::new(select::Select::extreme(subject, &field.data_type, select::Rule::Min)?),
+        "sum" => number::arithmetic(subject, &field.data_type, number::Operation::Sum)?,
+        "product" => number::arithmetic(subject, &field.data_type, number::Operation::Product)?,
+        "count" => number::count(subject, &field.data_type)?,
+        "bool_and" => Box::new(boolean::Truth::try_new(subject, &field.data_type, true)?),
+        "bool_or" => Box::new(boolean::Truth::try_new(subject, &field.data_type, false)?),
+        "listagg" => Box::new(listagg::ListAgg::try_new(subject, field, options)?),
+        _ => {
+            let message = format!("the aggregate function `{function}` of field `{}` is not supported", field.name);
+            return Err(Error::unsupported(message));
+        }
+    })
 }

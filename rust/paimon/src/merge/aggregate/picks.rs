@@ -1,0 +1,74 @@
+//! Values by where they lie, gathered when the result is asked for: nothing is copied per record.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_schema::DataType;
+use arrow_select::interleave::interleave;
+use frazil_core::error::Result;
+
+/// A value: the number of an array of [`Sources`], and a row of it.
+pub(super) type Pick = (usize, usize);
+
+/// The pick that is NULL.
+pub(super) const NULL: Pick = (0, 0);
+
+/// The arrays that values were picked of. The first is one NULL.
+#[derive(Debug)]
+pub(super) struct Sources {
+    data_type: DataType,
+    arrays: Vec<ArrayRef>,
+    /// The array of the last question: records come in stretches.
+    last: usize,
+}
+
+impl Sources {
+    pub(super) fn new(data_type: &DataType) -> Self {
+        Self { data_type: data_type.clone(), arrays: vec![new_null_array(data_type, 1)], last: 0 }
+    }
+
+    /// A row of an array, which is kept. None when there is no such row, or the array is of another type.
+    #[inline]
+    pub(super) fn pick(&mut self, array: &ArrayRef, row: usize) -> Option<Pick> {
+        if self.arrays.get(self.last).is_none_or(|last| !same(last, array)) {
+            self.last = self.find_or_keep(array)?;
+        }
+        (row < array.len()).then_some((self.last, row))
+    }
+
+    pub(super) fn array(&self, number: usize) -> Option<&ArrayRef> {
+        self.arrays.get(number)
+    }
+
+    pub(super) fn is_null(&self, (array, row): Pick) -> bool {
+        self.arrays.get(array).is_none_or(|array| array.is_null(row))
+    }
+
+    /// The values of `picks`.
+    pub(super) fn gather(&self, picks: &[Pick]) -> Result<ArrayRef> {
+        let arrays: Vec<&dyn Array> = self.arrays.iter().map(|array| &**array).collect();
+        Ok(interleave(&arrays, picks)?)
+    }
+
+    /// Lets go of the arrays; picks of them are void.
+    pub(super) fn clear(&mut self) {
+        self.arrays.truncate(1);
+        self.last = 0;
+    }
+
+    fn find_or_keep(&mut self, array: &ArrayRef) -> Option<usize> {
+        if let Some(known) = self.arrays.iter().rposition(|known| same(known, array)) {
+            return Some(known);
+        }
+        if *array.data_type() != self.data_type {
+            return None;
+        }
+        self.arrays.push(Arc::clone(array));
+        Some(self.arrays.len() - 1)
+    }
+}
+
+/// Whether two handles are of one array; both live, so that addresses tell.
+fn same(left: &ArrayRef, right: &ArrayRef) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(left), Arc::as_ptr(right))
+}

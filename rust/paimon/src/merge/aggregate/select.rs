@@ -1,0 +1,204 @@
+//! Functions that choose one of the values: the first, the last, the greatest, the least.
+
+use std::cmp::Ordering;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, ByteArrayType, Date32Type, Decimal128Type, Float32Type, Float64Type, GenericBinaryType,
+    GenericStringType, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+use frazil_core::error::{Error, Result};
+
+use super::FieldAggregator;
+use super::picks::{NULL, Pick, Sources};
+use super::subject::Subject;
+use crate::spec::types::{DataType, TypeRoot};
+
+/// Which value is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The first, NULL or not.
+    First,
+    /// The first that is not NULL.
+    FirstNonNull,
+    /// The last, NULL or not. A retract leaves NULL.
+    Last,
+    /// The last that is not NULL. A retract of a value leaves NULL.
+    LastNonNull,
+    /// The last, retracted or not.
+    Key,
+    /// The greatest.
+    Max,
+    /// The least.
+    Min,
+}
+
+/// The order of two values that are not NULL.
+type Compare = fn(&dyn Array, usize, &dyn Array, usize) -> Ordering;
+
+/// Chooses a value by a rule.
+#[derive(Debug)]
+pub(super) struct Select {
+    subject: Subject,
+    rule: Rule,
+    compare: Compare,
+    sources: Sources,
+    /// None before any value was chosen.
+    chosen: Option<Pick>,
+    results: Vec<Pick>,
+}
+
+impl Select {
+    /// A rule that needs no order.
+    pub(super) fn new(subject: Subject, rule: Rule) -> Self {
+        let sources = Sources::new(&subject.data_type);
+        let unordered: Compare = |_, _, _, _| Ordering::Equal;
+        Self { subject, rule, compare: unordered, sources, chosen: None, results: Vec::new() }
+    }
+
+    /// The greatest or the least.
+    pub(super) fn extreme(subject: Subject, data_type: &DataType, rule: Rule) -> Result<Self> {
+        let compare = order(data_type).ok_or_else(|| subject.wrong_type("numbers, text, bytes, dates and times"))?;
+        Ok(Self { compare, ..Self::new(subject, rule) })
+    }
+
+    fn pick(&mut self, values: &ArrayRef, row: usize) -> Result<Pick> {
+        self.sources.pick(values, row).ok_or_else(|| self.subject.misfit(values, row))
+    }
+
+    /// How the value that was chosen compares with another one.
+    fn against(&self, chosen: Pick, values: &ArrayRef, row: usize) -> Result<Ordering> {
+        let known = self.sources.array(chosen.0).ok_or_else(|| Error::internal("a value of an array that is gone"))?;
+        Ok((self.compare)(known, chosen.1, values, row))
+    }
+}
+
+impl FieldAggregator for Select {
+    fn begin(&mut self) {
+        self.chosen = None;
+    }
+
+    fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let pick = self.pick(values, row)?;
+        let takes = match (self.rule, self.chosen) {
+            (Rule::Last | Rule::Key, _) | (Rule::First, None) => true,
+            (Rule::First | Rule::FirstNonNull, Some(_)) => false,
+            (Rule::LastNonNull, _) | (_, None) => values.is_valid(row),
+            (Rule::Max, Some(chosen)) => values.is_valid(row) && self.against(chosen, values, row)?.is_lt(),
+            (Rule::Min, Some(chosen)) => values.is_valid(row) && self.against(chosen, values, row)?.is_ge(),
+        };
+        if takes {
+            self.chosen = Some(pick);
+        }
+        Ok(())
+    }
+
+    fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let pick = self.pick(values, row)?;
+        let takes = match (self.rule, self.chosen) {
+            (Rule::First, _) | (Rule::Last | Rule::Key, None) => true,
+            (Rule::Last | Rule::Key, Some(_)) => false,
+            (Rule::FirstNonNull, _) | (_, None) => values.is_valid(row),
+            (Rule::LastNonNull, Some(chosen)) => self.sources.is_null(chosen) && values.is_valid(row),
+            (Rule::Max, Some(chosen)) => values.is_valid(row) && self.against(chosen, values, row)?.is_le(),
+            (Rule::Min, Some(chosen)) => values.is_valid(row) && self.against(chosen, values, row)?.is_gt(),
+        };
+        if takes {
+            self.chosen = Some(pick);
+        }
+        Ok(())
+    }
+
+    fn retract(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        if self.subject.ignore_retract {
+            return Ok(());
+        }
+        match self.rule {
+            Rule::Key => self.chosen = Some(self.pick(values, row)?),
+            Rule::Last => self.chosen = Some(NULL),
+            Rule::LastNonNull => {
+                self.subject.check(values, row)?;
+                if values.is_valid(row) {
+                    self.chosen = Some(NULL);
+                }
+            }
+            Rule::First | Rule::FirstNonNull | Rule::Max | Rule::Min => self.subject.cannot_retract()?,
+        }
+        Ok(())
+    }
+
+    fn append(&mut self) -> Result<()> {
+        self.results.push(self.chosen.take().unwrap_or(NULL));
+        Ok(())
+    }
+
+    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let pick = self.pick(values, row)?;
+        self.results.push(pick);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let result = self.sources.gather(&self.results)?;
+        self.results.clear();
+        if self.chosen.is_none() {
+            self.sources.clear();
+        }
+        Ok(result)
+    }
+}
+
+/// The order of the values of a type: as Java's, where NaN is the greatest and -0.0 is below 0.0.
+fn order(data_type: &DataType) -> Option<Compare> {
+    if matches!(data_type.root, TypeRoot::Blob) {
+        return None;
+    }
+    Some(match data_type.arrow() {
+        ArrowType::Int8 => primitive::<Int8Type>,
+        ArrowType::Int16 => primitive::<Int16Type>,
+        ArrowType::Int32 => primitive::<Int32Type>,
+        ArrowType::Int64 => primitive::<Int64Type>,
+        ArrowType::Float32 => float32,
+        ArrowType::Float64 => float64,
+        ArrowType::Decimal128(..) => primitive::<Decimal128Type>,
+        ArrowType::Date32 => primitive::<Date32Type>,
+        ArrowType::Time32(_) => primitive::<Time32MillisecondType>,
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => primitive::<TimestampMillisecondType>,
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => primitive::<TimestampMicrosecondType>,
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => primitive::<TimestampNanosecondType>,
+        ArrowType::Utf8 => bytes::<GenericStringType<i32>>,
+        ArrowType::Binary => bytes::<GenericBinaryType<i32>>,
+        _ => return None,
+    })
+}
+
+fn primitive<T: ArrowPrimitiveType<Native: Ord>>(a: &dyn Array, i: usize, b: &dyn Array, j: usize) -> Ordering {
+    let (a, b) = (a.as_primitive_opt::<T>(), b.as_primitive_opt::<T>());
+    a.map(|a| a.value(i)).cmp(&b.map(|b| b.value(j)))
+}
+
+fn bytes<T: ByteArrayType>(a: &dyn Array, i: usize, b: &dyn Array, j: usize) -> Ordering {
+    let (a, b) = (a.as_bytes_opt::<T>(), b.as_bytes_opt::<T>());
+    a.map(|a| a.value(i).as_ref()).cmp(&b.map(|b| b.value(j).as_ref() as &[u8]))
+}
+
+fn float32(a: &dyn Array, i: usize, b: &dyn Array, j: usize) -> Ordering {
+    let (a, b) = (a.as_primitive_opt::<Float32Type>(), b.as_primitive_opt::<Float32Type>());
+    let (a, b) = (a.map_or(0.0, |a| a.value(i)), b.map_or(0.0, |b| b.value(j)));
+    floats(f64::from(a), f64::from(b))
+}
+
+fn float64(a: &dyn Array, i: usize, b: &dyn Array, j: usize) -> Ordering {
+    let (a, b) = (a.as_primitive_opt::<Float64Type>(), b.as_primitive_opt::<Float64Type>());
+    floats(a.map_or(0.0, |a| a.value(i)), b.map_or(0.0, |b| b.value(j)))
+}
+
+fn floats(a: f64, b: f64) -> Ordering {
+    match (a.is_nan(), b.is_nan()) {
+        (false, false) => a.total_cmp(&b),
+        (a, b) => a.cmp(&b),
+    }
+}

@@ -1,0 +1,199 @@
+//! The batches that a merge holds, and decisions about their rows.
+
+use std::cmp::Ordering;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_buffer::ScalarBuffer;
+use frazil_core::context::{Context, Lease};
+use frazil_core::error::{Error, Result};
+
+use super::order::SequenceColumn;
+
+/// A row of a held batch, or one that is not there yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pick {
+    pub(super) batch: u32,
+    pub(super) row: u32,
+}
+
+impl Pick {
+    /// No row: its values are NULL.
+    pub(super) const NULL: Self = Self { batch: u32::MAX, row: 0 };
+
+    /// The key of this number among those that columns decide about one by one.
+    pub(super) fn merged(key: u32) -> Self {
+        Self { batch: u32::MAX - 1, row: key }
+    }
+
+    #[inline]
+    pub(super) fn as_merged(self) -> Option<usize> {
+        (self.batch == u32::MAX - 1).then_some(self.row as usize)
+    }
+
+    #[inline]
+    pub(super) fn is_null(self) -> bool {
+        self.batch == u32::MAX
+    }
+}
+
+/// -U and -D take back; +I and +U add.
+pub(super) const DELETE: i8 = 3;
+pub(super) const INSERT: i8 = 0;
+
+/// A batch of a run, with what decides about its rows.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) batch: RecordBatch,
+    pub(super) bytes: u64,
+    sequence_numbers: ScalarBuffer<i64>,
+    kinds: ScalarBuffer<i8>,
+    /// The columns that rows are compared by, as [`Orders::columns`] lists them.
+    compared: Vec<SequenceColumn>,
+    _lease: Lease,
+}
+
+impl Held {
+    /// # Errors
+    /// `CorruptData` for row kinds that there are not, `LimitExceeded`.
+    pub(super) fn try_new(batch: RecordBatch, orders: &Orders, context: &Context) -> Result<Self> {
+        let width = batch.num_columns();
+        let numbers = width.checked_sub(2).and_then(|at| batch.columns().get(at)?.as_primitive_opt::<Int64Type>());
+        let kinds = width.checked_sub(1).and_then(|at| batch.columns().get(at)?.as_primitive_opt::<Int8Type>());
+        let (Some(numbers), Some(kinds)) = (numbers, kinds) else {
+            return Err(Error::internal("a batch to be merged ends with its sequence numbers and row kinds"));
+        };
+        if numbers.null_count() + kinds.null_count() > 0 {
+            return Err(Error::corrupt("a sequence number or row kind is NULL"));
+        }
+        if let Some(kind) = kinds.values().iter().find(|kind| !(0..=3).contains(*kind)) {
+            return Err(Error::corrupt(format!("the row kind {kind}, expected 0 to 3")));
+        }
+        let (sequence_numbers, kinds) = (numbers.values().clone(), kinds.values().clone());
+        let mut compared = Vec::with_capacity(orders.columns.len());
+        for &column in &orders.columns {
+            compared.push(SequenceColumn::try_new(batch.schema_ref().field(column).name(), batch.column(column))?);
+        }
+        let bytes = size_bytes(&batch)?;
+        let lease = context.budget.lease(bytes)?;
+        Ok(Self { batch, bytes, sequence_numbers, kinds, compared, _lease: lease })
+    }
+}
+
+/// The bytes of the rows of a batch, wherever its buffers begin and end.
+pub(super) fn size_bytes(batch: &RecordBatch) -> Result<u64> {
+    let mut bytes = 0_u64;
+    for column in batch.columns() {
+        let size = column.to_data().get_slice_memory_size()?;
+        bytes = bytes.saturating_add(u64::try_from(size).unwrap_or(u64::MAX));
+    }
+    Ok(bytes)
+}
+
+/// What all rules of merging look at.
+#[derive(Debug, Default)]
+pub(super) struct Batches(pub(super) Vec<Held>);
+
+impl Batches {
+    #[inline]
+    fn held(&self, pick: Pick) -> Option<&Held> {
+        self.0.get(pick.batch as usize)
+    }
+
+    #[inline]
+    pub(super) fn sequence_number(&self, pick: Pick) -> i64 {
+        self.held(pick).and_then(|held| held.sequence_numbers.get(pick.row as usize)).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(super) fn kind(&self, pick: Pick) -> i8 {
+        self.held(pick).and_then(|held| held.kinds.get(pick.row as usize)).copied().unwrap_or_default()
+    }
+
+    /// Whether a row takes back: kinds -U and -D.
+    #[inline]
+    pub(super) fn retracts(&self, pick: Pick) -> bool {
+        self.kind(pick) & 1 == 1
+    }
+
+    /// Whether any of the rows takes back.
+    pub(super) fn any_retracts(&self, picks: &[Pick]) -> bool {
+        picks.iter().any(|&pick| self.retracts(pick))
+    }
+}
+
+/// A row order by some of the compared columns.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Order {
+    /// Positions in [`Orders::columns`].
+    pub(super) columns: Vec<usize>,
+    pub(super) descending: bool,
+    /// Whether floating point takes part, where "equal" is not transitive.
+    pub(super) lawless: bool,
+}
+
+impl Order {
+    #[inline]
+    pub(super) fn compare(&self, batches: &Batches, a: Pick, b: Pick) -> Ordering {
+        if self.columns.is_empty() {
+            return Ordering::Equal;
+        }
+        let (Some(left), Some(right)) = (batches.held(a), batches.held(b)) else { return Ordering::Equal };
+        for &column in &self.columns {
+            let (Some(x), Some(y)) = (left.compared.get(column), right.compared.get(column)) else { continue };
+            match x.compare(a.row as usize, y, b.row as usize, self.descending) {
+                Ordering::Equal => {}
+                order => return order,
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// Whether all columns are NULL.
+    #[inline]
+    pub(super) fn is_empty(&self, batches: &Batches, pick: Pick) -> bool {
+        let Some(held) = batches.held(pick) else { return true };
+        let null = |column: &usize| held.compared.get(*column).is_none_or(|values| values.is_null(pick.row as usize));
+        self.columns.iter().all(null)
+    }
+}
+
+/// All orders of a merge: that of the records of a key, and those of sequence groups.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    /// Positions in the batches.
+    pub(super) columns: Vec<usize>,
+    /// By `sequence.field`.
+    pub(super) records: Order,
+}
+
+impl Orders {
+    /// Orders records of one key: by sequence fields, by sequence number, and what takes back before what adds.
+    #[inline]
+    pub(super) fn compare(&self, batches: &Batches, a: Pick, b: Pick) -> Ordering {
+        let fields = self.records.compare(batches, a, b);
+        let numbers = || batches.sequence_number(a).cmp(&batches.sequence_number(b));
+        fields.then_with(numbers).then_with(|| batches.retracts(b).cmp(&batches.retracts(a)))
+    }
+
+    /// Sorts records of one key; equal ones stay in the order of their runs.
+    pub(super) fn sort(&self, batches: &Batches, records: &mut [Pick]) {
+        const FEW: usize = 32;
+        if records.len() > FEW && !self.records.lawless {
+            records.sort_by(|&a, &b| self.compare(batches, a, b));
+            return;
+        }
+        // By insertion, which an order without laws cannot confuse.
+        for end in 1..records.len() {
+            let mut at = end;
+            while let Some([before, here]) = at.checked_sub(1).and_then(|from| records.get_mut(from..=at)) {
+                if self.compare(batches, *before, *here).is_le() {
+                    break;
+                }
+                std::mem::swap(before, here);
+                at -= 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! A merge as its caller sees it: it says which run it needs rows of, and gives rows.
+
+use std::mem;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::{DataType, Schema, SchemaRef};
+use frazil_core::context::{Context, Lease};
+use frazil_core::error::{Error, Result};
+
+use super::aggregation::Aggregation;
+use super::deduplicate::Deduplicate;
+use super::engine::{Decided, Engine};
+use super::first_row::FirstRow;
+use super::held::{Batches, Held, Order, Orders, Pick, size_bytes};
+use super::order::{ByteKeys, IntKeys, KeyColumns, KeyKind, Keys, WideKeys, lawless};
+use super::output::{Rows, gather};
+use super::partial_update::PartialUpdate;
+use super::pending::Pending;
+use super::runs::{Pause, Race, Rules, Runs};
+use super::spec::{EngineSpec, MergeSpec};
+
+/// Rows of an output batch, where they are not very wide.
+const OUTPUT_ROWS: usize = 65_536;
+/// Bytes of an output batch, by the average of the batches it comes from.
+const OUTPUT_BYTES: u64 = 64 << 20;
+/// Batches that are through are kept for output until they exceed those at hand, or this.
+const SPARE_BYTES: u64 = 1 << 20;
+
+/// Names of the two columns that stand behind those of the table.
+const SEQUENCE_NUMBER: &str = "_SEQUENCE_NUMBER";
+const VALUE_KIND: &str = "_VALUE_KIND";
+
+/// What a merge wants, or gives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// The next batch of this run, or its end, by [`Merger::push`].
+    Need(usize),
+    /// Merged rows, sorted by key. Rows that delete (kinds 1 and 3) are among them.
+    Batch(RecordBatch),
+    /// All rows were given.
+    Done,
+}
+
+/// Merges sorted runs. Every run is sorted by key and, where a key is there twice, by sequence.
+#[derive(Debug)]
+pub struct Merger {
+    schema: SchemaRef,
+    context: Context,
+    keys: KeyColumns,
+    race: Box<dyn Race>,
+    engine: Box<dyn Engine>,
+    orders: Arc<Orders>,
+    batches: Batches,
+    pending: Pending,
+    /// Rows that an output batch may have by the width of the widest held batch.
+    limit: usize,
+    /// Runs with keys of floating point: Java sorts those by a comparison without laws, so that a run is sorted again
+    /// when it is complete.
+    unsorted: Option<Vec<Unsorted>>,
+    done: bool,
+}
+
+/// A run that is gathered before it takes part.
+#[derive(Debug, Default)]
+struct Unsorted {
+    batches: Vec<RecordBatch>,
+    leases: Vec<Lease>,
+    complete: bool,
+}
+
+impl Merger {
+    /// A merge of `runs` runs, oldest first, of batches of this schema: columns of the table by name, all of
+    /// [`MergeSpec::required_fields`] among them, then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as Int8.
+    ///
+    /// # Errors
+    /// `Unsupported` for keys or sequence fields of types without an order and for unknown aggregate functions;
+    /// `InvalidArgument` for a schema that misses a column.
+    pub fn try_new(spec: &MergeSpec, schema: SchemaRef, runs: usize, context: &Context) -> Result<Self> {
+        check(&schema)?;
+        let key = spec.keys.iter().map(|name| position(&schema, name)).collect::<Result<Vec<_>>>()?;
+        let keys = KeyColumns::try_new(&schema, key)?;
+        let (orders, groups) = orders(spec, &schema)?;
+        let orders = Arc::new(orders);
+        let narrow = u32::try_from(runs).map_err(|_| Error::invalid(format!("{runs} runs to merge")))?;
+        let race: Box<dyn Race> = match keys.kind(&schema) {
+            KeyKind::Int => Box::new(Runs::<IntKeys>::new(narrow)),
+            KeyKind::Wide => Box::new(Runs::<WideKeys>::new(narrow)),
+            KeyKind::Bytes => Box::new(Runs::<ByteKeys>::new(narrow)),
+        };
+        let unsorted = keys.floating(&schema).then(|| (0..runs).map(|_| Unsorted::default()).collect());
+        let engine = engine(spec, &schema, &orders, groups)?;
+        Ok(Self {
+            schema,
+            context: context.clone(),
+            keys,
+            race,
+            engine,
+            orders,
+            batches: Batches::default(),
+            pending: Pending::default(),
+            limit: OUTPUT_ROWS,
+            unsorted,
+            done: false,
+        })
+    }
+
+    /// Goes on until rows of a run are needed, an output batch is full, or everything is merged.
+    ///
+    /// # Errors
+    /// What the merge engine refuses as `InvalidArgument` or `Unsupported`; `Cancelled`; `LimitExceeded`.
+    pub fn step(&mut self) -> Result<Step> {
+        loop {
+            self.context.check()?;
+            if self.done {
+                return Ok(Step::Done);
+            }
+            let Self { batches, engine, pending, limit, .. } = self;
+            let mut rules = Rules { batches, engine: engine.as_mut(), pending, limit: *limit };
+            match self.race.advance(&mut rules)? {
+                Pause::Need(run) => {
+                    if !self.pending.is_empty() && self.crowded() {
+                        return self.give().map(Step::Batch);
+                    }
+                    if !self.complete(run) {
+                        return Ok(Step::Need(run));
+                    }
+                    self.race.push(run, None, &self.keys)?;
+                }
+                Pause::Full => return self.give().map(Step::Batch),
+                Pause::Done => {
+                    self.done = true;
+                    if !self.pending.is_empty() {
+                        return self.give().map(Step::Batch);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives the rows that were needed; None at the end of the run.
+    ///
+    /// # Errors
+    /// `CorruptData` for keys that do not ascend or are NULL; `InvalidArgument` for a run that was not asked for and
+    /// for batches of another schema; `LimitExceeded`.
+    pub fn push(&mut self, run: usize, batch: Option<RecordBatch>) -> Result<()> {
+        let batch = batch.map(|batch| self.checked(batch)).transpose()?;
+        let Some(unsorted) = &mut self.unsorted else { return self.accept(run, batch) };
+        let of = unsorted.get_mut(run).filter(|of| !of.complete);
+        let of = of.ok_or_else(|| Error::invalid(format!("run {run} was not asked for rows")))?;
+        if let Some(batch) = batch {
+            of.leases.push(self.context.budget.lease(size_bytes(&batch)?)?);
+            of.batches.push(batch);
+            return Ok(());
+        }
+        let Unsorted { batches, leases, .. } = mem::replace(of, Unsorted { complete: true, ..Unsorted::default() });
+        let whole = arrow_select::concat::concat_batches(&self.schema, &batches)?;
+        drop((batches, leases));
+        let sorted = self.sorted(&whole)?;
+        self.accept(run, Some(sorted))
+    }
+
+    /// Whether a run was gathered, so that nothing follows.
+    fn complete(&self, run: usize) -> bool {
+        self.unsorted.as_ref().and_then(|runs| runs.get(run)).is_some_and(|run| run.complete)
+    }
+
+    fn accept(&mut self, run: usize, batch: Option<RecordBatch>) -> Result<()> {
+        let Some(batch) = batch else { return self.race.push(run, None, &self.keys) };
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.drop_spare();
+        self.race.push(run, Some((self.batches.0.len(), &batch)), &self.keys)?;
+        let rows = u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        let held = Held::try_new(batch, &self.orders, &self.context)?;
+        let fitting = OUTPUT_BYTES / (held.bytes / rows).max(1);
+        self.limit = self.limit.min(usize::try_from(fitting).unwrap_or(OUTPUT_ROWS).max(1));
+        self.batches.0.push(held);
+        Ok(())
+    }
+
+    /// The batch with the schema of the merge.
+    fn checked(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        if Arc::ptr_eq(batch.schema_ref(), &self.schema) {
+            return Ok(batch);
+        }
+        let rows = batch.num_rows();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let (_, columns, _) = batch.into_parts();
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|error| Error::invalid("a batch does not have the schema of the merge").caused_by(error))
+    }
+
+    /// A run with keys of floating point in their total order.
+    fn sorted(&self, run: &RecordBatch) -> Result<RecordBatch> {
+        fn order<K: Keys>(columns: &KeyColumns, run: &RecordBatch) -> Result<Option<UInt32Array>> {
+            let keys = K::try_new(columns, run)?;
+            if !keys.ascent(run.num_rows()).is_gt() {
+                return Ok(None);
+            }
+            let rows = u32::try_from(run.num_rows()).map_err(|_| Error::internal("a run of too many rows"))?;
+            let mut order: Vec<u32> = (0..rows).collect();
+            order.sort_by(|&a, &b| keys.compare(a as usize, &keys, b as usize));
+            Ok(Some(UInt32Array::from(order)))
+        }
+        let order = match self.keys.kind(&self.schema) {
+            KeyKind::Int => order::<IntKeys>(&self.keys, run)?,
+            KeyKind::Wide => order::<WideKeys>(&self.keys, run)?,
+            KeyKind::Bytes => order::<ByteKeys>(&self.keys, run)?,
+        };
+        Ok(match order {
+            Some(order) => arrow_select::take::take_record_batch(run, &order)?,
+            None => run.clone(),
+        })
+    }
+
+    /// Whether batches that no run needs any more take more room than those that are needed.
+    fn crowded(&self) -> bool {
+        let (mut spare, mut needed) = (0_u64, 0_u64);
+        for (at, held) in self.batches.0.iter().enumerate() {
+            let sum = if self.race.needs(at) { &mut needed } else { &mut spare };
+            *sum = sum.saturating_add(held.bytes);
+        }
+        spare > needed.max(SPARE_BYTES)
+    }
+
+    /// Drops the batches that nothing needs.
+    fn drop_spare(&mut self) {
+        if !self.pending.is_empty() {
+            return;
+        }
+        let needed: Vec<bool> = (0..self.batches.0.len()).map(|at| self.race.needs(at)).collect();
+        if needed.iter().all(|needed| *needed) {
+            return;
+        }
+        let mut next = 0_u32;
+        let number = |needed: &bool| {
+            needed.then(|| {
+                next += 1;
+                next - 1
+            })
+        };
+        let moved: Vec<Option<u32>> = needed.iter().map(number).collect();
+        self.race.renumber(&moved);
+        let mut kept = needed.into_iter();
+        self.batches.0.retain(|_| kept.next().unwrap_or(true));
+    }
+
+    /// Copies the decided rows.
+    fn give(&mut self) -> Result<RecordBatch> {
+        let len = self.pending.len();
+        let merges = !self.pending.keys.keys.is_empty();
+        if merges {
+            self.engine.prepare(&self.batches, &self.pending.keys)?;
+        }
+        self.pending.end();
+        let width = self.schema.fields().len();
+        let mut columns = Vec::with_capacity(width);
+        for column in 0..width {
+            let decided = if merges { self.decided(column, width)? } else { Decided::default() };
+            columns.push(self.column(column, decided, len)?);
+        }
+        self.pending.clear();
+        self.drop_spare();
+        let options = RecordBatchOptions::new().with_row_count(Some(len));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|error| Error::invalid("merged rows do not keep what the columns promise").caused_by(error))
+    }
+
+    fn decided(&mut self, column: usize, width: usize) -> Result<Decided> {
+        let keys = &self.pending.keys;
+        if column + 2 == width {
+            return Ok(Decided::picks(keys.keys.iter().map(|key| key.last).collect()));
+        }
+        if column + 1 == width {
+            let kinds: Int8Array = keys.keys.iter().map(|key| key.kind).collect::<Vec<_>>().into();
+            return Ok(Decided::computed(Arc::new(kinds), &self.batches));
+        }
+        let mut decided = self.engine.column(column, &self.batches, keys)?;
+        let data_type = self.schema.field(column).data_type();
+        if let Some(computed) = decided.computed.take_if(|computed| computed.data_type() != data_type) {
+            decided.computed = Some(arrow_cast::cast(&computed, data_type)?);
+        }
+        if decided.picks.len() != keys.keys.len() {
+            return Err(
+                Error::internal("not every merged key has a value").with("column", self.schema.field(column).name())
+            );
+        }
+        Ok(decided)
+    }
+
+    fn column(&mut self, column: usize, decided: Decided, len: usize) -> Result<ArrayRef> {
+        let mut arrays: Vec<ArrayRef> =
+            self.batches.0.iter().map(|held| ArrayRef::clone(held.batch.column(column))).collect();
+        arrays.extend(decided.computed);
+        let replaced: Vec<Pick>;
+        let mut picks = self.pending.rows();
+        if !decided.picks.is_empty() {
+            let replace = |pick: &Pick| match pick.as_merged() {
+                Some(key) => decided.picks.get(key).copied().unwrap_or(Pick::NULL),
+                None => *pick,
+            };
+            replaced = picks.iter().map(replace).collect();
+            picks = &replaced;
+        }
+        let rows = Rows { picks, parts: self.pending.parts(), len };
+        gather(self.schema.field(column).data_type(), &arrays, rows)
+    }
+}
+
+fn engine(spec: &MergeSpec, schema: &Schema, orders: &Arc<Orders>, groups: Vec<Order>) -> Result<Box<dyn Engine>> {
+    let orders = Arc::clone(orders);
+    let ignore_delete = spec.ignore_delete;
+    Ok(match &spec.engine {
+        EngineSpec::Deduplicate => Box::new(Deduplicate { orders, ignore_delete }),
+        EngineSpec::FirstRow => Box::new(FirstRow { orders, ignore_delete }),
+        EngineSpec::PartialUpdate { groups: specs, remove_on_delete } => {
+            Box::new(PartialUpdate::try_new(spec, specs, *remove_on_delete, schema, (orders, groups))?)
+        }
+        EngineSpec::Aggregation { remove_on_delete } => {
+            Box::new(Aggregation::try_new(spec, *remove_on_delete, schema, orders)?)
+        }
+    })
+}
+
+/// The order of records, and that of each sequence group. Groups of which no column is read have none.
+fn orders(spec: &MergeSpec, schema: &Schema) -> Result<(Orders, Vec<Order>)> {
+    let mut orders = Orders::default();
+    let mut groups = Vec::new();
+    orders.records = order(&mut orders.columns, &spec.sequence, spec.descending, schema)?;
+    if let EngineSpec::PartialUpdate { groups: specs, .. } = &spec.engine {
+        for group in specs {
+            let mut members = group.sequence.iter().chain(&group.values);
+            let read = group.removes || members.any(|name| schema.index_of(name).is_ok());
+            let sequence: &[String] = if read { &group.sequence } else { &[] };
+            groups.push(order(&mut orders.columns, sequence, false, schema)?);
+        }
+    }
+    Ok((orders, groups))
+}
+
+fn order(columns: &mut Vec<usize>, names: &[String], descending: bool, schema: &Schema) -> Result<Order> {
+    let mut order = Order { descending, ..Order::default() };
+    for name in names {
+        let column = position(schema, name)?;
+        let place = columns.iter().position(|known| *known == column).unwrap_or_else(|| {
+            columns.push(column);
+            columns.len() - 1
+        });
+        order.columns.push(place);
+        order.lawless |= lawless(schema.field(column).data_type());
+    }
+    Ok(order)
+}
+
+fn position(schema: &Schema, name: &str) -> Result<usize> {
+    schema.index_of(name).map_err(|_| Error::invalid(format!("the column `{name}` is needed for merging")))
+}
+
+fn check(schema: &Schema) -> Result<()> {
+    let tail = schema.fields().iter().rev().take(2).map(|field| (field.name().as_str(), field.data_type()));
+    if tail.eq([(VALUE_KIND, &DataType::Int8), (SEQUENCE_NUMBER, &DataType::Int64)]) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("a schema to merge ends with {SEQUENCE_NUMBER} (Int64) and {VALUE_KIND} (Int8)")))
+}

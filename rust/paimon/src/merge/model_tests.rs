@@ -1,0 +1,352 @@
+//! Random histories, merged by record after record and field after field, against the columnar engines.
+//!
+//! `FRAZIL_HISTORIES` says how many; a failure names its seed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frazil_core::context::Context;
+
+use super::tests::{Record, arrow, batch, records, run, table};
+use super::{MergeSpec, Merger};
+
+const COLUMNS: [&str; 5] = ["g1", "a", "g2", "b", "c"];
+const DELETE: i8 = 3;
+
+type Row = Vec<Option<i32>>;
+type Merged = Option<(i8, Row)>;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Engine {
+    Deduplicate,
+    FirstRow,
+    PartialUpdate,
+    Aggregation,
+}
+
+/// Options, and what the model has to know of them.
+struct Case {
+    engine: Engine,
+    options: &'static [(&'static str, &'static str)],
+    /// Whether records take back.
+    retracts: bool,
+    sequence: &'static [usize],
+    descending: bool,
+    ignore_delete: bool,
+    remove_on_delete: bool,
+    /// Sequence fields, columns, whether a delete removes.
+    groups: &'static [(&'static [usize], &'static [usize], bool)],
+    functions: &'static [(usize, &'static str)],
+}
+
+const PLAIN: Case = Case {
+    engine: Engine::Deduplicate,
+    options: &[],
+    retracts: true,
+    sequence: &[],
+    descending: false,
+    ignore_delete: false,
+    remove_on_delete: false,
+    groups: &[],
+    functions: &[],
+};
+
+const UPDATE: (&str, &str) = ("merge-engine", "partial-update");
+const FIRST: (&str, &str) = ("merge-engine", "first-row");
+const AGGREGATE: (&str, &str) = ("merge-engine", "aggregation");
+const G1: (&str, &str) = ("fields.g1.sequence-group", "a");
+const G2: (&str, &str) = ("fields.g2.sequence-group", "b");
+const SUM_A: (&str, &str) = ("fields.a.aggregate-function", "sum");
+const LAST_B: (&str, &str) = ("fields.b.aggregate-function", "last_value");
+
+const CASES: &[Case] = &[
+    PLAIN,
+    Case { options: &[("sequence.field", "g1")], sequence: &[0], ..PLAIN },
+    Case {
+        options: &[("sequence.field", "g1,g2"), ("sequence.field.sort-order", "descending")],
+        sequence: &[0, 2],
+        descending: true,
+        ..PLAIN
+    },
+    Case { options: &[("ignore-delete", "true")], ignore_delete: true, ..PLAIN },
+    Case { engine: Engine::FirstRow, options: &[FIRST], retracts: false, ..PLAIN },
+    Case { engine: Engine::FirstRow, options: &[FIRST, ("ignore-delete", "true")], ignore_delete: true, ..PLAIN },
+    Case { engine: Engine::PartialUpdate, options: &[UPDATE], retracts: false, ..PLAIN },
+    Case {
+        engine: Engine::PartialUpdate,
+        options: &[UPDATE, ("sequence.field", "g1")],
+        retracts: false,
+        sequence: &[0],
+        ..PLAIN
+    },
+    Case { engine: Engine::PartialUpdate, options: &[UPDATE, ("ignore-delete", "true")], ignore_delete: true, ..PLAIN },
+    Case {
+        engine: Engine::PartialUpdate,
+        options: &[UPDATE, ("partial-update.remove-record-on-delete", "true")],
+        remove_on_delete: true,
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::PartialUpdate,
+        options: &[UPDATE, G1, G2],
+        groups: &[(&[0], &[1], false), (&[2], &[3], false)],
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::PartialUpdate,
+        options: &[UPDATE, G1, G2, SUM_A, LAST_B],
+        groups: &[(&[0], &[1], false), (&[2], &[3], false)],
+        functions: &[(1, "sum"), (3, "last_value")],
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::PartialUpdate,
+        options: &[UPDATE, G1, G2, SUM_A, ("partial-update.remove-record-on-sequence-group", "g2")],
+        groups: &[(&[0], &[1], false), (&[2], &[3], true)],
+        functions: &[(1, "sum")],
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::PartialUpdate,
+        options: &[UPDATE, ("fields.g1,g2.sequence-group", "a,b")],
+        groups: &[(&[0, 2], &[1, 3], false)],
+        ..PLAIN
+    },
+    Case { engine: Engine::Aggregation, options: &[AGGREGATE], ..PLAIN },
+    Case {
+        engine: Engine::Aggregation,
+        options: &[AGGREGATE, SUM_A, LAST_B, ("fields.c.aggregate-function", "max")],
+        retracts: false,
+        functions: &[(1, "sum"), (3, "last_value"), (4, "max")],
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::Aggregation,
+        options: &[AGGREGATE, SUM_A, LAST_B, ("sequence.field", "g2"), ("aggregation.remove-record-on-delete", "true")],
+        sequence: &[2],
+        remove_on_delete: true,
+        functions: &[(1, "sum"), (2, "last_value"), (3, "last_value")],
+        ..PLAIN
+    },
+];
+
+impl Case {
+    fn function(&self, column: usize) -> Option<&'static str> {
+        self.functions.iter().find(|(of, _)| *of == column).map(|(_, name)| *name)
+    }
+
+    fn group(&self, column: usize) -> Option<&(&'static [usize], &'static [usize], bool)> {
+        self.groups.iter().find(|(sequence, values, _)| sequence.contains(&column) || values.contains(&column))
+    }
+
+    /// Sorts the records of a key: (run, record).
+    fn sort(&self, records: &mut [(usize, Record)]) {
+        records.sort_by(|(x, a), (y, b)| {
+            let fields = self.sequence.iter().map(|&column| {
+                let (a, b) = (a.values[column], b.values[column]);
+                if self.descending && a.is_some() && b.is_some() { b.cmp(&a) } else { a.cmp(&b) }
+            });
+            let fields = fields.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then);
+            fields.then(a.number.cmp(&b.number)).then((b.kind & 1).cmp(&(a.kind & 1))).then(x.cmp(y))
+        });
+    }
+
+    fn merge(&self, records: &[Record]) -> Merged {
+        let own = |record: &Record| Some((record.kind, record.values.clone()));
+        if let [only] = records {
+            return own(only);
+        }
+        let counted = || records.iter().filter(|record| !self.ignore_delete || record.kind & 1 == 0);
+        match self.engine {
+            Engine::Deduplicate => counted().next_back().and_then(own),
+            Engine::FirstRow => counted().next().and_then(own),
+            Engine::Aggregation => self.aggregate(records),
+            Engine::PartialUpdate if counted().next().is_none() => records.last().and_then(own),
+            Engine::PartialUpdate => {
+                let counted: Vec<_> = counted().cloned().collect();
+                Some(self.update(&counted))
+            }
+        }
+    }
+
+    fn aggregate(&self, records: &[Record]) -> Merged {
+        let mut row = vec![None; COLUMNS.len()];
+        let mut kind = 0;
+        for record in records {
+            kind = 0;
+            if self.remove_on_delete && record.kind == DELETE {
+                row.fill(None);
+                kind = DELETE;
+                continue;
+            }
+            for (column, value) in row.iter_mut().enumerate() {
+                let function = self.function(column).unwrap_or("last_non_null_value");
+                *value = fold(function, *value, record.values[column], record.kind & 1 == 1, false);
+            }
+        }
+        Some((kind, row))
+    }
+
+    fn update(&self, records: &[Record]) -> (i8, Row) {
+        let mut row: Row = vec![None; COLUMNS.len()];
+        let mut added = false;
+        'records: for record in records {
+            let retract = record.kind & 1 == 1;
+            if self.remove_on_delete {
+                if record.kind == DELETE {
+                    row.fill(None);
+                    added = false;
+                }
+                if retract {
+                    continue;
+                }
+            }
+            added |= !retract;
+            let before = row.clone();
+            let newer = |sequence: &[usize]| {
+                let of = |row: &Row| sequence.iter().map(|&column| row[column]).collect::<Vec<_>>();
+                (of(&record.values).iter().any(Option::is_some)).then(|| of(&record.values) >= of(&before))
+            };
+            for (sequence, _, _) in self.groups.iter().filter(|group| group.2) {
+                if record.kind == DELETE && newer(sequence) == Some(true) {
+                    row.fill(None);
+                    sequence.iter().for_each(|&column| row[column] = record.values[column]);
+                    added = false;
+                    continue 'records;
+                }
+            }
+            for (column, value) in row.iter_mut().enumerate() {
+                let input = record.values[column];
+                let Some((sequence, _, _)) = self.group(column) else {
+                    *value = if retract { *value } else { input.or(*value) };
+                    continue;
+                };
+                *value = match (newer(sequence), self.function(column)) {
+                    (None, _) => *value,
+                    (Some(true), _) if sequence.contains(&column) => input,
+                    (Some(newer), Some(function)) => fold(function, *value, input, retract, !newer),
+                    (Some(true), None) if retract => None,
+                    (Some(true), None) => input,
+                    (Some(false), None) => *value,
+                };
+            }
+        }
+        (if added { 0 } else { DELETE }, row)
+    }
+}
+
+fn fold(function: &str, old: Option<i32>, input: Option<i32>, retract: bool, reversed: bool) -> Option<i32> {
+    match (function, retract) {
+        ("sum", false) => old.map_or(input, |old| Some(old + input.unwrap_or(0))),
+        ("sum", true) => old.map_or(input.map(|input| -input), |old| Some(old - input.unwrap_or(0))),
+        ("max", false) => old.max(input),
+        ("last_value", true) => None,
+        ("last_value", false) => {
+            if reversed {
+                old
+            } else {
+                input
+            }
+        }
+        ("last_non_null_value", true) => {
+            if input.is_some() {
+                None
+            } else {
+                old
+            }
+        }
+        ("last_non_null_value", false) => {
+            if reversed {
+                old.or(input)
+            } else {
+                input.or(old)
+            }
+        }
+        _ => panic!("{function}"),
+    }
+}
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+    }
+
+    fn small(&mut self, bound: u64) -> i32 {
+        i32::try_from(self.below(bound)).unwrap()
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+}
+
+/// Runs, oldest first, each sorted by key.
+fn history(random: &mut Random, case: &Case) -> Vec<Vec<Record>> {
+    let keys = if random.one_in(50) { 2000 } else { 1 + random.below(12) };
+    let numbers_collide = random.one_in(4);
+    let mut number = 0;
+    let mut runs = Vec::new();
+    for _ in 0..random.below(6) {
+        let share = 1 + random.below(4);
+        let (from, to) = if random.one_in(3) { (random.below(keys), random.below(keys)) } else { (0, keys) };
+        let mut run = Vec::new();
+        for key in from..to {
+            if random.below(4) >= share {
+                continue;
+            }
+            let times = if random.one_in(20) { 2 } else { 1 };
+            for _ in 0..times {
+                number += i64::from(!numbers_collide || random.one_in(2));
+                let value = |random: &mut Random| (!random.one_in(4)).then(|| random.small(5));
+                let values = COLUMNS.iter().map(|_| value(random)).collect();
+                let kind = if case.retracts { random.small(4) } else { 2 * random.small(2) };
+                let (key, kind) = (i32::try_from(key).unwrap(), i8::try_from(kind).unwrap());
+                run.push(Record { key, values, number, kind });
+            }
+        }
+        runs.push(run);
+    }
+    runs
+}
+
+fn expected(case: &Case, runs: &[Vec<Record>]) -> Vec<(i32, i8, Row)> {
+    let mut keys: BTreeMap<i32, Vec<(usize, Record)>> = BTreeMap::new();
+    for (run, records) in runs.iter().enumerate() {
+        records.iter().for_each(|record| keys.entry(record.key).or_default().push((run, record.clone())));
+    }
+    let mut merged = Vec::new();
+    for (key, mut records) in keys {
+        case.sort(&mut records);
+        let records: Vec<_> = records.into_iter().map(|(_, record)| record).collect();
+        merged.extend(case.merge(&records).map(|(kind, row)| (key, kind, row)));
+    }
+    merged
+}
+
+#[test]
+fn random_histories_merge_as_the_model_says() {
+    let histories: u64 = std::env::var("FRAZIL_HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(1700);
+    for seed in 1..=histories {
+        let case = &CASES[usize::try_from(seed).unwrap() % CASES.len()];
+        let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let runs = history(random, case);
+        let (table, options) = table(&COLUMNS, case.options);
+        let spec = MergeSpec::try_new(&table, &options).unwrap();
+        let schema = arrow(&table.fields);
+        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default()).unwrap();
+        let rows = if random.one_in(2) { 4 } else { 700 };
+        let rows = 1 + usize::try_from(random.below(rows)).unwrap();
+        let batches = runs.iter().map(|run| run.chunks(rows).map(|part| batch(&schema, part)).collect()).collect();
+        let merged = run(&mut merger, batches).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let merged: Vec<_> =
+            merged.iter().flat_map(records).map(|record| (record.key, record.kind, record.values)).collect();
+        let expected = expected(case, &runs);
+        assert!(merged == expected, "seed {seed}, {:?}\n{merged:?}\n{expected:?}", case.options);
+    }
+}

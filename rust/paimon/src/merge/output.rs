@@ -1,0 +1,228 @@
+//! Copying the decided rows of one column out of the held batches.
+
+use std::sync::Arc;
+
+use arrow_array::builder::BooleanBufferBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, BinaryType, ByteArrayType, Utf8Type};
+use arrow_array::{
+    Array, ArrayRef, ArrowNativeTypeOp, BooleanArray, GenericByteArray, PrimitiveArray, downcast_primitive,
+    new_null_array,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::held::Pick;
+use super::pending::Part;
+
+/// The rows to copy: `parts` say how single rows and ranges alternate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) picks: &'a [Pick],
+    pub(super) parts: &'a [Part],
+    pub(super) len: usize,
+}
+
+/// A stretch of rows.
+enum Stretch<'a> {
+    Single(&'a [Pick]),
+    Range(usize, usize, usize),
+}
+
+impl<'a> Rows<'a> {
+    fn stretches(self) -> impl Iterator<Item = Stretch<'a>> {
+        let mut at = 0;
+        self.parts.iter().map(move |part| match *part {
+            Part::Rows(count) => {
+                let start = at;
+                at += count as usize;
+                Stretch::Single(self.picks.get(start..at).unwrap_or_default())
+            }
+            Part::Range { batch, start, len } => {
+                Stretch::Range(batch as usize, start as usize, (start as usize).saturating_add(len as usize))
+            }
+        })
+    }
+}
+
+/// The rows of a column, of which `arrays` are the batches; [`Pick::NULL`] is NULL.
+///
+/// # Errors
+/// `LimitExceeded` for more text than a column of Arrow holds.
+pub(super) fn gather(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
+    if let [Part::Range { batch, start, len }] = rows.parts {
+        if let Some(array) = arrays.get(*batch as usize) {
+            return Ok(array.slice(*start as usize, *len as usize));
+        }
+    }
+    macro_rules! primitive {
+        ($type:ty) => {
+            primitive::<$type>(data_type, arrays, rows)
+        };
+    }
+    downcast_primitive! {
+        data_type => (primitive),
+        DataType::Utf8 => byte_strings::<Utf8Type>(arrays, rows),
+        DataType::Binary => byte_strings::<BinaryType>(arrays, rows),
+        DataType::Boolean => booleans(arrays, rows),
+        _ => nested(data_type, arrays, rows),
+    }
+}
+
+fn primitive<T: ArrowPrimitiveType>(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
+    let sources: Vec<&[T::Native]> =
+        arrays.iter().map(|array| array.as_primitive_opt::<T>().map_or(&[][..], |array| array.values())).collect();
+    let mut values: Vec<T::Native> = Vec::with_capacity(rows.len);
+    for stretch in rows.stretches() {
+        match stretch {
+            Stretch::Single(picks) => values.extend(picks.iter().map(|pick| {
+                let source = sources.get(pick.batch as usize).copied().unwrap_or_default();
+                source.get(pick.row as usize).copied().unwrap_or(T::Native::ZERO)
+            })),
+            Stretch::Range(batch, start, end) => {
+                values.extend_from_slice(
+                    sources.get(batch).and_then(|source| source.get(start..end)).unwrap_or_default(),
+                );
+            }
+        }
+    }
+    let nulls = validity(arrays, rows);
+    let array = PrimitiveArray::<T>::try_new(ScalarBuffer::from(values), nulls)?;
+    Ok(Arc::new(array.with_data_type(data_type.clone())))
+}
+
+#[expect(clippy::cast_sign_loss, reason = "Arrow's offsets are never negative")]
+fn byte_strings<T: ByteArrayType<Offset = i32>>(arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
+    let source = |array: &'_ ArrayRef| -> Option<(OffsetBuffer<i32>, arrow_buffer::Buffer)> {
+        let array = array.as_bytes_opt::<T>()?;
+        Some((array.offsets().clone(), array.values().clone()))
+    };
+    let sources: Vec<_> =
+        arrays.iter().map(|array| source(array).unwrap_or((OffsetBuffer::new_empty(), [0_u8; 0].into()))).collect();
+    let sources: Vec<(&[i32], &[u8])> =
+        sources.iter().map(|(offsets, values)| (&**offsets, values.as_slice())).collect();
+    let bounds = |pick: &Pick| -> (&[u8], usize, usize) {
+        let (offsets, values) = sources.get(pick.batch as usize).copied().unwrap_or_default();
+        match offsets.get(pick.row as usize..).unwrap_or_default() {
+            [start, end, ..] => (values, *start as usize, *end as usize),
+            _ => (values, 0, 0),
+        }
+    };
+    let mut lengths = Vec::with_capacity(rows.len);
+    let mut total = 0_usize;
+    for stretch in rows.stretches() {
+        match stretch {
+            Stretch::Single(picks) => lengths.extend(picks.iter().map(|pick| {
+                let (_, start, end) = bounds(pick);
+                total += end - start;
+                end - start
+            })),
+            Stretch::Range(batch, start, end) => {
+                let offsets = sources.get(batch).and_then(|(offsets, _)| offsets.get(start..=end)).unwrap_or_default();
+                lengths.extend(offsets.windows(2).map(|pair| if let [a, b] = pair { (b - a) as usize } else { 0 }));
+                total += offsets.last().zip(offsets.first()).map_or(0, |(last, first)| (last - first) as usize);
+            }
+        }
+    }
+    if i32::try_from(total).is_err() {
+        return Err(too_long(total));
+    }
+    let mut copied: Vec<u8> = Vec::with_capacity(total);
+    for stretch in rows.stretches() {
+        match stretch {
+            Stretch::Single(picks) => {
+                for pick in picks {
+                    let (values, start, end) = bounds(pick);
+                    copied.extend_from_slice(values.get(start..end).unwrap_or_default());
+                }
+            }
+            Stretch::Range(batch, start, end) => {
+                let (offsets, values) = sources.get(batch).copied().unwrap_or_default();
+                if let Some((&start, &end)) = offsets.get(start).zip(offsets.get(end)) {
+                    copied.extend_from_slice(values.get(start as usize..end as usize).unwrap_or_default());
+                }
+            }
+        }
+    }
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, copied.into(), validity(arrays, rows))?))
+}
+
+fn booleans(arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
+    let sources: Vec<Option<&BooleanBuffer>> =
+        arrays.iter().map(|array| array.as_boolean_opt().map(BooleanArray::values)).collect();
+    let mut values = BooleanBufferBuilder::new(rows.len);
+    for stretch in rows.stretches() {
+        match stretch {
+            Stretch::Single(picks) => {
+                for pick in picks {
+                    let source = sources.get(pick.batch as usize).copied().flatten();
+                    let row = pick.row as usize;
+                    values.append(source.is_some_and(|source| row < source.len() && source.value(row)));
+                }
+            }
+            Stretch::Range(batch, start, end) => {
+                if let Some(source) = sources.get(batch).copied().flatten() {
+                    values.append_buffer(&source.slice(start, end - start));
+                }
+            }
+        }
+    }
+    let values = values.finish();
+    if values.len() != rows.len {
+        return Err(Error::internal("a decided row is not held"));
+    }
+    Ok(Arc::new(BooleanArray::new(values, validity(arrays, rows))))
+}
+
+fn nested(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
+    let null = new_null_array(data_type, 1);
+    let mut sources: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    sources.push(&null);
+    let mut places: Vec<(usize, usize)> = Vec::with_capacity(rows.len);
+    for stretch in rows.stretches() {
+        match stretch {
+            Stretch::Single(picks) => {
+                places.extend(picks.iter().map(|pick| {
+                    if pick.is_null() { (arrays.len(), 0) } else { (pick.batch as usize, pick.row as usize) }
+                }))
+            }
+            Stretch::Range(batch, start, end) => places.extend((start..end).map(|row| (batch, row))),
+        }
+    }
+    Ok(arrow_select::interleave::interleave(&sources, &places)?)
+}
+
+/// Which of the rows are not NULL; None where all are.
+fn validity(arrays: &[ArrayRef], rows: Rows<'_>) -> Option<NullBuffer> {
+    let sources: Vec<Option<&NullBuffer>> =
+        arrays.iter().map(|array| array.nulls().filter(|nulls| nulls.null_count() > 0)).collect();
+    let holes = rows.picks.iter().fold(false, |holes, pick| holes | pick.is_null());
+    if !holes && sources.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut valid = BooleanBufferBuilder::new(rows.len);
+    for stretch in rows.stretches() {
+        match stretch {
+            Stretch::Single(picks) => {
+                for pick in picks {
+                    let row = pick.row as usize;
+                    let source = sources.get(pick.batch as usize).copied().flatten();
+                    valid
+                        .append(!pick.is_null() && source.is_none_or(|nulls| row < nulls.len() && nulls.is_valid(row)));
+                }
+            }
+            Stretch::Range(batch, start, end) => match sources.get(batch).copied().flatten() {
+                Some(nulls) => valid.append_buffer(&nulls.inner().slice(start, end - start)),
+                None => valid.append_n(end - start, true),
+            },
+        }
+    }
+    Some(NullBuffer::new(valid.finish())).filter(|nulls| nulls.null_count() > 0)
+}
+
+#[cold]
+fn too_long(bytes: usize) -> Error {
+    Error::new(ErrorKind::LimitExceeded, format!("{bytes} bytes of text in one batch, at most {} fit", i32::MAX))
+}

@@ -1,0 +1,116 @@
+//! Rows that are decided and not yet copied.
+
+use super::held::Pick;
+
+/// A number of rows from here on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The next so many of the single rows.
+    Rows(u32),
+    /// Neighbours in a batch.
+    Range { batch: u32, start: u32, len: u32 },
+}
+
+/// The rows of the next output batch, in the order of their keys.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    rows: Vec<Pick>,
+    parts: Vec<Part>,
+    in_parts: usize,
+    ranged: usize,
+    /// Keys whose columns are decided one by one; [`Pick::merged`] stands for them among the rows.
+    pub(super) keys: MergedKeys,
+}
+
+/// Keys with several records, end to end.
+#[derive(Debug, Default)]
+pub(super) struct MergedKeys {
+    records: Vec<Pick>,
+    pub(super) keys: Vec<MergedKey>,
+}
+
+/// A key with several records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MergedKey {
+    start: u32,
+    end: u32,
+    /// The record that removed all before it, and the sequence group whose fields stay after that.
+    pub(super) base: Option<(Pick, Option<usize>)>,
+    /// The last record, from which the sequence number comes.
+    pub(super) last: Pick,
+    /// The row kind of the result.
+    pub(super) kind: i8,
+}
+
+impl MergedKeys {
+    /// The records of a key that count, earliest first.
+    pub(super) fn records(&self, key: &MergedKey) -> &[Pick] {
+        self.records.get(key.start as usize..key.end as usize).unwrap_or_default()
+    }
+}
+
+impl Pending {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.rows.len() + self.ranged
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, pick: Pick) {
+        self.rows.push(pick);
+    }
+
+    pub(super) fn push_range(&mut self, batch: u32, start: u32, len: u32) {
+        self.end_part();
+        self.parts.push(Part::Range { batch, start, len });
+        self.ranged += len as usize;
+    }
+
+    /// Decides that a key becomes what its columns make of these records.
+    pub(super) fn push_merged(&mut self, records: &[Pick], base: Option<(Pick, Option<usize>)>, last: Pick, kind: i8) {
+        let keys = &mut self.keys;
+        self.rows.push(Pick::merged(narrow(keys.keys.len())));
+        let start = narrow(keys.records.len());
+        keys.records.extend_from_slice(records);
+        keys.keys.push(MergedKey { start, end: narrow(keys.records.len()), base, last, kind });
+    }
+
+    pub(super) fn rows(&self) -> &[Pick] {
+        &self.rows
+    }
+
+    /// Says that nothing more comes.
+    pub(super) fn end(&mut self) {
+        self.end_part();
+    }
+
+    /// All parts, after [`Pending::end`].
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        self.parts.clear();
+        (self.in_parts, self.ranged) = (0, 0);
+        self.keys.records.clear();
+        self.keys.keys.clear();
+    }
+
+    fn end_part(&mut self) {
+        let open = self.rows.len() - self.in_parts;
+        if open > 0 {
+            self.parts.push(Part::Rows(narrow(open)));
+            self.in_parts = self.rows.len();
+        }
+    }
+}
+
+/// Output batches are cut long before 32 bits are full.
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,414 @@
+//! The race of sorted runs: always the least key next, found by a tournament whose losers stay in the tree.
+//!
+//! ```text
+//!            winner            leaves are the runs that still have rows, oldest first;
+//!              |               an inner node keeps the loser of the match played there,
+//!             [1]              so that after the winner's run moved on only its path to
+//!           /     \            the root is played again
+//!        [2]       [3]
+//!       /   \     /   \
+//!     run 0  1   2     3
+//! ```
+//!
+//! A run that wins again and again is galloped through: the end of its rows below the best of the others is searched,
+//! and the whole range goes out without a look at its keys.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+use arrow_array::RecordBatch;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::engine::Engine;
+use super::held::{Batches, Pick};
+use super::order::{KeyColumns, Keys};
+use super::pending::Pending;
+
+/// So many keys in a row from one run, and it is galloped through.
+const GALLOP: u32 = 12;
+
+/// Ranges of so many rows are not copied: they make an output batch alone.
+const ALONE: u32 = 8192;
+
+/// Why the race pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// A run has no row at hand.
+    Need(usize),
+    /// Enough rows are decided.
+    Full,
+    /// All runs are at their ends.
+    Done,
+}
+
+/// What a race decides with.
+pub(super) struct Rules<'a> {
+    pub(super) batches: &'a Batches,
+    pub(super) engine: &'a mut dyn Engine,
+    pub(super) pending: &'a mut Pending,
+    /// Decide no more rows than this.
+    pub(super) limit: usize,
+}
+
+/// Runs in a race, whatever their keys are.
+pub(super) trait Race: Debug + Send {
+    /// Gives a run its next rows, held as `batch`; None at its end.
+    fn push(&mut self, run: usize, batch: Option<(usize, &RecordBatch)>, keys: &KeyColumns) -> Result<()>;
+
+    /// Goes on until something is missing or enough.
+    fn advance(&mut self, rules: &mut Rules<'_>) -> Result<Pause>;
+
+    /// Batches that a run or an open key still needs.
+    fn needs(&self, batch: usize) -> bool;
+
+    /// Batches were dropped and those behind them moved: old position to new one.
+    fn renumber(&mut self, moved: &[Option<u32>]);
+}
+
+/// A run's place in its batch.
+#[derive(Debug, Default)]
+struct Place {
+    batch: u32,
+    row: u32,
+    len: u32,
+    /// Whether every key of the batch is above the one before it.
+    strict: bool,
+    ended: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node<W> {
+    word: W,
+    run: u32,
+}
+
+/// Runs whose keys are of one kind.
+#[derive(Debug)]
+pub(super) struct Runs<K: Keys> {
+    /// By held batch.
+    keys: Vec<Option<K>>,
+    places: Vec<Place>,
+    /// The greatest word that a run has shown.
+    tops: Vec<Option<K::Word>>,
+    /// Runs in the tree, oldest first.
+    leaves: Vec<u32>,
+    /// Where a run is among the leaves.
+    leaf_of: Vec<u32>,
+    /// Node 0 is not used.
+    losers: Vec<Node<K::Word>>,
+    winner: Option<Node<K::Word>>,
+    /// Whether the tree has to be built anew.
+    stale: bool,
+    /// The run that won last and has no row at hand.
+    waiting: Option<u32>,
+    /// The records of the least key so far.
+    open: Vec<Pick>,
+    streak: u32,
+    last_run: u32,
+}
+
+impl<K: Keys> Runs<K> {
+    pub(super) fn new(runs: u32) -> Self {
+        Self {
+            keys: Vec::new(),
+            places: (0..runs).map(|_| Place::default()).collect(),
+            tops: vec![None; runs as usize],
+            leaves: Vec::new(),
+            leaf_of: vec![0; runs as usize],
+            losers: Vec::new(),
+            winner: None,
+            stale: true,
+            waiting: None,
+            open: Vec::new(),
+            streak: 0,
+            last_run: u32::MAX,
+        }
+    }
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "nodes name runs that have a place")]
+    fn place(&self, run: u32) -> &Place {
+        &self.places[run as usize]
+    }
+
+    #[inline]
+    fn keys_of(&self, batch: u32) -> Option<&K> {
+        self.keys.get(batch as usize).and_then(Option::as_ref)
+    }
+
+    #[inline]
+    fn word(&self, run: u32) -> Option<K::Word> {
+        let place = self.place(run);
+        self.keys_of(place.batch).map(|keys| keys.word(place.row as usize))
+    }
+
+    /// Whether the row of `a` goes before that of `b`: by key, then the older run.
+    #[inline]
+    fn before(&self, a: Node<K::Word>, b: Node<K::Word>) -> bool {
+        if K::EXACT {
+            return (a.word < b.word) | ((a.word == b.word) & (a.run < b.run));
+        }
+        match a.word.cmp(&b.word) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => {
+                let (x, y) = (self.place(a.run), self.place(b.run));
+                let rest = self.rest(Pick { batch: x.batch, row: x.row }, Pick { batch: y.batch, row: y.row });
+                rest.then(a.run.cmp(&b.run)).is_lt()
+            }
+        }
+    }
+
+    #[inline]
+    fn rest(&self, a: Pick, b: Pick) -> Ordering {
+        match self.keys_of(a.batch).zip(self.keys_of(b.batch)) {
+            Some((x, y)) => x.rest(a.row as usize, y, b.row as usize),
+            None => Ordering::Equal,
+        }
+    }
+
+    /// Plays all matches anew.
+    fn build(&mut self) {
+        self.leaves = (0..).zip(&self.places).filter(|(_, place)| !place.ended).map(|(run, _)| run).collect();
+        let count = self.leaves.len();
+        for (leaf, &run) in (0..).zip(&self.leaves) {
+            if let Some(place) = self.leaf_of.get_mut(run as usize) {
+                *place = leaf;
+            }
+        }
+        self.losers.clear();
+        self.stale = false;
+        let node = |run: &u32| self.word(*run).map(|word| Node { word, run: *run });
+        let mut winners: Vec<Option<Node<K::Word>>> = vec![None; count];
+        winners.extend(self.leaves.iter().map(node));
+        let filler = winners.last().copied().flatten();
+        let mut losers = vec![filler; count];
+        for at in (1..count).rev() {
+            let (left, right) = (winners.get(2 * at).copied().flatten(), winners.get(2 * at + 1).copied().flatten());
+            let (Some(left), Some(right)) = (left, right) else { continue };
+            let (winner, loser) = if self.before(left, right) { (left, right) } else { (right, left) };
+            if let Some(place) = losers.get_mut(at) {
+                *place = Some(loser);
+            }
+            if let Some(place) = winners.get_mut(at) {
+                *place = Some(winner);
+            }
+        }
+        self.winner = winners.get(1).copied().flatten();
+        self.losers = losers.into_iter().flatten().collect();
+    }
+
+    /// Plays the path of a run whose row is another one now.
+    #[inline]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a parent's number is below that of its child, and node 0 ends the path"
+    )]
+    fn replay(&mut self, run: u32, word: K::Word) {
+        let mut winner = Node { word, run };
+        let mut at = (self.leaf_of[run as usize] as usize + self.leaves.len()) / 2;
+        while at > 0 {
+            let other = self.losers[at];
+            let swap = self.before(other, winner);
+            self.losers[at] = if swap { winner } else { other };
+            winner = if swap { other } else { winner };
+            at /= 2;
+        }
+        self.winner = Some(winner);
+    }
+
+    /// The best of those that lost against the winner.
+    fn challenger(&self, run: u32) -> Option<Node<K::Word>> {
+        let mut at = (self.leaf_of.get(run as usize).copied()? as usize + self.leaves.len()) / 2;
+        let mut best: Option<Node<K::Word>> = None;
+        while at > 0 {
+            let other = *self.losers.get(at)?;
+            if best.is_none_or(|best| self.before(other, best)) {
+                best = Some(other);
+            }
+            at /= 2;
+        }
+        best
+    }
+
+    /// Rows of the winner from here on that are below all other runs.
+    fn lead(&self, run: u32) -> u32 {
+        let place = self.place(run);
+        let rest = place.len - place.row;
+        let (Some(keys), Some(challenger)) = (self.keys_of(place.batch), self.challenger(run)) else { return rest };
+        let rival = self.place(challenger.run);
+        let Some(rival_keys) = self.keys_of(rival.batch) else { return rest };
+        let below = |offset: u32| keys.compare((place.row + offset) as usize, rival_keys, rival.row as usize).is_lt();
+        // Steps twice as long each time, then halves.
+        let (mut low, mut high) = (0, 1_u32);
+        while high < rest && below(high) {
+            low = high;
+            high = high.saturating_mul(2);
+        }
+        high = high.min(rest);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if below(middle) { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    /// Ends the key whose records are open.
+    #[inline]
+    fn close(&mut self, rules: &mut Rules<'_>) -> Result<()> {
+        match self.open.as_slice() {
+            [] => {}
+            // A key with one record goes out as it is, whatever the engine.
+            [only] => rules.pending.push(*only),
+            _ => rules.engine.merge(rules.batches, &mut self.open, rules.pending)?,
+        }
+        self.open.clear();
+        Ok(())
+    }
+
+    /// Whether the winner's key is that of the open records.
+    #[inline]
+    fn continues(&self, winner: Node<K::Word>) -> bool {
+        let Some(&first) = self.open.first() else { return false };
+        let Some(keys) = self.keys_of(first.batch) else { return false };
+        if keys.word(first.row as usize) != winner.word {
+            return false;
+        }
+        let place = self.place(winner.run);
+        K::EXACT || self.rest(first, Pick { batch: place.batch, row: place.row }).is_eq()
+    }
+
+    /// Passes a long lead through; how many rows it was. None where what is pending has to go first.
+    #[cold]
+    fn gallop(&mut self, run: u32, rules: &mut Rules<'_>) -> Option<u32> {
+        let room = u32::try_from(rules.limit.saturating_sub(rules.pending.len())).unwrap_or(u32::MAX);
+        let lead = self.lead(run);
+        if lead >= ALONE && !rules.pending.is_empty() {
+            return None;
+        }
+        let lead = lead.min(room);
+        if lead <= GALLOP {
+            self.streak = 0;
+            return Some(0);
+        }
+        let place = self.place(run);
+        rules.pending.push_range(place.batch, place.row, lead);
+        Some(lead)
+    }
+
+    /// Moves a run on by some rows; whether it has a row at hand then.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "nodes name runs that have a place")]
+    fn step(&mut self, run: u32, rows: u32) -> bool {
+        let place = &mut self.places[run as usize];
+        place.row += rows;
+        if place.row >= place.len {
+            self.waiting = Some(run);
+            return false;
+        }
+        if let Some(word) = self.word(run) {
+            self.replay(run, word);
+        }
+        true
+    }
+}
+
+impl<K: Keys> Race for Runs<K> {
+    fn push(&mut self, run: usize, batch: Option<(usize, &RecordBatch)>, columns: &KeyColumns) -> Result<()> {
+        let narrow = |count: usize| u32::try_from(count).map_err(|_| too_long(count));
+        let unknown = || Error::internal("a run that there is not");
+        let place = self.places.get_mut(run).ok_or_else(unknown)?;
+        if place.ended || place.row < place.len {
+            return Err(Error::invalid(format!("run {run} was not asked for rows")));
+        }
+        let Some((at, batch)) = batch else {
+            place.ended = true;
+            self.stale = true;
+            self.waiting = self.waiting.filter(|&waiting| waiting as usize != run);
+            return Ok(());
+        };
+        let keys = K::try_new(columns, batch)?;
+        let rows = batch.num_rows();
+        let order = keys.ascent(rows);
+        let top = self.tops.get_mut(run).ok_or_else(unknown)?;
+        if order.is_gt() || top.is_some_and(|top| top > keys.word(0)) {
+            return Err(Error::corrupt("the keys of a sorted run do not ascend"));
+        }
+        *top = rows.checked_sub(1).map(|last| keys.word(last));
+        *place = Place { batch: narrow(at)?, row: 0, len: narrow(rows)?, strict: order.is_lt(), ended: false };
+        if self.keys.len() <= at {
+            self.keys.resize_with(at + 1, || None);
+        }
+        if let Some(slot) = self.keys.get_mut(at) {
+            *slot = Some(keys);
+        }
+        let run = narrow(run)?;
+        if self.waiting == Some(run) {
+            self.waiting = None;
+            if let Some(word) = self.word(run).filter(|_| !self.stale) {
+                self.replay(run, word);
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, rules: &mut Rules<'_>) -> Result<Pause> {
+        if let Some(run) = self.waiting {
+            return Ok(Pause::Need(run as usize));
+        }
+        if self.stale {
+            if let Some(run) = self.places.iter().position(|place| !place.ended && place.row >= place.len) {
+                return Ok(Pause::Need(run));
+            }
+            self.build();
+        }
+        while let Some(winner) = self.winner {
+            let run = winner.run;
+            let mut rows = 0;
+            if !self.continues(winner) {
+                self.close(rules)?;
+                if rules.pending.len() >= rules.limit {
+                    return Ok(Pause::Full);
+                }
+                self.streak = if run == self.last_run { self.streak + 1 } else { 0 };
+                self.last_run = run;
+                if self.streak >= GALLOP && self.place(run).strict {
+                    let Some(lead) = self.gallop(run, rules) else { return Ok(Pause::Full) };
+                    rows = lead;
+                }
+            }
+            if rows == 0 {
+                let place = self.place(run);
+                self.open.push(Pick { batch: place.batch, row: place.row });
+                rows = 1;
+            }
+            let more = self.step(run, rows);
+            if rows >= ALONE {
+                return Ok(Pause::Full);
+            }
+            if !more {
+                return Ok(Pause::Need(run as usize));
+            }
+        }
+        self.close(rules)?;
+        Ok(Pause::Done)
+    }
+
+    fn needs(&self, batch: usize) -> bool {
+        let running = |place: &Place| !place.ended && place.row < place.len && place.batch as usize == batch;
+        self.places.iter().any(running) || self.open.iter().any(|pick| pick.batch as usize == batch)
+    }
+
+    fn renumber(&mut self, moved: &[Option<u32>]) {
+        let to = |batch: u32| moved.get(batch as usize).copied().flatten();
+        self.places.iter_mut().for_each(|place| place.batch = to(place.batch).unwrap_or(place.batch));
+        self.open.iter_mut().for_each(|pick| pick.batch = to(pick.batch).unwrap_or(pick.batch));
+        let mut kept = moved.iter();
+        self.keys.retain(|_| kept.next().is_none_or(Option::is_some));
+    }
+}
+
+#[cold]
+fn too_long(rows: usize) -> Error {
+    Error::new(ErrorKind::LimitExceeded, format!("a batch of {rows} rows is too long to be merged"))
+}

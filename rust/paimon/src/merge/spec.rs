@@ -1,0 +1,206 @@
+//! What the options of a table say about merging (documentation: "Merge Engine", "Sequence and Rowkind").
+
+use std::collections::BTreeSet;
+
+use frazil_core::error::{Error, Result};
+
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::DataField;
+
+/// How the records of a key become one row.
+#[derive(Debug, Clone)]
+pub struct MergeSpec {
+    pub(super) fields: Vec<DataField>,
+    /// The primary key without the partition keys.
+    pub(super) keys: Vec<String>,
+    /// All of the primary key.
+    pub(super) primary_keys: Vec<String>,
+    /// `sequence.field`: records of a key are in the order of these columns.
+    pub(super) sequence: Vec<String>,
+    pub(super) descending: bool,
+    pub(super) ignore_delete: bool,
+    pub(super) engine: EngineSpec,
+    pub(super) options: Options,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum EngineSpec {
+    Deduplicate,
+    FirstRow,
+    PartialUpdate { groups: Vec<GroupSpec>, remove_on_delete: bool },
+    Aggregation { remove_on_delete: bool },
+}
+
+/// Columns that are updated together, by the order of columns of their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GroupSpec {
+    pub(super) sequence: Vec<String>,
+    pub(super) values: Vec<String>,
+    /// Whether a delete in this group removes the whole row.
+    pub(super) removes: bool,
+}
+
+const IGNORE_DELETE: [&str; 4] =
+    ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
+const REMOVE_ON_DELETE: &str = "partial-update.remove-record-on-delete";
+const REMOVE_ON_GROUP: &str = "partial-update.remove-record-on-sequence-group";
+
+impl MergeSpec {
+    /// What the options of a table with a primary key say.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for options that contradict each other or name columns that there are not; `Unsupported` for
+    /// an unknown merge engine.
+    pub fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
+        let keys: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_string).collect();
+        if keys.is_empty() {
+            return Err(Error::invalid("only tables whose primary key is more than their partition keys are merged"));
+        }
+        let given = IGNORE_DELETE.iter().find(|name| options.text(name).is_some());
+        let ignore_delete = given.map_or(Ok(false), |name| options.boolean(name, false))?;
+        let engine = match options.text("merge-engine").unwrap_or("deduplicate").trim().to_ascii_lowercase().as_str() {
+            "deduplicate" => EngineSpec::Deduplicate,
+            "first-row" => EngineSpec::FirstRow,
+            "partial-update" => EngineSpec::PartialUpdate {
+                groups: groups(schema, options)?,
+                remove_on_delete: options.boolean(REMOVE_ON_DELETE, false)?,
+            },
+            "aggregation" => EngineSpec::Aggregation {
+                remove_on_delete: options.boolean("aggregation.remove-record-on-delete", false)?,
+            },
+            other => return Err(Error::unsupported(format!("the merge engine `{other}`"))),
+        };
+        let spec = Self {
+            fields: schema.fields.clone(),
+            keys,
+            primary_keys: schema.primary_keys.clone(),
+            sequence: options.list("sequence.field").into_iter().map(str::to_string).collect(),
+            descending: descending(options)?,
+            ignore_delete,
+            engine,
+            options: options.clone(),
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The columns to read so that the wanted ones are merged right, in the order of the table: those themselves, the
+    /// primary key, sequence fields, and the sequence fields of every group that a wanted column is in or that can
+    /// remove rows.
+    pub fn required_fields(&self, wanted: &[DataField]) -> Vec<String> {
+        let wanted: BTreeSet<&str> = wanted.iter().map(|field| field.name.as_str()).collect();
+        let mut required = wanted.clone();
+        required.extend(self.keys.iter().chain(&self.sequence).map(String::as_str));
+        if let EngineSpec::PartialUpdate { groups, .. } = &self.engine {
+            for group in groups {
+                let mut members = group.values.iter().chain(&group.sequence);
+                if group.removes || members.any(|member| wanted.contains(member.as_str())) {
+                    required.extend(group.sequence.iter().map(String::as_str));
+                }
+            }
+        }
+        let names = self.fields.iter().filter(|field| required.contains(field.name.as_str()));
+        names.map(|field| field.name.clone()).collect()
+    }
+
+    /// The aggregate function that the options name for a column.
+    pub(super) fn function(&self, column: &str) -> Option<&str> {
+        let own = self.options.text(&format!("fields.{column}.aggregate-function"));
+        own.or_else(|| self.options.text("fields.default-aggregate-function"))
+    }
+
+    /// Whether a column is a sequence field of all records.
+    pub(super) fn is_sequence(&self, column: &str) -> bool {
+        self.sequence.iter().any(|name| name == column)
+    }
+
+    /// Whether a column belongs to the primary key.
+    pub(super) fn is_key(&self, column: &str) -> bool {
+        self.primary_keys.iter().any(|name| name == column)
+    }
+
+    pub(super) fn field(&self, name: &str) -> Option<&DataField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(name) = self.keys.iter().chain(&self.sequence).find(|name| self.field(name).is_none()) {
+            return Err(Error::invalid(format!("no column `{name}`, which the primary key or `sequence.field` names")));
+        }
+        match &self.engine {
+            EngineSpec::FirstRow if !self.sequence.is_empty() => {
+                Err(Error::invalid("merge engine first-row does not go with `sequence.field`"))
+            }
+            EngineSpec::PartialUpdate { groups, remove_on_delete } => {
+                let conflict = |a: &str, b: &str| Err(Error::invalid(format!("the options `{a}` and `{b}` conflict")));
+                if *remove_on_delete && self.ignore_delete {
+                    return conflict("ignore-delete", REMOVE_ON_DELETE);
+                }
+                if *remove_on_delete && !groups.is_empty() {
+                    return conflict("sequence-group", REMOVE_ON_DELETE);
+                }
+                if self.ignore_delete && groups.iter().any(|group| group.removes) {
+                    return conflict("ignore-delete", REMOVE_ON_GROUP);
+                }
+                self.check_functions(groups)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_functions(&self, groups: &[GroupSpec]) -> Result<()> {
+        for field in &self.fields {
+            let name = &field.name;
+            let grouped = groups.iter().any(|group| group.values.contains(name) || group.sequence.contains(name));
+            let function = self.function(name).filter(|function| *function != "last_non_null_value");
+            if function.is_some() && !grouped && !self.is_key(name) {
+                return Err(Error::invalid(format!("the aggregate function of `{name}` needs a sequence group")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn descending(options: &Options) -> Result<bool> {
+    match options.text("sequence.field.sort-order").map(str::trim) {
+        None => Ok(false),
+        Some(text) if text.eq_ignore_ascii_case("ascending") => Ok(false),
+        Some(text) if text.eq_ignore_ascii_case("descending") => Ok(true),
+        Some(text) => Err(Error::invalid(format!(
+            "the option `sequence.field.sort-order` is `{text}`, expected ascending or descending"
+        ))),
+    }
+}
+
+/// `fields.<g1>,<g2>.sequence-group` = `<a>,<b>`.
+fn groups(schema: &TableSchema, options: &Options) -> Result<Vec<GroupSpec>> {
+    let split = |text: &str| -> Vec<String> {
+        text.split(',').map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect()
+    };
+    let removing: Vec<&str> = options.list(REMOVE_ON_GROUP);
+    let mut groups: Vec<GroupSpec> = Vec::new();
+    let mut taken = BTreeSet::new();
+    for (option, value) in options.all() {
+        let Some(sequence) = option.strip_prefix("fields.").and_then(|rest| rest.strip_suffix(".sequence-group"))
+        else {
+            continue;
+        };
+        let (sequence, values) = (split(sequence), split(value));
+        for name in sequence.iter().chain(&values) {
+            if schema.field(name).is_none() {
+                return Err(Error::invalid(format!("no column `{name}`, which the option `{option}` names")));
+            }
+            if !taken.insert(name.clone()) {
+                return Err(Error::invalid(format!("the column `{name}` is in several sequence groups")));
+            }
+        }
+        let removes = sequence.iter().any(|name| removing.contains(&name.as_str()));
+        groups.push(GroupSpec { sequence, values, removes });
+    }
+    let known = |name: &&&str| !groups.iter().any(|group| group.sequence.iter().any(|member| member == **name));
+    if let Some(name) = removing.iter().find(known) {
+        return Err(Error::invalid(format!("`{name}` of the option `{REMOVE_ON_GROUP}` is in no sequence group")));
+    }
+    Ok(groups)
+}
