@@ -1,4 +1,6 @@
 //! Apache Paimon tables, in the words of their specification: snapshots to merged rows.
 
+pub mod deletion_vector;
+pub mod file_index;
 pub mod merge;
 pub mod spec;
