@@ -62,7 +62,7 @@ pub struct IndexedColumn {
     pub read_type: DataType,
 }
 
-/// The indexes of one data file. Cheap to clone.
+/// The indexes of one data file; clones share its bytes.
 #[derive(Debug, Clone)]
 pub struct FileIndex {
     bytes: Bytes,
