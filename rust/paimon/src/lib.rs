@@ -1,6 +1,8 @@
 //! Apache Paimon tables, in the words of their specification: snapshots to merged rows.
 
 pub mod features;
+pub mod deletion_vector;
+pub mod file_index;
 pub mod merge;
 pub mod spec;
 pub mod table;

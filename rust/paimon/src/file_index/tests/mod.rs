@@ -1,0 +1,3 @@
+mod encode;
+mod java;
+mod laws;
