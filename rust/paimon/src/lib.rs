@@ -1,4 +1,5 @@
 //! Apache Paimon tables, in the words of their specification: snapshots to merged rows.
 
+pub mod binary_row;
 pub mod merge;
 pub mod spec;
