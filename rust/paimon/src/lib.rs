@@ -1,5 +1,7 @@
 //! Apache Paimon tables, in the words of their specification: snapshots to merged rows.
 
 pub mod binary_row;
+pub mod features;
 pub mod merge;
 pub mod spec;
+pub mod table;

@@ -1,6 +1,10 @@
 //! Metadata as the specification lays it out ("Specification" of the Paimon documentation).
 
+pub mod consumer;
 pub mod data_file_meta;
+pub(crate) mod json;
 pub mod options;
 pub mod schema;
+pub mod snapshot;
+pub mod type_text;
 pub mod types;

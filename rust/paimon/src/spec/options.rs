@@ -74,6 +74,34 @@ impl Options {
         size.map(Some).ok_or_else(|| refused(name, text, "a size such as 128 mb"))
     }
 
+    /// How many buckets a partition has: -1 for as many as it takes, -2 for buckets that compaction assigns later.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a number that is none of these.
+    pub fn bucket(&self) -> Result<i32> {
+        let bucket = self.integer("bucket")?.unwrap_or(-1);
+        let bucket = i32::try_from(bucket).ok().filter(|&bucket| bucket > 0 || bucket == -1 || bucket == -2);
+        bucket.ok_or_else(|| refused("bucket", self.text("bucket").unwrap_or_default(), "-2, -1 or above 0"))
+    }
+
+    /// The branch that is read; None for the main one.
+    pub fn branch(&self) -> Option<&str> {
+        self.text("branch").map(str::trim).filter(|name| !name.is_empty() && *name != "main")
+    }
+
+    /// The branch from which a batch read takes the partitions that are not in the branch that is read.
+    pub fn fallback_branch(&self) -> Option<&str> {
+        self.text("scan.fallback-branch").map(str::trim).filter(|name| !name.is_empty())
+    }
+
+    /// Data files created before this are not read (`scan.mode` from-file-creation-time): milliseconds since the epoch.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for what is no number.
+    pub fn files_created_since_ms(&self) -> Result<Option<i64>> {
+        self.integer("scan.file-creation-time-millis")
+    }
+
     /// A list separated by commas; empty where it is not given.
     pub fn list(&self, name: &str) -> Vec<&str> {
         let parts = self.text(name).into_iter().flat_map(|text| text.split(','));
@@ -95,12 +123,32 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        for (text, bytes) in [("17", 17), ("128 mb", 128 << 20), ("4MB", 4 << 20), ("1 g", 1 << 30), ("64 kb", 64 << 10)] {
+        for (text, bytes) in
+            [("17", 17), ("128 mb", 128 << 20), ("4MB", 4 << 20), ("1 g", 1 << 30), ("64 kb", 64 << 10)]
+        {
             assert_eq!(options("x", text).size_bytes("x").unwrap(), Some(bytes), "{text}");
         }
         for text in ["", "mb", "1 parsec", "-1", "99999999999999999999"] {
             assert!(options("x", text).size_bytes("x").is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn buckets_are_counted_or_have_a_meaning() {
+        assert_eq!(Options::default().bucket().unwrap(), -1);
+        for (text, bucket) in [("1", 1), (" 32767", 32767), ("-1", -1), ("-2", -2)] {
+            assert_eq!(options("bucket", text).bucket().unwrap(), bucket, "{text}");
+        }
+        for text in ["0", "-3", "", "many", "2147483648"] {
+            assert!(options("bucket", text).bucket().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn main_is_no_branch_to_be_named() {
+        assert_eq!(options("branch", "main").branch(), None);
+        assert_eq!(options("branch", "b").branch(), Some("b"));
+        assert_eq!(options("scan.fallback-branch", "main").fallback_branch(), Some("main"));
     }
 
     #[test]

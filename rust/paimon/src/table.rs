@@ -1,0 +1,358 @@
+//! A Paimon table as it lies in files (spec: "File Layouts"): found, and its states read.
+//!
+//! ```text
+//! <table>/schema/schema-0             snapshot/{snapshot-1, LATEST, EARLIEST}      tag/tag-<name>
+//!         changelog/{changelog-1, ..}  consumer/consumer-<id>                       statistics/ index/
+//!         manifest/                    bucket-0/ or p=1/bucket-0/
+//!         branch/branch-<name>/{schema, snapshot, tag, changelog, consumer}
+//! ```
+//!
+//! A branch has its own schemas, snapshots and tags; manifests, indexes and data lie under the table for all of them.
+
+mod choice;
+mod numbered;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::files::Files;
+
+use crate::spec::consumer::Consumer;
+use crate::spec::json::shown;
+use crate::spec::schema::TableSchema;
+use crate::spec::snapshot::Snapshot;
+
+pub use choice::SnapshotChoice;
+use numbered::{LIMIT_BYTES, Numbered, check_number, names, present};
+
+/// The branch that every table has.
+pub const MAIN_BRANCH: &str = "main";
+
+/// A table, or a branch of it, at its latest schema. Immutable, cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Table(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    files: Files,
+    location: String,
+    branch: String,
+    schema: Arc<TableSchema>,
+    /// Schema files never change once they are written.
+    schemas: Mutex<BTreeMap<i64, Arc<TableSchema>>>,
+}
+
+impl Table {
+    /// Opens the table in a folder; `None` is the main branch.
+    ///
+    /// # Errors
+    /// `NoSuchTable` where no schema file is; `NoSuchSnapshot` for a branch that the table does not have;
+    /// `CorruptMetadata` or `Unsupported` naming the newest schema file, also when that is empty or torn.
+    pub fn open(files: &Files, location: &str, branch: Option<&str>) -> Result<Self> {
+        let location = match location.trim_end_matches('/') {
+            "" => location,
+            trimmed => trimmed,
+        };
+        let branch = branch.unwrap_or(MAIN_BRANCH);
+        check_name("branch", branch)?;
+        let schemas = Numbered { files, folder: format!("{}/schema", root(location, branch)), prefix: "schema-" };
+        let Some(&id) = schemas.numbers()?.last() else { return Err(no_schema(location, branch)) };
+        let schema = read_schema(&schemas, id)?;
+        Ok(Self(Arc::new(State {
+            files: files.clone(),
+            location: location.to_string(),
+            branch: branch.to_string(),
+            schema: schema.clone(),
+            schemas: Mutex::new([(id, schema)].into()),
+        })))
+    }
+
+    /// The same table as it is now.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn refresh(&self) -> Result<Self> {
+        self.with_branch(self.branch())
+    }
+
+    /// A branch of the table.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn with_branch(&self, branch: &str) -> Result<Self> {
+        Self::open(self.files(), self.location(), Some(branch))
+    }
+
+    /// Where the files of the table lie, and which may be read.
+    pub fn files(&self) -> &Files {
+        &self.0.files
+    }
+
+    /// The folder of the table, without a slash at the end: manifests, indexes and data of every branch are below it.
+    pub fn location(&self) -> &str {
+        &self.0.location
+    }
+
+    /// The name of the branch.
+    pub fn branch(&self) -> &str {
+        &self.0.branch
+    }
+
+    /// The latest schema of the branch.
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.0.schema
+    }
+
+    /// A schema by its id, read once.
+    ///
+    /// # Errors
+    /// `CorruptMetadata` when there is none: ids come from snapshots and manifests; otherwise as [`Table::open`].
+    pub fn schema_by_id(&self, id: i64) -> Result<Arc<TableSchema>> {
+        // No caller's panic leaves the map half written, so a poisoned lock is as good as a sound one.
+        let known = || self.0.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = known().get(&id) {
+            return Ok(schema.clone());
+        }
+        let schema = read_schema(&self.schema_files(), id)?;
+        Ok(known().entry(id).or_insert(schema).clone())
+    }
+
+    /// The ids of all schemas, ascending.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn schema_ids(&self) -> Result<Vec<i64>> {
+        self.schema_files().numbers()
+    }
+
+    /// The schema by which a snapshot is read: with time travel ([`SnapshotChoice::is_time_travel`]) the columns and
+    /// keys of the snapshot's own schema under the options of the latest one, otherwise the latest schema.
+    ///
+    /// # Errors
+    /// As [`Table::schema_by_id`].
+    pub fn read_schema(&self, choice_is_time_travel: bool, snapshot: Option<&Snapshot>) -> Result<Arc<TableSchema>> {
+        let latest = self.schema();
+        match snapshot {
+            Some(snapshot) if choice_is_time_travel && snapshot.schema_id != latest.id => {
+                let schema = self.schema_by_id(snapshot.schema_id)?;
+                Ok(Arc::new(TableSchema { options: latest.options.clone(), ..TableSchema::clone(&schema) }))
+            }
+            _ => Ok(latest.clone()),
+        }
+    }
+
+    /// The latest snapshot; None before the first commit.
+    ///
+    /// # Errors
+    /// `CorruptMetadata`, `Unsupported` naming the file.
+    pub fn latest_snapshot(&self) -> Result<Option<Snapshot>> {
+        let files = self.snapshot_files();
+        let latest = files.latest()?;
+        latest.map(|(id, content)| parse_snapshot(&files, "snapshot", id, &content)).transpose()
+    }
+
+    /// The id of the earliest snapshot that is still there.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn earliest_snapshot_id(&self) -> Result<Option<i64>> {
+        self.snapshot_files().earliest()
+    }
+
+    /// A snapshot by its id.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot` naming the range of those that there are; `CorruptMetadata`, `Unsupported` naming the file.
+    pub fn snapshot(&self, id: i64) -> Result<Snapshot> {
+        read_snapshot(&self.snapshot_files(), "snapshot", id)
+    }
+
+    /// The ids of the snapshots that there are, ascending.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn snapshot_ids(&self) -> Result<Vec<i64>> {
+        self.snapshot_files().numbers()
+    }
+
+    /// A changelog that outlived its snapshot (`changelog/`).
+    ///
+    /// # Errors
+    /// As [`Table::snapshot`].
+    pub fn changelog(&self, id: i64) -> Result<Snapshot> {
+        read_snapshot(&self.changelog_files(), "changelog", id)
+    }
+
+    /// The ids of the changelogs that outlived their snapshots, ascending.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn changelog_ids(&self) -> Result<Vec<i64>> {
+        self.changelog_files().numbers()
+    }
+
+    /// All tags by name, with the snapshots that they keep.
+    ///
+    /// # Errors
+    /// `CorruptMetadata`, `Unsupported` naming the file.
+    pub fn tags(&self) -> Result<Vec<(String, Snapshot)>> {
+        self.named("tag", "tag-", Snapshot::parse)
+    }
+
+    /// The snapshot that a tag keeps, which may have no file of its own any more.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot` naming tags that there are; `CorruptMetadata`, `Unsupported` naming the file.
+    pub fn tag(&self, name: &str) -> Result<Snapshot> {
+        check_name("tag", name)?;
+        let Some(tag) = self.find_tag(name)? else {
+            let known = names(self.files(), &self.folder("tag"), "tag-")?;
+            let missing = Error::new(ErrorKind::NoSuchSnapshot, format!("there is no tag `{}`", shown(name)));
+            return Err(missing.with("table", self.location()).hint(listed("tags", &known)));
+        };
+        Ok(tag)
+    }
+
+    /// All consumers by name.
+    ///
+    /// # Errors
+    /// `CorruptMetadata` naming the file.
+    pub fn consumers(&self) -> Result<Vec<(String, Consumer)>> {
+        self.named("consumer", "consumer-", Consumer::parse)
+    }
+
+    /// The folder below which every branch but the main one has its folder.
+    pub fn branches_folder(&self) -> String {
+        format!("{}/branch", self.location())
+    }
+
+    /// The branches beside the main one among the folders of [`Table::branches_folder`], sorted: those that have a
+    /// schema. Storage lists files and no folders, so the caller says what folders there are, by their last names.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn branches_among<'a>(&self, folders: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for name in folders.into_iter().filter_map(|folder| folder.strip_prefix("branch-")) {
+            let folder = format!("{}/schema", root(self.location(), name));
+            let schemas = Numbered { files: self.files(), folder, prefix: "schema-" };
+            if !name.is_empty() && !schemas.numbers()?.is_empty() {
+                found.push(name.to_string());
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// A tag; None when there is none of this name.
+    pub(crate) fn find_tag(&self, name: &str) -> Result<Option<Snapshot>> {
+        let location = format!("{}/tag-{name}", self.folder("tag"));
+        let content = present(self.files().read(&location, LIMIT_BYTES))?;
+        content.map(|content| Snapshot::parse(&content).map_err(|e| e.with("file", &location))).transpose()
+    }
+
+    fn folder(&self, name: &str) -> String {
+        format!("{}/{name}", root(self.location(), self.branch()))
+    }
+
+    fn schema_files(&self) -> Numbered<'_> {
+        Numbered { files: self.files(), folder: self.folder("schema"), prefix: "schema-" }
+    }
+
+    fn snapshot_files(&self) -> Numbered<'_> {
+        Numbered { files: self.files(), folder: self.folder("snapshot"), prefix: "snapshot-" }
+    }
+
+    fn changelog_files(&self) -> Numbered<'_> {
+        Numbered { files: self.files(), folder: self.folder("changelog"), prefix: "changelog-" }
+    }
+
+    /// The files of a folder whose names begin with `prefix`, read together. One that vanishes meanwhile was deleted.
+    fn named<T>(&self, folder: &str, prefix: &str, parse: fn(&[u8]) -> Result<T>) -> Result<Vec<(String, T)>> {
+        let folder = self.folder(folder);
+        let names = names(self.files(), &folder, prefix)?;
+        let locations: Vec<String> = names.iter().map(|name| format!("{folder}/{prefix}{name}")).collect();
+        let wanted: Vec<&str> = locations.iter().map(String::as_str).collect();
+        let contents = self.files().read_all(&wanted, LIMIT_BYTES);
+        let mut found = Vec::with_capacity(names.len());
+        for ((name, location), content) in names.into_iter().zip(&locations).zip(contents) {
+            if let Some(content) = present(content)? {
+                found.push((name, parse(&content).map_err(|e| e.with("file", location))?));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The folder of a branch's own metadata.
+fn root(location: &str, branch: &str) -> String {
+    match branch {
+        MAIN_BRANCH => location.to_string(),
+        _ => format!("{location}/branch/branch-{branch}"),
+    }
+}
+
+/// Names become names of files.
+fn check_name(what: &str, name: &str) -> Result<()> {
+    if name.trim().is_empty() || name.contains(['/', '\\']) {
+        return Err(Error::invalid(format!("`{}` is not the name of a {what}", shown(name))));
+    }
+    Ok(())
+}
+
+fn no_schema(location: &str, branch: &str) -> Error {
+    if branch == MAIN_BRANCH {
+        return Error::new(ErrorKind::NoSuchTable, "there is no Paimon table").with("table", location);
+    }
+    let message = format!("there is no branch `{}`", shown(branch));
+    Error::new(ErrorKind::NoSuchSnapshot, message).with("table", location)
+}
+
+fn read_schema(files: &Numbered<'_>, id: i64) -> Result<Arc<TableSchema>> {
+    let read = || {
+        let missing = || Error::new(ErrorKind::CorruptMetadata, format!("there is no schema {id}"));
+        let schema = TableSchema::parse(&files.read(id)?.ok_or_else(missing)?)?;
+        check_number("schema", id, schema.id)?;
+        Ok(Arc::new(schema))
+    };
+    read().map_err(|e: Error| e.with("file", files.location(id)))
+}
+
+fn parse_snapshot(files: &Numbered<'_>, what: &str, id: i64, content: &[u8]) -> Result<Snapshot> {
+    let parse = || {
+        let snapshot = Snapshot::parse(content)?;
+        check_number(what, id, snapshot.id)?;
+        Ok(snapshot)
+    };
+    parse().map_err(|e: Error| e.with("file", files.location(id)))
+}
+
+fn read_snapshot(files: &Numbered<'_>, what: &str, id: i64) -> Result<Snapshot> {
+    match files.read(id)? {
+        Some(content) => parse_snapshot(files, what, id, &content),
+        None => {
+            let numbers = files.numbers()?;
+            let hint = match (numbers.first(), numbers.last()) {
+                (Some(first), Some(last)) => format!("there are {first} to {last}"),
+                _ => "there is none at all".to_string(),
+            };
+            let missing = Error::new(ErrorKind::NoSuchSnapshot, format!("there is no {what} {id}"));
+            Err(missing.with("folder", &files.folder).hint(hint))
+        }
+    }
+}
+
+/// Some of the names that there are.
+fn listed(what: &str, names: &[String]) -> String {
+    const SHOWN: usize = 10;
+    if names.is_empty() {
+        return format!("there are no {what}");
+    }
+    let some: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", shown(name))).collect();
+    let more = if names.len() > SHOWN { ", .." } else { "" };
+    format!("there are the {what} {}{more}", some.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! Which state of a table is read (documentation: "Time Travel", the options `scan.*`).
+//!
+//! | `scan.mode`, in a batch read | needs | reads |
+//! |---|---|---|
+//! | default | | what the other options say, else the latest snapshot |
+//! | latest-full, full, latest | | the latest snapshot |
+//! | compacted-full | | the snapshot of the latest compaction, else the latest |
+//! | from-timestamp | `scan.timestamp-millis` or `scan.timestamp` | the latest snapshot that was committed by then |
+//! | from-snapshot | `scan.snapshot-id`, `scan.tag-name`, `scan.version` or `scan.watermark` | that snapshot |
+//! | from-snapshot-full | `scan.snapshot-id` | that snapshot |
+//! | from-file-creation-time | `scan.file-creation-time-millis` | the latest snapshot, of it files made since then |
+//! | incremental | `incremental-*` | changes, see `scan::incremental` |
+
+use frazil_core::error::{Error, ErrorKind, Result};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+
+use super::Table;
+use crate::spec::json::shown;
+use crate::spec::options::Options;
+use crate::spec::snapshot::{CommitKind, Snapshot};
+
+/// Which state of a table is read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SnapshotChoice {
+    /// The latest snapshot, with the latest schema.
+    #[default]
+    Latest,
+    /// A snapshot by id, with its own schema, as all that follow.
+    Id(i64),
+    /// A tag. Branches are resolved before.
+    Ref(String),
+    /// A tag, or else a snapshot by id (`5`), or else by watermark (`watermark-5`).
+    Version(String),
+    /// The latest snapshot that was committed at this time (milliseconds since the epoch) or before.
+    AsOf(i64),
+    /// The earliest snapshot with this watermark or a later one.
+    Watermark(i64),
+}
+
+/// Options that choose a snapshot: at most one of them may be given.
+const SCAN_KEYS: [&str; 6] =
+    ["scan.snapshot-id", "scan.tag-name", "scan.version", "scan.timestamp-millis", "scan.timestamp", "scan.watermark"];
+
+const CREATION_KEY: &str = "scan.file-creation-time-millis";
+
+const INCREMENTAL_KEYS: [&str; 3] = ["incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"];
+
+/// Snapshots that are read together when a watermark is looked for.
+const BATCH: usize = 64;
+
+impl SnapshotChoice {
+    /// What the options choose; None where they choose nothing, or changes instead of a snapshot.
+    ///
+    /// The text of `scan.timestamp` is a date with or without a time of day. It is taken as UTC unless it names an
+    /// offset: what a table holds at a given text should not depend on the machine that asks.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for options that contradict each other or do not parse; `Unsupported` naming a mode.
+    pub fn from_options(options: &Options) -> Result<Option<Self>> {
+        check_mode(options)?;
+        let given = |key: &&str| options.text(key).is_some();
+        let mut keys = SCAN_KEYS.iter().chain([&CREATION_KEY]).chain(&INCREMENTAL_KEYS).copied().filter(given);
+        let Some(key) = keys.next() else { return Ok(None) };
+        if let Some(other) = keys.next() {
+            return Err(contradiction(key, other));
+        }
+        let text = options.text(key).unwrap_or_default();
+        let number = || options.integer(key).map(Option::unwrap_or_default);
+        Ok(Some(match key {
+            "scan.snapshot-id" => Self::Id(number()?),
+            "scan.tag-name" => Self::Ref(text.to_string()),
+            "scan.version" => Self::Version(text.to_string()),
+            "scan.timestamp-millis" => Self::AsOf(number()?),
+            "scan.timestamp" => Self::AsOf(parse_timestamp_ms(text)?),
+            "scan.watermark" => Self::Watermark(number()?),
+            CREATION_KEY => {
+                number()?;
+                return Ok(None);
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// This choice, or what the options choose where it is the latest.
+    ///
+    /// # Errors
+    /// As [`SnapshotChoice::from_options`]; `InvalidArgument` when both choose, and not the same.
+    pub fn or_options(&self, options: &Options) -> Result<Self> {
+        match (self, Self::from_options(options)?) {
+            (Self::Latest, Some(chosen)) => Ok(chosen),
+            (choice, Some(chosen)) if *choice != chosen => {
+                Err(Error::invalid("the scan and its options choose different snapshots")
+                    .hint("leave out one of them: the arguments, or the options `scan.*`"))
+            }
+            (choice, _) => Ok(choice.clone()),
+        }
+    }
+
+    /// Whether the snapshot is read by its own schema and not by the latest one. To be asked of what
+    /// [`SnapshotChoice::or_options`] gives.
+    pub fn is_time_travel(&self) -> bool {
+        *self != Self::Latest
+    }
+}
+
+impl Table {
+    /// The snapshot that is chosen, by the options where the choice is the latest; None for the latest snapshot of a
+    /// table without any.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot` saying what there is; as [`SnapshotChoice::or_options`] and [`Table::snapshot`].
+    pub fn choose(&self, choice: &SnapshotChoice, options: &Options) -> Result<Option<Snapshot>> {
+        match choice.or_options(options)? {
+            SnapshotChoice::Latest if mode(options) == "compacted-full" => self.latest_compacted(options),
+            SnapshotChoice::Latest => self.latest_snapshot(),
+            SnapshotChoice::Id(id) => self.snapshot(id).map(Some),
+            SnapshotChoice::Ref(name) => self.tag(&name).map(Some),
+            SnapshotChoice::Version(text) => self.version(&text).map(Some),
+            SnapshotChoice::AsOf(time_ms) => self.as_of(time_ms).map(Some),
+            SnapshotChoice::Watermark(watermark) => self.at_watermark(watermark).map(Some),
+        }
+    }
+
+    fn version(&self, text: &str) -> Result<Snapshot> {
+        super::check_name("tag", text)?;
+        if let Some(tag) = self.find_tag(text)? {
+            return Ok(tag);
+        }
+        let number = |digits: &str| digits.parse::<i64>().ok();
+        if let Some(watermark) = text.strip_prefix("watermark-").and_then(number) {
+            return self.at_watermark(watermark);
+        }
+        match number(text) {
+            Some(id) => self.snapshot(id),
+            None => self.tag(text),
+        }
+    }
+
+    /// Commit times do not decrease.
+    fn as_of(&self, time_ms: i64) -> Result<Snapshot> {
+        let ids = self.snapshot_ids()?;
+        let (mut low, mut high, mut found) = (0, ids.len(), None);
+        while let Some(&id) = ids.get(low..high).and_then(|ids| ids.get(ids.len() / 2)) {
+            let middle = low + (high - low) / 2;
+            let snapshot = self.snapshot(id)?;
+            if snapshot.time_ms <= time_ms {
+                found = Some(snapshot);
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        found.ok_or_else(|| match ids.first().map(|&id| self.snapshot(id)) {
+            Some(Ok(first)) => self
+                .none_like(format!("was committed by {time_ms} ms"))
+                .hint(format!("the earliest that is left is {}, committed at {} ms", first.id, first.time_ms)),
+            _ => self.none_like(format!("was committed by {time_ms} ms")),
+        })
+    }
+
+    /// Not every snapshot has a watermark, so that all are looked at, from the earliest.
+    fn at_watermark(&self, watermark: i64) -> Result<Snapshot> {
+        let files = self.snapshot_files();
+        for ids in files.numbers()?.chunks(BATCH) {
+            let locations: Vec<String> = ids.iter().map(|&id| files.location(id)).collect();
+            let wanted: Vec<&str> = locations.iter().map(String::as_str).collect();
+            for (&id, content) in ids.iter().zip(self.files().read_all(&wanted, super::LIMIT_BYTES)) {
+                // A snapshot that vanishes between listing and reading has expired.
+                let Some(content) = super::present(content)? else { continue };
+                let snapshot = super::parse_snapshot(&files, "snapshot", id, &content)?;
+                if snapshot.watermark.is_some_and(|found| found >= watermark) {
+                    return Ok(snapshot);
+                }
+            }
+        }
+        Err(self.none_like(format!("has the watermark {watermark} or a later one")))
+    }
+
+    /// Full compactions where they are scheduled, any compaction otherwise.
+    fn latest_compacted(&self, options: &Options) -> Result<Option<Snapshot>> {
+        let every = match options.integer("full-compaction.delta-commits")? {
+            Some(commits) if commits < 1 => {
+                return Err(Error::invalid("the option `full-compaction.delta-commits` is below 1"));
+            }
+            None if options
+                .text("changelog-producer")
+                .is_some_and(|producer| producer.trim().eq_ignore_ascii_case("full-compaction")) =>
+            {
+                Some(1)
+            }
+            commits => commits,
+        };
+        let wanted = |snapshot: &Snapshot| {
+            let identifier = snapshot.commit_identifier;
+            let scheduled = every.is_none_or(|commits| identifier == i64::MAX || identifier % commits == 0);
+            snapshot.commit_kind == CommitKind::Compact && scheduled
+        };
+        for &id in self.snapshot_ids()?.iter().rev() {
+            let snapshot = self.snapshot(id)?;
+            if wanted(&snapshot) {
+                return Ok(Some(snapshot));
+            }
+        }
+        self.latest_snapshot()
+    }
+
+    fn none_like(&self, what: String) -> Error {
+        Error::new(ErrorKind::NoSuchSnapshot, format!("no snapshot {what}")).with("table", self.location())
+    }
+}
+
+fn mode(options: &Options) -> String {
+    options.text("scan.mode").map_or("default".to_string(), |mode| mode.trim().to_ascii_lowercase())
+}
+
+/// What a mode needs and what contradicts it.
+fn check_mode(options: &Options) -> Result<()> {
+    let mode = mode(options);
+    let needs: &[&str] = match mode.as_str() {
+        "default" | "" => return check_creation_timestamp(options),
+        "latest-full" | "full" | "latest" | "compacted-full" => &[],
+        "from-timestamp" => &["scan.timestamp-millis", "scan.timestamp"],
+        "from-snapshot" => &["scan.snapshot-id", "scan.tag-name", "scan.version", "scan.watermark"],
+        "from-snapshot-full" => &["scan.snapshot-id"],
+        "from-file-creation-time" => &[CREATION_KEY],
+        "incremental" => &INCREMENTAL_KEYS,
+        _ => return Err(Error::unsupported(format!("the option `scan.mode` with the value `{}`", shown(&mode)))),
+    };
+    check_creation_timestamp(options)?;
+    let given = |key: &&&str| options.text(key).is_some();
+    if !needs.is_empty() && !needs.iter().any(|key| given(&key)) {
+        return Err(Error::invalid(format!("`scan.mode` is `{mode}` without `{}`", needs.join("` or `"))));
+    }
+    let mut all = SCAN_KEYS.iter().chain([&CREATION_KEY]).chain(&INCREMENTAL_KEYS);
+    match all.find(|key| given(key) && !needs.contains(key)) {
+        None => Ok(()),
+        Some(key) => Err(contradiction(&format!("scan.mode` = `{mode}"), key)),
+    }
+}
+
+/// Whether a snapshot or the times of files decide depends on what has expired: refused until it is asked for.
+fn check_creation_timestamp(options: &Options) -> Result<()> {
+    match options.text("scan.creation-time-millis") {
+        None => Ok(()),
+        Some(_) => Err(Error::unsupported("the option `scan.creation-time-millis`")
+            .hint("use `scan.timestamp-millis` or `scan.file-creation-time-millis`")),
+    }
+}
+
+fn contradiction(one: &str, other: &str) -> Error {
+    Error::invalid(format!("the options `{one}` and `{other}` contradict each other"))
+}
+
+/// Milliseconds since the epoch.
+fn parse_timestamp_ms(text: &str) -> Result<i64> {
+    let text = text.trim();
+    let with_offset = text.parse::<Timestamp>().ok();
+    let utc = || text.parse::<DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
+    let instant = with_offset.or_else(|| utc().map(|zoned| zoned.timestamp()));
+    instant.map(Timestamp::as_millisecond).ok_or_else(|| {
+        let message = format!("the option `scan.timestamp` is `{}`, expected a date and time", shown(text));
+        Error::invalid(message).hint("such as 2024-05-14 01:02:03 or 2024-05-14T01:02:03+08:00")
+    })
+}
