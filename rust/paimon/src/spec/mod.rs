@@ -1,6 +1,9 @@
 //! Metadata as the specification lays it out ("Specification" of the Paimon documentation).
 
 pub mod data_file_meta;
+pub mod manifest;
+mod meta_file;
 pub mod options;
 pub mod schema;
+pub mod stats;
 pub mod types;
