@@ -12,7 +12,6 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, UInt32Array,
 };
@@ -22,9 +21,10 @@ use arrow_select::take::{TakeOptions, take_arrays};
 use frazil_core::error::{Error, Result};
 
 use super::data_file_meta::DataFileMeta;
+use super::meta_file::{texts, typed};
 use super::stats::Stats;
 
-pub use decode::{Wanted, read};
+pub use decode::{VERSION, Wanted, read};
 
 /// The kind of an entry whose file was added.
 pub const ADD: i32 = 0;
@@ -62,7 +62,7 @@ macro_rules! columns {
 
         impl Columns {
             fn try_new(batch: &RecordBatch) -> Result<Self> {
-                Ok(Self { $($name: typed::<$type>(batch, $source)?,)* })
+                Ok(Self { $($name: typed::<$type>(batch, $source)?.clone(),)* })
             }
         }
 
@@ -127,7 +127,11 @@ columns! {
 impl StatsColumns {
     fn try_new(batch: &RecordBatch, of: [&str; 3]) -> Result<Self> {
         let [min, max, null_counts] = of;
-        Ok(Self { min: typed(batch, min)?, max: typed(batch, max)?, null_counts: typed(batch, null_counts)? })
+        Ok(Self {
+            min: typed::<BinaryArray>(batch, min)?.clone(),
+            max: typed::<BinaryArray>(batch, max)?.clone(),
+            null_counts: typed::<ListArray>(batch, null_counts)?.clone(),
+        })
     }
 
     fn stats(&self) -> Stats<'_> {
@@ -240,22 +244,6 @@ impl ManifestEntries {
     }
 }
 
-fn typed<T: Array + Clone + 'static>(batch: &RecordBatch, name: &str) -> Result<T> {
-    let array = batch.column_by_name(name).and_then(|array| array.as_any().downcast_ref::<T>());
-    array.cloned().ok_or_else(|| Error::internal("a manifest column is not as it was asked for").with("column", name))
-}
-
 fn bytes_at(array: &BinaryArray, row: usize) -> Option<&[u8]> {
     array.is_valid(row).then(|| array.value(row))
-}
-
-/// A list of names; None for NULL.
-pub(super) fn texts(lists: &ListArray, row: usize) -> Result<Option<Vec<String>>> {
-    if lists.is_null(row) {
-        return Ok(None);
-    }
-    let list = lists.value(row);
-    let texts = list.as_string_opt::<i32>().ok_or_else(|| Error::internal("a list of names that are no text"))?;
-    let text = |text: Option<&str>| text.map(ToString::to_string).ok_or_else(|| Error::corrupt("a name is NULL"));
-    texts.iter().map(text).collect::<Result<_>>().map(Some)
 }

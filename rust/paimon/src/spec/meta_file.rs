@@ -7,8 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{
-    Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructArray, make_array, new_null_array,
+    Array, ArrayAccessor, ArrayRef, Int32Array, Int64Array, ListArray, RecordBatch, RecordBatchOptions, StructArray,
+    make_array, new_null_array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
@@ -63,6 +65,60 @@ pub(super) fn read(bytes: Bytes, columns: &[Column], context: &Context) -> Resul
 /// The schema of what [`read`] gives for these columns.
 pub(super) fn schema(columns: &[Column]) -> Schema {
     Schema::new(flat_fields(&fields_of(columns), false))
+}
+
+/// Refuses versions whose rules are others.
+pub(super) fn check_version(batch: &RecordBatch, expected: i32) -> Result<()> {
+    let versions: &Int32Array = typed(batch, "_VERSION")?;
+    match versions.values().iter().find(|version| **version != expected) {
+        Some(other) => Err(Error::unsupported(format!("version {other} of metadata, {expected} is read"))),
+        None => Ok(()),
+    }
+}
+
+/// A column that was asked for.
+pub(super) fn typed<'a, T: Array + 'static>(batch: &'a RecordBatch, name: &str) -> Result<&'a T> {
+    let array = batch.column_by_name(name).and_then(|array| array.as_any().downcast_ref::<T>());
+    array.ok_or_else(|| Error::internal("a metadata column is not as it was asked for").with("column", name))
+}
+
+/// One value; None for NULL and beyond the end.
+pub(super) fn value<'a, A>(
+    batch: &'a RecordBatch,
+    name: &str,
+    row: usize,
+) -> Result<Option<<&'a A as ArrayAccessor>::Item>>
+where
+    A: Array + 'static,
+    &'a A: ArrayAccessor,
+{
+    let array = typed::<A>(batch, name)?;
+    Ok((row < array.len() && array.is_valid(row)).then(|| array.value(row)))
+}
+
+/// One value of a required column of lengths or counts.
+pub(super) fn count(batch: &RecordBatch, name: &str, row: usize) -> Result<i64> {
+    match value::<Int64Array>(batch, name, row)? {
+        Some(count @ 0..) => Ok(count),
+        other => Err(Error::corrupt(format!("{name} is {other:?}"))),
+    }
+}
+
+/// The numbers of a list, None for those that are NULL; None for a list that is.
+pub(super) fn longs(lists: &ListArray, row: usize) -> Option<Vec<Option<i64>>> {
+    let list = lists.is_valid(row).then(|| lists.value(row))?;
+    Some(list.as_primitive_opt::<Int64Type>()?.iter().collect())
+}
+
+/// The names of a list; None for NULL.
+pub(super) fn texts(lists: &ListArray, row: usize) -> Result<Option<Vec<String>>> {
+    if lists.is_null(row) {
+        return Ok(None);
+    }
+    let list = lists.value(row);
+    let texts = list.as_string_opt::<i32>().ok_or_else(|| Error::internal("a list of names that are no text"))?;
+    let text = |text: Option<&str>| text.map(ToString::to_string).ok_or_else(|| Error::corrupt("a name is NULL"));
+    texts.iter().map(text).collect::<Result<_>>().map(Some)
 }
 
 fn flat_fields(fields: &Fields, nullable: bool) -> Vec<FieldRef> {

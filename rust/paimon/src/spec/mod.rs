@@ -1,7 +1,9 @@
 //! Metadata as the specification lays it out ("Specification" of the Paimon documentation).
 
 pub mod data_file_meta;
+pub mod index_manifest;
 pub mod manifest;
+pub mod manifest_list;
 mod meta_file;
 pub mod options;
 pub mod schema;

@@ -4,18 +4,19 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
 use frazil_core::avro::{Column, Kind};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::super::meta_file::{self, column, leaf, list};
+use super::super::meta_file::{self, check_version, column, leaf, list, typed};
+use super::super::stats;
 use super::{ADD, DELETE, ManifestEntries};
 
 /// The only version of entries that is read. Releases before 0.4 wrote 1.
-pub(in crate::spec) const VERSION: i32 = 2;
+pub const VERSION: i32 = 2;
 
 /// The bucket of files of a postpone table; no other number is below -1.
 const POSTPONE_BUCKET: i32 = -2;
@@ -111,10 +112,10 @@ fn projection(wanted: Wanted) -> Vec<Column> {
         column("_WRITE_COLS", list(DataType::Utf8)),
     ];
     if wanted.key_stats {
-        file.push(stats("_KEY_STATS", KEY_STATS));
+        file.push(stats::column("_KEY_STATS", KEY_STATS));
     }
     if wanted.value_stats {
-        file.push(stats("_VALUE_STATS", VALUE_STATS));
+        file.push(stats::column("_VALUE_STATS", VALUE_STATS));
     }
     // In the schema also where it is not wanted, being NULL then.
     if wanted.value_stats {
@@ -130,64 +131,27 @@ fn projection(wanted: Wanted) -> Vec<Column> {
     ]
 }
 
-/// The columns of statistics, under the names that they have in the output.
-pub(in crate::spec) fn stats(name: &str, output: [&str; 3]) -> Column {
-    let [min, max, null_counts] = output;
-    let named = |column: Column, name: &str| Column { name: name.to_string(), ..column };
-    let fields = vec![
-        named(leaf("_MIN_VALUES", DataType::Binary).required(), min),
-        named(leaf("_MAX_VALUES", DataType::Binary).required(), max),
-        named(column("_NULL_COUNTS", list(DataType::Int64)), null_counts),
-    ];
-    column(name, Kind::Struct(fields)).required()
+fn check(batch: &RecordBatch) -> Result<()> {
+    refuse::<Int32Type>(batch, "_KIND", |kind| kind != ADD && kind != DELETE)?;
+    refuse::<Int32Type>(batch, "_BUCKET", |bucket| bucket < POSTPONE_BUCKET)?;
+    refuse::<Int32Type>(batch, "_LEVEL", |level| level < 0)?;
+    for name in ["_FILE_SIZE", "_ROW_COUNT", "_DELETE_ROW_COUNT"] {
+        refuse::<Int64Type>(batch, name, |count| count < 0)?;
+    }
+    Ok(())
 }
 
-/// Refuses versions whose rules are others.
-pub(in crate::spec) fn check_version(batch: &RecordBatch, expected: i32) -> Result<()> {
-    let versions = ints(batch, "_VERSION")?;
-    match versions.iter().find(|version| **version != expected) {
-        Some(other) => Err(Error::unsupported(format!("version {other} of metadata, {expected} is read"))),
+fn refuse<T: ArrowPrimitiveType>(batch: &RecordBatch, name: &'static str, is_bad: fn(T::Native) -> bool) -> Result<()>
+where
+    T::Native: std::fmt::Display,
+{
+    let array: &PrimitiveArray<T> = typed(batch, name)?;
+    // What stands where NULL is may be anything; it is looked at only if something is bad.
+    if !array.values().iter().any(|value| is_bad(*value)) {
+        return Ok(());
+    }
+    match array.iter().flatten().find(|value| is_bad(*value)) {
+        Some(value) => Err(Error::corrupt(format!("{name} is {value}"))),
         None => Ok(()),
     }
-}
-
-fn check(batch: &RecordBatch) -> Result<()> {
-    refuse(ints(batch, "_KIND")?, "_KIND", |kind| kind != ADD && kind != DELETE)?;
-    refuse(ints(batch, "_BUCKET")?, "_BUCKET", |bucket| bucket < POSTPONE_BUCKET)?;
-    refuse(ints(batch, "_LEVEL")?, "_LEVEL", |level| level < 0)?;
-    for name in ["_FILE_SIZE", "_ROW_COUNT"] {
-        refuse(longs(batch, name)?, name, |count| count < 0)?;
-    }
-    let counts = named(batch, "_DELETE_ROW_COUNT")?.as_primitive_opt::<Int64Type>();
-    let negative = counts.and_then(|counts| counts.iter().flatten().find(|count| *count < 0));
-    negative.map_or(Ok(()), |count| Err(refused("_DELETE_ROW_COUNT", count)))
-}
-
-fn refuse<T: Copy + std::fmt::Display>(values: &[T], name: &'static str, is_bad: impl Fn(T) -> bool) -> Result<()> {
-    let bad = values.iter().find(|value| is_bad(**value));
-    bad.map_or(Ok(()), |value| Err(refused(name, value)))
-}
-
-fn refused(name: &'static str, value: impl std::fmt::Display) -> Error {
-    Error::corrupt(format!("{name} is {value}"))
-}
-
-/// A required column of numbers.
-pub(in crate::spec) fn ints<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a [i32]> {
-    let array = named(batch, name)?.as_primitive_opt::<Int32Type>();
-    array.map(|array| &**array.values()).ok_or_else(|| mistyped(name))
-}
-
-/// A required column of numbers.
-pub(in crate::spec) fn longs<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a [i64]> {
-    let array = named(batch, name)?.as_primitive_opt::<Int64Type>();
-    array.map(|array| &**array.values()).ok_or_else(|| mistyped(name))
-}
-
-fn named<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a dyn Array> {
-    batch.column_by_name(name).map(AsRef::as_ref).ok_or_else(|| mistyped(name))
-}
-
-fn mistyped(name: &'static str) -> Error {
-    Error::internal("a metadata column is not as it was asked for").with("column", name)
 }
