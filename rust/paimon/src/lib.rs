@@ -2,6 +2,8 @@
 
 pub mod binary_row;
 pub mod features;
+pub mod deletion_vector;
+pub mod file_index;
 pub mod merge;
 pub mod spec;
 pub mod table;

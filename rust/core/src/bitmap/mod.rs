@@ -15,6 +15,7 @@ use std::ops::Range;
 use arrow_buffer::{BooleanBuffer, Buffer};
 
 use self::container::{Container, SPAN};
+pub use self::portable::portable32_bytes;
 use crate::error::{Error, Result};
 
 /// A set of row positions, each below 2^63.

@@ -62,6 +62,31 @@ impl Positions {
         Ok(Self { chunks })
     }
 
+    /// Positions from the 32-bit portable serialisation, which must be all of `bytes`. Memory is bounded as there.
+    ///
+    /// # Errors
+    /// `CorruptData` for anything the format forbids, missing or left-over bytes.
+    pub fn decode_portable32(bytes: &[u8]) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes);
+        let positions = Self::take_portable32(&mut cursor)?;
+        if !cursor.is_empty() {
+            return Err(cursor.error(format_args!("{} bytes left after a bitmap", cursor.remaining())));
+        }
+        Ok(positions)
+    }
+
+    /// As [`Positions::decode_portable32`], where other bytes may follow; the cursor is left at them.
+    ///
+    /// # Errors
+    /// `CorruptData` for anything the format forbids.
+    pub fn take_portable32(cursor: &mut Cursor<'_>) -> Result<Self> {
+        let mut chunks = BTreeMap::new();
+        decode32(cursor, |chunk, container| {
+            chunks.insert(u64::from(chunk), container);
+        })?;
+        Ok(Self { chunks })
+    }
+
     /// The 64-bit portable serialisation, byte for byte as Iceberg's Java library writes it: containers turned into
     /// runs where that is shorter, and an empty bitmap for every key that is skipped.
     ///
@@ -99,37 +124,82 @@ impl Positions {
     }
 }
 
+/// The bytes of a 32-bit bitmap that starts at the cursor, found by its header alone: its containers are not decoded.
+/// The cursor is left behind them.
+///
+/// # Errors
+/// `CorruptData` when they run over the end or the header is none.
+pub fn portable32_bytes<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
+    let mut inner = Cursor::new(cursor.rest());
+    let mut header = Header32::read(&mut inner)?;
+    for i in 0..header.count {
+        let (_, cardinality) = header.description()?;
+        let bytes = match (header.is_runs(i), cardinality as usize) {
+            (true, _) => 4 * usize::from(inner.le_u16()?),
+            (false, cardinality @ ..=ARRAY_MAX) => 2 * cardinality,
+            (false, _) => 8 * WORDS,
+        };
+        inner.take(bytes)?;
+    }
+    cursor.take(inner.position())
+}
+
+/// What stands before the containers of a 32-bit bitmap.
+struct Header32<'a> {
+    count: usize,
+    run_flags: &'a [u8],
+    descriptions: Cursor<'a>,
+    /// None where the format leaves them out.
+    offsets: Option<Cursor<'a>>,
+}
+
+impl<'a> Header32<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self> {
+        let cookie = cursor.le_u32()?;
+        let (count, run_flags) = if cookie & 0xffff == COOKIE_RUNS {
+            let count = (cookie >> 16) as usize + 1;
+            (count, cursor.take(count.div_ceil(8))?)
+        } else if cookie == COOKIE_NO_RUNS {
+            (cursor.le_u32()? as usize, [].as_slice())
+        } else {
+            return Err(cursor.error(format_args!("{cookie} is no cookie of a roaring bitmap")));
+        };
+        if count > CONTAINERS_MAX {
+            return Err(cursor.error(format_args!("{count} containers in a bitmap of at most {CONTAINERS_MAX}")));
+        }
+        let descriptions = Cursor::new(cursor.take(count * 4)?);
+        let has_offsets = run_flags.is_empty() || count >= NO_OFFSET_THRESHOLD;
+        let offsets = if has_offsets { Some(Cursor::new(cursor.take(count * 4)?)) } else { None };
+        Ok(Self { count, run_flags, descriptions, offsets })
+    }
+
+    /// The key and the cardinality of the next container.
+    fn description(&mut self) -> Result<(u16, u32)> {
+        let key = self.descriptions.le_u16()?;
+        Ok((key, u32::from(self.descriptions.le_u16()?) + 1))
+    }
+
+    fn is_runs(&self, container: usize) -> bool {
+        self.run_flags.get(container / 8).is_some_and(|flags| flags >> (container % 8) & 1 == 1)
+    }
+}
+
 /// Reads a 32-bit bitmap and hands on its containers with their keys, ascending.
 fn decode32(cursor: &mut Cursor<'_>, mut take: impl FnMut(u16, Container)) -> Result<()> {
     let start = cursor.position();
-    let cookie = cursor.le_u32()?;
-    let (count, run_flags) = if cookie & 0xffff == COOKIE_RUNS {
-        let count = (cookie >> 16) as usize + 1;
-        (count, cursor.take(count.div_ceil(8))?)
-    } else if cookie == COOKIE_NO_RUNS {
-        (cursor.le_u32()? as usize, [].as_slice())
-    } else {
-        return Err(cursor.error(format_args!("{cookie} is no cookie of a roaring bitmap")));
-    };
-    if count > CONTAINERS_MAX {
-        return Err(cursor.error(format_args!("{count} containers in a bitmap of at most {CONTAINERS_MAX}")));
-    }
-    let mut descriptions = Cursor::new(cursor.take(count * 4)?);
-    let has_offsets = run_flags.is_empty() || count >= NO_OFFSET_THRESHOLD;
-    let mut offsets = Cursor::new(if has_offsets { cursor.take(count * 4)? } else { &[] });
-
+    let mut header = Header32::read(cursor)?;
     let mut previous = None;
-    for i in 0..count {
-        let key = descriptions.le_u16()?;
-        let cardinality = u32::from(descriptions.le_u16()?) + 1;
+    for i in 0..header.count {
+        let (key, cardinality) = header.description()?;
         if previous.replace(key).is_some_and(|previous| previous >= key) {
             return Err(cursor.error(format_args!("container key {key} does not ascend")));
         }
-        if has_offsets && offsets.le_u32()? as usize != cursor.position() - start {
+        if let Some(offsets) = &mut header.offsets
+            && offsets.le_u32()? as usize != cursor.position() - start
+        {
             return Err(cursor.error(format_args!("the offset of container {key} is not where it lies")));
         }
-        let is_runs = run_flags.get(i / 8).is_some_and(|flags| flags >> (i % 8) & 1 == 1);
-        let container = match (is_runs, cardinality as usize) {
+        let container = match (header.is_runs(i), cardinality as usize) {
             (true, _) => decode_runs(cursor)?,
             (false, cardinality @ ..=ARRAY_MAX) => decode_array(cursor, cardinality)?,
             (false, _) => decode_bits(cursor)?,

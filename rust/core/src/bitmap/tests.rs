@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
-use super::Positions;
+use super::{Positions, portable32_bytes};
+use crate::bytes::Cursor;
 use crate::error::ErrorKind;
 
 fn hex(text: &str) -> Vec<u8> {
@@ -221,6 +222,29 @@ proptest! {
     }
 
     #[test]
+    fn a_bitmap_of_32_bits_is_decoded_and_skipped_alike(values in values(), as_runs: bool, after in 0..9_usize) {
+        let mut oracle: RoaringBitmap = values.iter().filter_map(|value| u32::try_from(*value).ok()).collect();
+        if as_runs {
+            oracle.optimize();
+        }
+        let mut bytes = Vec::new();
+        oracle.serialize_into(&mut bytes).unwrap();
+        let set = Positions::decode_portable32(&bytes).unwrap();
+        prop_assert_eq!(all(&set), oracle.iter().map(u64::from).collect::<Vec<_>>());
+
+        let end = bytes.len();
+        bytes.extend(vec![0xff; after]);
+        prop_assert_eq!(Positions::decode_portable32(&bytes).is_ok(), after == 0);
+        let mut cursor = Cursor::new(&bytes);
+        prop_assert_eq!(Positions::take_portable32(&mut cursor).unwrap(), set);
+        prop_assert_eq!(cursor.position(), end);
+        let mut cursor = Cursor::new(&bytes);
+        prop_assert_eq!(portable32_bytes(&mut cursor).unwrap(), &bytes[..end]);
+        prop_assert_eq!(cursor.position(), end);
+        prop_assert!(portable32_bytes(&mut Cursor::new(&bytes[..end - 1])).is_err());
+    }
+
+    #[test]
     fn damaged_bytes_never_panic(values in values(), at: prop::sample::Index, byte: u8, cut: prop::sample::Index) {
         let mut bytes = positions(values).encode_portable64().unwrap();
         let at = at.index(bytes.len());
@@ -232,5 +256,7 @@ proptest! {
     #[test]
     fn any_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Positions::decode_portable64(&bytes);
+        let _ = Positions::decode_portable32(&bytes);
+        let _ = portable32_bytes(&mut Cursor::new(&bytes));
     }
 }

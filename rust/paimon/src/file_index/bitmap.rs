@@ -1,0 +1,184 @@
+//! The index `bitmap`: the rows of every value.
+//!
+//! ```text
+//! head:   version: u8 | rows: i32 | values: i32 | has NULL: u8
+//! v1:     [place of NULL: i32]                      | values x ( value | place: i32 )            in any order
+//! v2:     [place of NULL: i32 | length: i32]        | blocks: i32 | blocks x ( first value | start: i32 )
+//!         body start: i32 (from the first block)    | blocks, ascending by value
+//!         block: entries: i32 | entries x ( value | place: i32 | length: i32 )
+//! body:   32-bit portable bitmaps
+//!
+//! place:  start in the body, or -1 - row for a value of one row; a length of -1 is not known
+//! ```
+//!
+//! Integers are big-endian. It knows no DECIMAL and no bytes, and answers equalities only.
+
+use std::cmp::Ordering;
+
+use arrow_buffer::BooleanBuffer;
+use frazil_core::bitmap::Positions;
+use frazil_core::bytes::Cursor;
+use frazil_core::error::{Error, Result};
+
+use super::check_rows;
+use super::value::{Layout, Question, Value, Values};
+use crate::spec::types::TypeRoot;
+
+/// The rows that pass; None for a version, a type or a question that has no answer here.
+pub(super) fn rows(
+    body: &[u8],
+    question: &Question<'_>,
+    file: &TypeRoot,
+    rows: usize,
+) -> Result<Option<BooleanBuffer>> {
+    let unsupported = matches!(file, TypeRoot::Decimal(..) | TypeRoot::Binary(_) | TypeRoot::VarBinary(_));
+    let Some(layout) = Layout::of(file).filter(|_| !unsupported) else { return Ok(None) };
+    let (members, negated) = match &question.values {
+        Values::All => ([].as_slice(), true),
+        Values::In(members) => (members.as_slice(), false),
+        Values::NotIn(members) => (members.as_slice(), true),
+        Values::Range(..) | Values::StartsWith(_) | Values::NotStartsWith(_) => return Ok(None),
+    };
+    let Some(index) = Index::read(body, layout, rows)? else { return Ok(None) };
+    let mut found = Positions::new();
+    index.add_members(members, &mut found)?;
+    // NULLs are among the rows found when these are to pass and NULLs too, or neither.
+    if negated != question.nulls
+        && let Some(null) = &index.null
+    {
+        index.add(null, &mut found)?;
+    }
+    let others = found.kept(0, rows);
+    Ok(Some(if negated { others } else { !&others }))
+}
+
+struct Index<'a> {
+    layout: Layout,
+    rows: usize,
+    null: Option<Place>,
+    values: Dictionary<'a>,
+    /// The bitmaps.
+    body: &'a [u8],
+}
+
+enum Dictionary<'a> {
+    /// Version 1: entries of a number and the bytes from the first of them.
+    Plain(u32, &'a [u8]),
+    /// Version 2: the first values of blocks and where they start, and the blocks.
+    Blocks(Vec<(Value<'a>, i32)>, &'a [u8]),
+}
+
+/// Where the rows of a value are.
+struct Place {
+    start: i32,
+    length: i32,
+}
+
+impl<'a> Index<'a> {
+    fn read(bytes: &'a [u8], layout: Layout, rows: usize) -> Result<Option<Self>> {
+        let mut cursor = Cursor::new(bytes);
+        let version = cursor.byte()?;
+        if !(1..=2).contains(&version) {
+            return Ok(None);
+        }
+        check_rows(cursor.be_i32()?, rows)?;
+        let values = count(&mut cursor)?;
+        let has_null = cursor.byte()? != 0;
+        let start = if has_null { Some(cursor.be_i32()?) } else { None };
+        if version == 1 {
+            let null = start.map(|start| Place { start, length: -1 });
+            let entries = cursor.rest();
+            for _ in 0..values {
+                layout.read(&mut cursor)?;
+                cursor.be_i32()?;
+            }
+            let body = cursor.rest();
+            return Ok(Some(Self { layout, rows, null, values: Dictionary::Plain(values, entries), body }));
+        }
+        let length = if has_null { cursor.be_i32()? } else { -1 };
+        let null = start.map(|start| Place { start, length });
+        let mut firsts: Vec<(Value<'_>, i32)> = Vec::new();
+        for _ in 0..count(&mut cursor)? {
+            let (first, start) = (layout.read(&mut cursor)?, cursor.be_i32()?);
+            if firsts.last().is_some_and(|(before, _)| before.order(&first) == Ordering::Greater) {
+                return Err(cursor.error(format_args!("the blocks of a bitmap index do not ascend")));
+            }
+            firsts.push((first, start));
+        }
+        let blocks_bytes = cursor.be_i32()?;
+        let blocks = cursor.take_declared(i64::from(blocks_bytes))?;
+        let body = cursor.rest();
+        Ok(Some(Self { layout, rows, null, values: Dictionary::Blocks(firsts, blocks), body }))
+    }
+
+    /// Adds the rows with one of these values, which ascend.
+    fn add_members(&self, members: &[Value<'_>], found: &mut Positions) -> Result<()> {
+        match &self.values {
+            Dictionary::Plain(count, entries) if !members.is_empty() => {
+                let mut cursor = Cursor::new(entries);
+                for _ in 0..*count {
+                    let (value, start) = (self.layout.read(&mut cursor)?, cursor.be_i32()?);
+                    if members.binary_search_by(|member| member.order(&value)).is_ok() {
+                        self.add(&Place { start, length: -1 }, found)?;
+                    }
+                }
+            }
+            Dictionary::Plain(..) => {}
+            Dictionary::Blocks(firsts, blocks) => {
+                for member in members {
+                    // Equal values (0.0 and -0.0) may end one block and begin the next.
+                    let from = firsts.partition_point(|(first, _)| first.order(member).is_lt()).saturating_sub(1);
+                    let to = firsts.partition_point(|(first, _)| first.order(member).is_le());
+                    for (_, start) in firsts.get(from..to).unwrap_or_default() {
+                        let block = usize::try_from(*start).ok().and_then(|start| blocks.get(start..));
+                        let block = block.ok_or_else(|| Error::corrupt("a block of a bitmap index lies outside"))?;
+                        self.add_from(block, member, found)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the rows with a value, of one block.
+    fn add_from(&self, block: &[u8], member: &Value<'_>, found: &mut Positions) -> Result<()> {
+        let mut cursor = Cursor::new(block);
+        for _ in 0..count(&mut cursor)? {
+            let value = self.layout.read(&mut cursor)?;
+            let place = Place { start: cursor.be_i32()?, length: cursor.be_i32()? };
+            match value.order(member) {
+                Ordering::Less => {}
+                Ordering::Equal => self.add(&place, found)?,
+                Ordering::Greater => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, place: &Place, found: &mut Positions) -> Result<()> {
+        let check = |row: u64| {
+            let beyond = || Error::corrupt(format!("row {row} in an index of {} rows", self.rows));
+            (row < self.rows as u64).then_some(()).ok_or_else(beyond)
+        };
+        let Ok(start) = usize::try_from(place.start) else {
+            let row = u64::from(!place.start.cast_unsigned());
+            check(row)?;
+            return found.insert(row).map(drop);
+        };
+        let rest = self.body.get(start..).ok_or_else(|| Error::corrupt("a bitmap lies outside of its index"))?;
+        let mut cursor = Cursor::new(rest);
+        let bitmap = match place.length {
+            -1 => Positions::take_portable32(&mut cursor)?,
+            length => Positions::decode_portable32(cursor.take_declared(i64::from(length))?)?,
+        };
+        bitmap.max().map_or(Ok(()), check)?;
+        found.union_with(&bitmap);
+        Ok(())
+    }
+}
+
+/// A count of things that follow.
+fn count(cursor: &mut Cursor<'_>) -> Result<u32> {
+    let found = cursor.be_i32()?;
+    u32::try_from(found).map_err(|_| cursor.error(format_args!("{found} entries")))
+}

@@ -1,0 +1,135 @@
+//! The dictionary of the index `range-bitmap`: sorted values in chunks, of which few are looked at.
+//!
+//! ```text
+//! dictionary:  head length: i32 | version: u8 = 1, chunks: i32, length of starts: i32, length of chunks: i32
+//!              | chunks x start: i32 | chunks | keys
+//! chunk:       version: u8 = 1 | first value | its code: i32 | start of its keys: i32 | further values: i32
+//!              | fixed width   length of keys: i32, width: i32
+//!              | text          length of starts: i32, length of keys: i32
+//! keys:        fixed width     values
+//!              text            starts: i32 each | ( length: i32, bytes ) each
+//! ```
+
+use frazil_core::bytes::Cursor;
+use frazil_core::error::{Error, Result};
+
+use super::value::{Layout, Value};
+
+const VERSION: u8 = 1;
+
+/// Sorted distinct values; the code of one is its position.
+pub(super) struct Dictionary<'a> {
+    layout: Layout,
+    values: u32,
+    starts: &'a [u8],
+    chunks: &'a [u8],
+    keys: &'a [u8],
+}
+
+/// The first value of a chunk, and those after it.
+struct Chunk<'a> {
+    first: Value<'a>,
+    code: u32,
+    further: u32,
+    /// Where the further values start among the keys, None where they have one width.
+    starts: Option<&'a [u8]>,
+    keys: &'a [u8],
+}
+
+impl<'a> Dictionary<'a> {
+    /// A dictionary of so many values; None for a version that is not known.
+    pub(super) fn read(bytes: &'a [u8], layout: Layout, values: u32) -> Result<Option<Self>> {
+        let mut cursor = Cursor::new(bytes);
+        let mut head = block(&mut cursor)?;
+        if head.byte()? != VERSION {
+            return Ok(None);
+        }
+        let count = length(&mut head)? as usize;
+        let (starts_bytes, chunks_bytes) = (length(&mut head)? as usize, length(&mut head)? as usize);
+        if count.checked_mul(4) != Some(starts_bytes) {
+            return Err(head.error(format_args!("{starts_bytes} bytes for where {count} chunks start")));
+        }
+        let (starts, chunks) = (cursor.take(starts_bytes)?, cursor.take(chunks_bytes)?);
+        Ok(Some(Self { layout, values, starts, chunks, keys: cursor.rest() }))
+    }
+
+    /// How many values hold, where those that do come first.
+    pub(super) fn before(&self, holds: impl Fn(&Value<'_>) -> bool) -> Result<u32> {
+        let chunks = partition(self.starts.len() / 4, |at| Ok(holds(&self.chunk(at)?.first)))?;
+        let Some(last) = chunks.checked_sub(1) else { return Ok(0) };
+        let chunk = self.chunk(last)?;
+        let further = partition(chunk.further as usize, |at| Ok(holds(&self.further(&chunk, at)?)))?;
+        let count = u32::try_from(further).ok().and_then(|further| chunk.code.checked_add(1)?.checked_add(further));
+        count.filter(|count| *count <= self.values).ok_or_else(|| {
+            Error::corrupt(format!("a chunk from code {} in a dictionary of {} values", chunk.code, self.values))
+        })
+    }
+
+    fn chunk(&self, at: usize) -> Result<Chunk<'a>> {
+        let start = start_at(self.starts, at)?;
+        let mut cursor = Cursor::new(self.chunks);
+        cursor.take(start)?;
+        let version = cursor.byte()?;
+        if version != VERSION {
+            return Err(cursor.error(format_args!("version {version} of a chunk in a dictionary of version {VERSION}")));
+        }
+        let first = self.layout.read(&mut cursor)?;
+        let (code, keys_start, further) = (length(&mut cursor)?, length(&mut cursor)?, length(&mut cursor)?);
+        let mut keys = Cursor::new(self.keys);
+        keys.take(keys_start as usize)?;
+        let starts = match self.layout {
+            Layout::Bytes => {
+                let starts_bytes = length(&mut cursor)? as usize;
+                Some(keys.take(starts_bytes)?)
+            }
+            _ => None,
+        };
+        let keys = keys.take(length(&mut cursor)? as usize)?;
+        Ok(Chunk { first, code, further, starts, keys })
+    }
+
+    fn further(&self, chunk: &Chunk<'a>, at: usize) -> Result<Value<'a>> {
+        let start = match (chunk.starts, self.layout) {
+            (Some(starts), _) => start_at(starts, at)?,
+            (None, Layout::Boolean | Layout::Int8) => at,
+            (None, Layout::Int16) => at.saturating_mul(2),
+            (None, Layout::Int32 | Layout::Float) => at.saturating_mul(4),
+            (None, _) => at.saturating_mul(8),
+        };
+        let mut cursor = Cursor::new(chunk.keys);
+        cursor.take(start)?;
+        self.layout.read(&mut cursor)
+    }
+}
+
+/// What follows a length.
+pub(super) fn block<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>> {
+    let bytes = length(cursor)?;
+    cursor.take(bytes as usize).map(Cursor::new)
+}
+
+/// A length or a count.
+pub(super) fn length(cursor: &mut Cursor<'_>) -> Result<u32> {
+    let found = cursor.be_i32()?;
+    u32::try_from(found).map_err(|_| cursor.error(format_args!("negative length {found}")))
+}
+
+fn start_at(starts: &[u8], at: usize) -> Result<usize> {
+    let mut cursor = Cursor::new(starts);
+    cursor.take(at.saturating_mul(4))?;
+    length(&mut cursor).map(|start| start as usize)
+}
+
+/// How many of `0..count` hold, where those that do come first.
+fn partition(count: usize, holds: impl Fn(usize) -> Result<bool>) -> Result<usize> {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle)? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}

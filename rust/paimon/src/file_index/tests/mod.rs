@@ -1,0 +1,2 @@
+mod encode;
+mod laws;
