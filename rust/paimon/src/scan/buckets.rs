@@ -2,7 +2,6 @@
 //! bucket key one of a few values, the numbers of the buckets follow.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_cast::cast;
@@ -20,7 +19,7 @@ const MAX_KEYS: usize = 1000;
 
 /// The bucket keys that matching rows have.
 #[derive(Debug)]
-pub struct BucketKeys {
+pub(super) struct BucketKeys {
     function: BucketFunction,
     ids: Vec<i32>,
     types: Vec<DataType>,
@@ -33,7 +32,7 @@ impl BucketKeys {
     ///
     /// # Errors
     /// `InvalidArgument` for options that cannot be meant.
-    pub fn try_new(read: &ReadContext) -> Result<Option<Self>> {
+    pub(super) fn try_new(read: &ReadContext) -> Result<Option<Self>> {
         if read.options.integer("bucket")?.is_none_or(|buckets| buckets < 1) {
             return Ok(None);
         }
@@ -46,7 +45,7 @@ impl BucketKeys {
         let keys = members.iter().try_fold(1_usize, |product, values| product.checked_mul(values.len()));
         let Some(keys) = keys.filter(|keys| *keys <= MAX_KEYS) else { return Ok(None) };
         Ok(Some(Self {
-            function: BucketFunction::from_options(&read.options)?,
+            function: BucketFunction::parse(read.options.text("bucket-function.type").unwrap_or("default"))?,
             ids: fields.iter().map(|field| field.id).collect(),
             types: fields.iter().map(|field| field.data_type.clone()).collect(),
             columns: combinations(&members, keys)?,
@@ -59,7 +58,7 @@ impl BucketKeys {
     ///
     /// # Errors
     /// As [`bucket::bucket_ids`].
-    pub fn may_be_in(&mut self, bucket: i32, total_buckets: i32, schema: &TableSchema) -> Result<bool> {
+    pub(super) fn may_be_in(&mut self, bucket: i32, total_buckets: i32, schema: &TableSchema) -> Result<bool> {
         if total_buckets < 1 || !self.same_types(schema) {
             return Ok(true);
         }
@@ -145,6 +144,8 @@ fn combinations(members: &[ArrayRef], count: usize) -> Result<Vec<ArrayRef>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::scan::context::tests::{field, schema};
     use crate::spec::options::Options;

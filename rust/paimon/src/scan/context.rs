@@ -157,17 +157,16 @@ pub(super) mod tests {
 
     /// A column.
     pub(crate) fn field(id: i32, name: &str, root: TypeRoot) -> DataField {
-        DataField {
-            id,
-            name: name.into(),
-            data_type: DataType::nullable(root),
-            description: None,
-            default_value: None,
-        }
+        DataField { id, name: name.into(), data_type: DataType::nullable(root), description: None, default_value: None }
     }
 
     /// A table of these columns.
-    pub(crate) fn schema(id: i64, fields: Vec<DataField>, partition_keys: &[&str], primary_keys: &[&str]) -> TableSchema {
+    pub(crate) fn schema(
+        id: i64,
+        fields: Vec<DataField>,
+        partition_keys: &[&str],
+        primary_keys: &[&str],
+    ) -> TableSchema {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         TableSchema {
             version: 3,

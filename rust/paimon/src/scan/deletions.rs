@@ -4,10 +4,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use hashbrown::HashMap;
 
 use crate::spec::data_file_meta::DeletionFile;
-use crate::spec::index_manifest::IndexEntry;
-
-/// The kind of index that holds deletion vectors.
-const DELETION_VECTORS: &str = "DELETION_VECTORS";
+use crate::spec::index_manifest::{DELETION_VECTORS, IndexEntry};
 
 /// The deletion vectors of a snapshot by partition, bucket and name of the data file.
 #[derive(Debug, Default)]
@@ -29,19 +26,22 @@ impl DeletionIndex {
     ///
     /// # Errors
     /// `CorruptManifest` when a data file has two vectors.
-    pub fn try_new(
-        entries: Vec<IndexEntry>,
-        location: &dyn Fn(&IndexEntry) -> Result<String>,
-    ) -> Result<Self> {
+    pub fn try_new(entries: Vec<IndexEntry>, location: &dyn Fn(&IndexEntry) -> Result<String>) -> Result<Self> {
         let mut index = Self::default();
         for entry in entries.into_iter().filter(|entry| entry.index_type == DELETION_VECTORS) {
             let path = match &entry.external_path {
                 Some(path) => path.clone(),
                 None => location(&entry)?,
             };
-            for (data_file, offset, length, cardinality) in entry.deletion_ranges {
-                let file = DeletionFile { path: path.clone(), offset: offset.into(), length: length.into(), cardinality };
-                index.push(data_file, Known { partition: entry.partition.clone(), bucket: entry.bucket, file })?;
+            for range in entry.deletion_ranges {
+                let file = DeletionFile {
+                    path: path.clone(),
+                    offset: range.offset.into(),
+                    length: range.length.into(),
+                    cardinality: range.cardinality,
+                };
+                index
+                    .push(range.data_file, Known { partition: entry.partition.clone(), bucket: entry.bucket, file })?;
             }
         }
         Ok(index)
@@ -65,8 +65,9 @@ impl DeletionIndex {
 
     fn push(&mut self, data_file: String, known: Known) -> Result<()> {
         if self.of(&known.partition, known.bucket, &data_file).is_some() {
-            return Err(Error::new(ErrorKind::CorruptManifest, "a data file has two deletion vectors")
-                .with("file", data_file));
+            return Err(
+                Error::new(ErrorKind::CorruptManifest, "a data file has two deletion vectors").with("file", data_file)
+            );
         }
         self.vectors += 1;
         self.by_file.entry(data_file).or_default().push(known);

@@ -54,8 +54,10 @@ impl Incremental {
             (Some(between), None, None) => range.between(between).map(Some),
             (None, Some(times), None) => range.between_times(times).map(Some),
             (None, None, Some(tag)) => range.to_auto_tag(tag).map(Some),
-            _ => Err(Error::invalid(format!("the options `{BETWEEN}`, `{BETWEEN_TIMESTAMP}` and `{TO_AUTO_TAG}` contradict each other"))
-                .hint("give one of them")),
+            _ => Err(Error::invalid(format!(
+                "the options `{BETWEEN}`, `{BETWEEN_TIMESTAMP}` and `{TO_AUTO_TAG}` contradict each other"
+            ))
+            .hint("give one of them")),
         }
     }
 
@@ -129,8 +131,11 @@ impl Range<'_> {
             Some((first, last)) if first - 1 <= start && end <= last => Ok(()),
             found => {
                 let has = found.map_or_else(|| "none".to_string(), |(first, last)| format!("{first} to {last}"));
-                Err(Error::new(ErrorKind::NoSuchSnapshot, format!("the snapshots after {start} up to {end} are not all there"))
-                    .hint(format!("the table has {has}")))
+                Err(Error::new(
+                    ErrorKind::NoSuchSnapshot,
+                    format!("the snapshots after {start} up to {end} are not all there"),
+                )
+                .hint(format!("the table has {has}")))
             }
         }
     }
@@ -267,7 +272,9 @@ mod tests {
     fn automatic_tags_are_known_by_their_names() {
         assert!(names("daily", "with_dashes").time("2024-12-04").is_some());
         assert!(names("daily", "without_dashes").time("20241204").is_some());
-        assert!(names("hourly", "with_dashes").time("2024-12-04 23") > names("hourly", "with_dashes").time("2024-12-04 09"));
+        assert!(
+            names("hourly", "with_dashes").time("2024-12-04 23") > names("hourly", "with_dashes").time("2024-12-04 09")
+        );
         assert!(names("two-hours", "without_dashes_and_spaces").time("2024120410").is_some());
         for other in ["v1", "2024-12", "2024-12-04 10", "2024-13-04", ""] {
             assert!(names("daily", "with_dashes").time(other).is_none(), "{other}");

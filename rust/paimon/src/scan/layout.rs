@@ -17,11 +17,11 @@ use crate::spec::types::DataType;
 
 /// The layouts of the value statistics of some entries.
 #[derive(Debug)]
-pub struct Layouts(Vec<Layout>);
+pub(super) struct Layouts(Vec<Layout>);
 
 /// The columns of the value statistics of some files.
 #[derive(Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     /// The schema of the files.
     schema: Arc<TableSchema>,
     /// The columns that the files have; None for all of their schema.
@@ -35,7 +35,7 @@ pub struct Layout {
 
 /// Where a column of the table stands in value statistics.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub(super) enum Place<'a> {
     /// The files have it, or may have it, without statistics.
     Unknown,
     /// The files do not have it, so that it is NULL.
@@ -52,7 +52,7 @@ impl Layouts {
     ///
     /// # Errors
     /// `CorruptManifest` for a schema that the table does not have.
-    pub fn try_new(read: &ReadContext, entries: &ManifestEntries) -> Result<Self> {
+    pub(super) fn try_new(read: &ReadContext, entries: &ManifestEntries) -> Result<Self> {
         let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
         let mut layouts: Vec<(Key<'_>, Vec<u32>)> = Vec::new();
         let (stats_columns, written) = (entries.value_stats_cols(), entries.write_cols());
@@ -90,14 +90,14 @@ impl Layouts {
     }
 
     /// Each of them.
-    pub fn all(&self) -> &[Layout] {
+    pub(super) fn all(&self) -> &[Layout] {
         &self.0
     }
 }
 
 impl Layout {
     /// Where the column of a field id stands.
-    pub fn place(&self, id: i32) -> Place<'_> {
+    pub(super) fn place(&self, id: i32) -> Place<'_> {
         let Some(field) = self.schema.fields.iter().find(|field| field.id == id) else { return Place::Absent };
         if self.written.as_ref().is_some_and(|written| !written.contains(&field.name)) {
             return Place::Absent;
@@ -107,19 +107,19 @@ impl Layout {
     }
 
     /// The types of all columns that have statistics.
-    pub fn types(&self) -> Vec<DataType> {
+    pub(super) fn types(&self) -> Vec<DataType> {
         self.columns.iter().flatten().map(|(_, data_type)| data_type.clone()).collect()
     }
 
     /// The numbers of its entries.
-    pub fn rows(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> + '_ {
         let some = self.rows.iter().flatten().filter_map(|row| usize::try_from(*row).ok());
         let all = 0..if self.rows.is_none() { self.entries } else { 0 };
         all.chain(some)
     }
 
     /// The values of its entries.
-    pub fn select(&self, values: &BinaryArray) -> Result<BinaryArray> {
+    pub(super) fn select(&self, values: &BinaryArray) -> Result<BinaryArray> {
         let Some(rows) = &self.rows else { return Ok(values.clone()) };
         let taken = arrow_select::take::take(values, &UInt32Array::from(rows.clone()), None)?;
         Ok(taken.as_binary::<i32>().clone())

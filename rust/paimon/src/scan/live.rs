@@ -121,7 +121,8 @@ impl MetadataReader<'_> {
         let may = partitions.spread(&may);
         skipped.fetch_add(may.false_count(), Ordering::Relaxed);
         let changes = self.request.selection != Selection::Live;
-        let (kinds, levels, buckets) = (entries.kinds().values(), entries.levels().values(), entries.buckets().values());
+        let (kinds, levels, buckets) =
+            (entries.kinds().values(), entries.levels().values(), entries.buckets().values());
         let read = kinds.iter().zip(levels).zip(buckets).zip(&may);
         let keep: BooleanArray = read
             .map(|(((kind, level), bucket), may)| {

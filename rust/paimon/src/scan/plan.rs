@@ -2,7 +2,7 @@
 //!
 //! manifest lists -> partition statistics -> manifests -> partitions, levels -> live files -> buckets, keys, values -> splits
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::Array;
@@ -290,13 +290,13 @@ impl Plan {
         (self.partitions.row(self.partitions.of(row)).to_vec(), self.entries.buckets().value(row))
     }
 
-    fn buckets(&self) -> HashMap<BucketId, BTreeSet<(String, Option<DeletionFile>)>> {
-        let mut buckets: HashMap<BucketId, BTreeSet<_>> = HashMap::new();
+    fn buckets(&self) -> HashMap<BucketId, BTreeMap<String, Option<DeletionFile>>> {
+        let mut buckets: HashMap<BucketId, BTreeMap<_, _>> = HashMap::new();
         for row in self.splits.iter().flat_map(Planned::rows) {
             let bucket = self.bucket_of(row);
             let name = self.entries.file_names().value(row);
             let vector = self.deletions.of(&bucket.0, bucket.1, name).cloned();
-            buckets.entry(bucket).or_default().insert((name.to_string(), vector));
+            buckets.entry(bucket).or_default().insert(name.to_string(), vector);
         }
         buckets
     }

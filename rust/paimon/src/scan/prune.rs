@@ -11,7 +11,8 @@ use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, new_null_
 use arrow_buffer::BooleanBuffer;
 use arrow_cast::cast;
 use arrow_select::interleave::interleave;
-use frazil_core::error::Result;
+use bytes::Bytes;
+use frazil_core::error::{Error, Result};
 use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, prune};
 
@@ -19,8 +20,10 @@ use super::context::{ReadContext, comparable};
 use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
 use crate::binary_row;
+use crate::file_index::{FileIndex, IndexedColumn, Selection};
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
+use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataType, TypeRoot};
 
 /// What rows satisfy at least, by the columns `ids` alone: tests of other columns are taken as true.
@@ -56,7 +59,8 @@ impl ColumnStats for ManifestStats<'_> {
         let fields = self.read.partition_fields();
         let Some(position) = fields.iter().position(|field| field.id == column.id) else { return Ok(None) };
         let types = self.read.partition_types();
-        let rows = |pick: fn(&ManifestFileMeta) -> &Vec<u8>| BinaryArray::from_iter_values(self.manifests.iter().map(pick));
+        let rows =
+            |pick: fn(&ManifestFileMeta) -> &Vec<u8>| BinaryArray::from_iter_values(self.manifests.iter().map(pick));
         let decode = |rows: &BinaryArray| decoded(rows, &types, position);
         // Only "there is none" is relied upon.
         let none = |manifest: &ManifestFileMeta| {
@@ -95,12 +99,24 @@ pub fn judge(read: &ReadContext, entries: &ManifestEntries, partitions: &Partiti
     Ok(FileVerdicts { rows: &rows & &keys, keys })
 }
 
-/// Whether the index in a manifest leaves rows of a file that may match.
+/// Whether the index in a manifest leaves rows of a file that may match. One that does not decode says nothing.
 ///
 /// # Errors
-/// `CorruptManifest` for an index that does not decode.
-pub fn may_match_index(_read: &ReadContext, _entries: &ManifestEntries, _file: usize) -> Result<bool> {
-    Ok(true)
+/// `CorruptManifest` for a schema that the table does not have.
+pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usize) -> Result<bool> {
+    if entries.embedded_indexes().is_null(file) {
+        return Ok(true);
+    }
+    let schema = read.file_schema(entries.schema_ids().value(file))?;
+    let column = |id: i32| {
+        let of = |schema: &TableSchema| schema.fields.iter().find(|field| field.id == id).cloned();
+        let (file, read) = of(schema).zip(of(&read.schema))?;
+        Some(IndexedColumn { name: file.name, file_type: file.data_type, read_type: read.data_type })
+    };
+    let bytes = Bytes::copy_from_slice(entries.embedded_indexes().value(file));
+    let rows = usize::try_from(entries.row_counts().value(file)).unwrap_or(usize::MAX);
+    let selection = FileIndex::parse(bytes).map(|index| index.evaluate(&read.filter, rows, &column));
+    Ok(!matches!(selection, Ok(Selection::Skip)))
 }
 
 /// The statistics of entries: of partition columns their values, of key columns the range of keys, of others what the
@@ -144,7 +160,8 @@ impl<'a> EntryStats<'a> {
         let Some(field) = self.read.schema.fields.iter().find(|field| field.id == id) else { return Ok(None) };
         let stats = self.entries.value_stats();
         let rows = self.entries.row_counts();
-        let unknown = field.data_type.scalar().map_or(arrow_schema::DataType::Null, frazil_core::scalar::ScalarType::arrow);
+        let unknown =
+            field.data_type.scalar().map_or(arrow_schema::DataType::Null, frazil_core::scalar::ScalarType::arrow);
         let unknown = new_null_array(&unknown, 1);
         let mut bounds = [vec![unknown.clone()], vec![unknown]];
         let mut places = vec![(0, 0); self.entries.len()];
@@ -166,7 +183,7 @@ impl<'a> EntryStats<'a> {
             let types = layout.types();
             let typed = |rows: &BinaryArray| {
                 let rows = layout.select(rows)?;
-                Ok::<_, frazil_core::error::Error>(decoded(&rows, &types, position).and_then(|v| widening.apply(v)))
+                Ok::<_, Error>(decoded(&rows, &types, position).and_then(|v| widening.apply(&v)))
             };
             let (Some(min), Some(max)) = (typed(stats.min)?, typed(stats.max)?) else { continue };
             layout.rows().enumerate().for_each(|(i, row)| set(&mut places, row, (bounds[0].len(), i)));

@@ -16,7 +16,8 @@ fn ranges(min: ArrayRef, max: ArrayRef, root: TypeRoot) -> Result<KeyRanges> {
 }
 
 fn ints(ranges_of: &[(i32, i32)]) -> KeyRanges {
-    let column = |pick: fn(&(i32, i32)) -> i32| Arc::new(ranges_of.iter().map(pick).collect::<Int32Array>()) as ArrayRef;
+    let column =
+        |pick: fn(&(i32, i32)) -> i32| Arc::new(ranges_of.iter().map(pick).collect::<Int32Array>()) as ArrayRef;
     ranges(column(|r| r.0), column(|r| r.1), TypeRoot::Int).unwrap()
 }
 
@@ -27,11 +28,10 @@ fn all(ranges: &KeyRanges) -> Vec<Vec<Vec<usize>>> {
 
 #[test]
 fn files_that_share_keys_are_one_section() {
-    assert_eq!(all(&ints(&[(20, 23), (0, 5), (3, 8), (10, 15), (8, 9)])), [
-        vec![vec![1, 4], vec![2]],
-        vec![vec![3]],
-        vec![vec![0]]
-    ]);
+    assert_eq!(
+        all(&ints(&[(20, 23), (0, 5), (3, 8), (10, 15), (8, 9)])),
+        [vec![vec![1, 4], vec![2]], vec![vec![3]], vec![vec![0]]]
+    );
     assert_eq!(all(&ints(&[(1, 2), (1, 2), (1, 2)])), [[[0], [1], [2]]]);
     // Negative numbers come first, which they do not as bytes.
     assert_eq!(all(&ints(&[(-5, -1), (0, 5), (-300, -6)])), [[[2]], [[0]], [[1]]]);
@@ -51,7 +51,10 @@ fn nan_and_signed_zeros_are_keys_of_their_own() {
     let negative_nan = f64::from_bits(f64::NAN.to_bits() | 1 << 63);
     let min = column(&[f64::NEG_INFINITY, 0.0, f64::NAN, negative_nan]);
     let max = column(&[-0.0, f64::INFINITY, f64::NAN, f64::NAN]);
-    assert_eq!(all(&ranges(min, max, TypeRoot::Double).unwrap()), [vec![vec![0]], vec![vec![1]], vec![vec![2], vec![3]]]);
+    assert_eq!(
+        all(&ranges(min, max, TypeRoot::Double).unwrap()),
+        [vec![vec![0]], vec![vec![1]], vec![vec![2], vec![3]]]
+    );
 }
 
 #[test]

@@ -10,11 +10,13 @@
 //! A raw split is read file after file; the others are merged by key, or joined by row id.
 
 use arrow_array::{Array, Int32Array, Int64Array};
+use frazil_core::error::Result;
 
 use super::pack::{self, Weights};
 use super::section::{KeyRanges, Section};
 use crate::spec::data_file_meta::{DataFileMeta, DeletionFile};
 use crate::spec::manifest::ManifestEntries;
+use crate::spec::types::DataType;
 
 /// Files of one bucket that are read together.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,10 +48,7 @@ impl DataSplit {
     ///
     /// # Errors
     /// As [`KeyRanges::try_new`].
-    pub fn sections(
-        &self,
-        types: &[crate::spec::types::DataType],
-    ) -> frazil_core::error::Result<Vec<Section>> {
+    pub fn sections(&self, types: &[DataType]) -> Result<Vec<Section>> {
         let all: Vec<usize> = (0..self.files.len()).collect();
         Ok(KeyRanges::of_files(&self.files, types)?.sections(&all))
     }
@@ -111,7 +110,7 @@ impl<'a> FileFacts<'a> {
     /// Whether every file is above level 0, none is known to have deletes, and no two have the same key: `independent`
     /// says that deletion vectors or the merge engine take care of that across levels.
     pub fn raw_bucket(&self, files: &[usize], independent: bool) -> bool {
-        let level = |file: usize| long(self.levels.len(), file, |file| i64::from(self.levels.value(file)));
+        let level = |file: usize| if file < self.levels.len() { self.levels.value(file) } else { 0 };
         let clean = files.iter().all(|file| level(*file) != 0 && self.without_deletes(*file));
         clean && (independent || files.windows(2).all(|pair| matches!(pair, [a, b] if level(*a) == level(*b))))
     }
@@ -186,11 +185,7 @@ impl<'a> FileFacts<'a> {
 }
 
 fn value(array: &Int64Array, file: usize) -> Option<i64> {
-    long(array.len(), file, |file| array.is_valid(file).then(|| array.value(file))).flatten()
-}
-
-fn long<T>(length: usize, file: usize, read: impl Fn(usize) -> T) -> Option<T> {
-    (file < length).then(|| read(file))
+    (file < array.len() && array.is_valid(file)).then(|| array.value(file))
 }
 
 #[cfg(test)]
@@ -259,11 +254,10 @@ mod tests {
         let section = |files: &[usize]| Section { runs: files.iter().map(|file| vec![*file]).collect() };
         let sections = || vec![section(&[0]), section(&[1, 2]), section(&[3])];
         let group = |files: &[usize], raw_convertible| SplitGroup { files: files.to_vec(), raw_convertible };
-        assert_eq!(files.facts().merged(sections(), weights(2)), [
-            group(&[0], true),
-            group(&[1, 2], false),
-            group(&[3], false)
-        ]);
+        assert_eq!(
+            files.facts().merged(sections(), weights(2)),
+            [group(&[0], true), group(&[1, 2], false), group(&[3], false)]
+        );
         assert_eq!(files.facts().merged(sections(), weights(3)), [group(&[0, 1, 2], false), group(&[3], false)]);
     }
 
@@ -281,9 +275,12 @@ mod tests {
         files.rows = [10, 10, 5, 10, 10, 5].to_vec().into();
         assert_eq!(files.facts().row_id_groups(&[0, 1, 2, 3, 4, 5]), [vec![4], vec![2, 1, 5], vec![3, 0]]);
         let groups = files.facts().by_row_id(&[0, 1, 2, 3, 4, 5], weights(4));
-        assert_eq!(groups, [
-            SplitGroup { files: vec![4, 2, 1, 5], raw_convertible: false },
-            SplitGroup { files: vec![3, 0], raw_convertible: false }
-        ]);
+        assert_eq!(
+            groups,
+            [
+                SplitGroup { files: vec![4, 2, 1, 5], raw_convertible: false },
+                SplitGroup { files: vec![3, 0], raw_convertible: false }
+            ]
+        );
     }
 }

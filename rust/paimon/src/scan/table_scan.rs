@@ -129,9 +129,7 @@ impl TableScan {
                 let state = plan(Selection::Live, snapshot.iter().cloned().collect(), self.limit)?;
                 self.with_fallback(state, workers, context).map(ScanPlan::Rows)
             }
-            Reads::Changes(selection, snapshots) => {
-                plan(*selection, snapshots.clone(), self.limit).map(ScanPlan::Rows)
-            }
+            Reads::Changes(selection, snapshots) => plan(*selection, snapshots.clone(), self.limit).map(ScanPlan::Rows),
             Reads::Diff(before, after) => {
                 let mut before = plan(Selection::Live, before.iter().cloned().collect(), None)?;
                 let mut after = plan(Selection::Live, vec![after.clone()], None)?;
