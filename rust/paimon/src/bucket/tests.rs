@@ -73,14 +73,14 @@ fn column(values: &[&Value], root: &TypeRoot) -> ArrayRef {
             let array = Decimal128Array::from(parsed(values));
             Arc::new(array.with_precision_and_scale(*precision, scale.cast_signed()).unwrap())
         }
-        TypeRoot::Date => Arc::new(Date32Array::from_iter(numbers::<Int32Type>(values).iter())),
-        TypeRoot::Time(_) => Arc::new(Time32MillisecondArray::from_iter(numbers::<Int32Type>(values).iter())),
+        TypeRoot::Date => Arc::new(numbers::<Int32Type>(values).iter().collect::<Date32Array>()),
+        TypeRoot::Time(_) => Arc::new(numbers::<Int32Type>(values).iter().collect::<Time32MillisecondArray>()),
         TypeRoot::Timestamp(digits) | TypeRoot::LocalZonedTimestamp(digits) => {
             let values = numbers::<Int64Type>(values);
             match digits {
-                0..=3 => Arc::new(TimestampMillisecondArray::from_iter(values.iter())),
-                4..=6 => Arc::new(TimestampMicrosecondArray::from_iter(values.iter())),
-                _ => Arc::new(TimestampNanosecondArray::from_iter(values.iter())),
+                0..=3 => Arc::new(values.iter().collect::<TimestampMillisecondArray>()),
+                4..=6 => Arc::new(values.iter().collect::<TimestampMicrosecondArray>()),
+                _ => Arc::new(values.iter().collect::<TimestampNanosecondArray>()),
             }
         }
         TypeRoot::VarBinary(_) => {
