@@ -12,6 +12,7 @@ pub mod manifest;
 pub mod manifest_list;
 mod meta_file;
 pub mod options;
+pub mod partition_path;
 pub mod schema;
 pub mod stats;
 pub mod types;
