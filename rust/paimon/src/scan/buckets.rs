@@ -33,7 +33,7 @@ impl BucketKeys {
     /// # Errors
     /// `InvalidArgument` for options that cannot be meant.
     pub(super) fn try_new(read: &ReadContext) -> Result<Option<Self>> {
-        if read.options.integer("bucket")?.is_none_or(|buckets| buckets < 1) {
+        if read.options.bucket()? < 1 {
             return Ok(None);
         }
         let Some(fields) = key_fields(read) else { return Ok(None) };
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn tables_without_fixed_buckets_have_no_keys() {
-        for buckets in ["-1", "-2", "0"] {
+        for buckets in ["-1", "-2"] {
             assert!(keys("a = 1", &[("bucket", buckets), ("bucket-key", "a")]).is_none());
         }
         assert!(keys("a = 1", &[("bucket", "4")]).is_none());

@@ -30,8 +30,17 @@ const TAG_TO_SNAPSHOT: &str = "incremental-between-tag-to-snapshot";
 pub enum Incremental {
     /// Files that these snapshots wrote, ascending; perhaps none.
     Changes(Selection, Vec<Snapshot>),
-    /// Two states of the table, the first one None for before the first snapshot.
-    Diff(Option<Snapshot>, Snapshot),
+    /// How the rows of two states differ.
+    Diff(Box<States>),
+}
+
+/// Two states of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct States {
+    /// The earlier one; None for before the first snapshot.
+    pub before: Option<Snapshot>,
+    /// The later one.
+    pub after: Snapshot,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,11 +84,9 @@ impl Range<'_> {
     fn mode(&self) -> Result<Mode> {
         let changelog = self.options.text("changelog-producer").is_some_and(|producer| producer.trim() != "none");
         match self.options.text(MODE).unwrap_or("auto").trim().to_ascii_lowercase().as_str() {
-            "delta" => Ok(Mode::Delta),
-            "changelog" => Ok(Mode::Changelog),
             "diff" => Ok(Mode::Diff),
-            "auto" if changelog => Ok(Mode::Changelog),
-            "auto" => Ok(Mode::Delta),
+            mode if mode == "changelog" || (mode == "auto" && changelog) => Ok(Mode::Changelog),
+            "auto" | "delta" => Ok(Mode::Delta),
             other => Err(refused(MODE, other, "auto, delta, changelog or diff")),
         }
     }
@@ -206,7 +213,7 @@ impl Range<'_> {
         {
             return Err(Error::unsupported("the difference of snapshots with different numbers of buckets"));
         }
-        Ok(Incremental::Diff(before, after))
+        Ok(Incremental::Diff(Box::new(States { before, after })))
     }
 
     fn tag(&self, name: &str) -> Result<Option<Snapshot>> {

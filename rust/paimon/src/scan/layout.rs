@@ -89,6 +89,19 @@ impl Layouts {
         layouts.into_iter().map(layout).collect::<Result<_>>().map(Self)
     }
 
+    /// Which of so many entries do not have the column of a field id.
+    pub(super) fn absent(&self, id: i32, entries: usize) -> Vec<bool> {
+        let mut absent = vec![false; entries];
+        for layout in self.0.iter().filter(|layout| layout.place(id) == Place::Absent) {
+            for row in layout.rows() {
+                if let Some(place) = absent.get_mut(row) {
+                    *place = true;
+                }
+            }
+        }
+        absent
+    }
+
     /// Each of them.
     pub(super) fn all(&self) -> &[Layout] {
         &self.0

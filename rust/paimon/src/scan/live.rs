@@ -135,7 +135,7 @@ impl MetadataReader<'_> {
 
     /// Level 0 of tables that look rows up when they compact: what it holds is not yet part of the table.
     fn skips_level_0(&self) -> bool {
-        self.mode.independent && self.request.selection != Selection::Changelog
+        self.mode.independent() && self.request.selection != Selection::Changelog
     }
 
     fn partition_ids(&self) -> Vec<i32> {

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::context::{ReadContext, comparable};
 use crate::binary_row;
-use crate::spec::partition_path;
+use crate::spec::partition_path::{self, Naming};
 
 /// The distinct partitions of some entries, in the order of their first entries.
 #[derive(Debug, Clone)]
@@ -64,12 +64,8 @@ impl Partitions {
     /// # Errors
     /// As [`partition_path::folder`].
     pub fn folder(&self, read: &ReadContext, partition: usize) -> Result<String> {
-        if self.columns.is_empty() {
-            return Ok(String::new());
-        }
-        let keys: Vec<&str> = read.schema.partition_keys.iter().map(String::as_str).collect();
-        let values: Vec<ArrayRef> = self.columns.iter().map(|column| column.slice(partition, 1)).collect();
-        partition_path::folder(&keys, &values, &read.partition_types(), &read.options)
+        let naming = Naming::from_options(&read.options)?;
+        partition_path::folder(&read.partition_fields(), &self.columns, partition, &naming)
     }
 
     /// Which partitions may hold matching rows, and of which every row matches.

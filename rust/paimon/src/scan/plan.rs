@@ -73,10 +73,11 @@ pub struct ScanMetrics {
     pub files: usize,
     /// Data files left out by their buckets.
     pub files_skipped_by_bucket: usize,
-    /// Data files left out by keys and statistics.
+    /// Data files left out by keys, statistics and indexes.
     pub files_skipped_by_stats: usize,
-    /// Data files left out by the indexes in their manifests.
-    pub files_skipped_by_index: usize,
+    /// Data files of which the indexes in their manifests say that no row matches; they may have to be read all the same,
+    /// for what they hide.
+    pub files_excluded_by_index: usize,
     /// Splits.
     pub splits: usize,
 }
@@ -131,6 +132,8 @@ impl Plan {
         let mut divider = Divider::new(&read, &entries, &partitions, mode, request.selection);
         divider.prune(&mut metrics)?;
         let splits = divider.splits(context)?;
+        let planned: usize = splits.iter().map(|planned| planned.files.len()).sum();
+        metrics.files_skipped_by_stats = metrics.files.saturating_sub(metrics.files_skipped_by_bucket + planned);
         let whole_partitions = partitions.judge(&read.filter)?.all.iter().collect();
         let snapshot_id = request.snapshots.last().map_or(0, |snapshot| snapshot.id);
         let mut plan = Self {

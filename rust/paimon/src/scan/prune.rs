@@ -7,10 +7,11 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, new_null_array};
+use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, UInt32Array, new_null_array};
 use arrow_buffer::BooleanBuffer;
 use arrow_cast::cast;
 use arrow_select::interleave::interleave;
+use arrow_select::take::take;
 use bytes::Bytes;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::{BoundColumn, BoundPredicate};
@@ -87,18 +88,6 @@ pub struct FileVerdicts {
     pub rows: BooleanBuffer,
 }
 
-/// Judges entries by keys and values.
-///
-/// # Errors
-/// `CorruptManifest` for a schema that the table does not have.
-pub fn judge(read: &ReadContext, entries: &ManifestEntries, partitions: &Partitions) -> Result<FileVerdicts> {
-    let stats = EntryStats::try_new(read, entries, partitions)?;
-    let keys: Vec<i32> = read.key_fields().iter().chain(&read.partition_fields()).map(|field| field.id).collect();
-    let keys = prune(&part_of(&read.filter, &keys), &stats)?.may;
-    let rows = prune(&read.filter, &stats)?.may;
-    Ok(FileVerdicts { rows: &rows & &keys, keys })
-}
-
 /// Whether the index in a manifest leaves rows of a file that may match. One that does not decode says nothing.
 ///
 /// # Errors
@@ -138,7 +127,27 @@ impl<'a> EntryStats<'a> {
         Ok(Self { read, entries, partitions, layouts: Layouts::try_new(read, entries)? })
     }
 
-    fn key_bounds(&self, position: usize) -> Result<Option<Bounds>> {
+    /// Judges each entry by its keys and its values.
+    ///
+    /// # Errors
+    /// Only such as are defects.
+    pub fn judge(&self) -> Result<FileVerdicts> {
+        let keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
+        let keys: Vec<i32> = keys.map(|field| field.id).collect();
+        let keys = prune(&part_of(&self.read.filter, &keys), self)?.may;
+        let rows = prune(&self.read.filter, self)?.may;
+        Ok(FileVerdicts { rows: &rows & &keys, keys })
+    }
+
+    /// Which groups of files that hold columns of the same rows, the newest first, may hold matching rows.
+    ///
+    /// # Errors
+    /// Only such as are defects.
+    pub fn judge_groups(&self, groups: &[Vec<usize>]) -> Result<BooleanBuffer> {
+        Ok(prune(&self.read.filter, &GroupStats { files: self, groups })?.may)
+    }
+
+    fn key_bounds(&self, position: usize) -> Bounds {
         let types = self.read.key_types();
         let stats = self.entries.key_stats();
         // Keys are ordered by their first column first.
@@ -146,14 +155,14 @@ impl<'a> EntryStats<'a> {
             0 => (self.entries.min_keys(), self.entries.max_keys()),
             _ => (stats.min, stats.max),
         };
-        Ok(Some(Bounds {
+        Bounds {
             row_count: Some(self.entries.row_counts().clone()),
             null_count: Some(Int64Array::from_value(0, self.entries.len())),
             nan_count: None,
             lower: decoded(min, &types, position),
             upper: decoded(max, &types, position),
             exact: true,
-        }))
+        }
     }
 
     fn value_bounds(&self, id: i32) -> Result<Option<Bounds>> {
@@ -217,9 +226,55 @@ impl ColumnStats for EntryStats<'_> {
             return Ok(Some(Bounds::constant(&values)));
         }
         match self.read.key_fields().iter().position(|field| field.id == column.id) {
-            Some(position) => self.key_bounds(position),
+            Some(position) => Ok(Some(self.key_bounds(position))),
             None => self.value_bounds(column.id),
         }
+    }
+}
+
+/// The statistics of groups of files that hold columns of the same rows: of each column those of the newest file that
+/// has it, if that has all rows of the group.
+struct GroupStats<'a> {
+    files: &'a EntryStats<'a>,
+    groups: &'a [Vec<usize>],
+}
+
+impl GroupStats<'_> {
+    /// The file whose statistics of a column are those of the group.
+    fn file(&self, group: &[usize], absent: &[bool]) -> Option<u32> {
+        let entries = self.files.entries;
+        let rows = |file: usize| {
+            let first = entries.first_row_ids();
+            first.is_valid(file).then(|| (first.value(file), entries.row_counts().value(file)))
+        };
+        let has = |file: &&usize| absent.get(**file) == Some(&false);
+        let file = group.iter().find(has).or(group.first())?;
+        let whole = group.len() == 1 || group.iter().all(|other| rows(*other).is_some() && rows(*other) == rows(*file));
+        u32::try_from(*file).ok().filter(|_| whole)
+    }
+}
+
+impl ColumnStats for GroupStats<'_> {
+    fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let Some(bounds) = self.files.bounds(column)? else { return Ok(None) };
+        let absent = self.files.layouts.absent(column.id, self.files.len());
+        let files: UInt32Array = self.groups.iter().map(|group| self.file(group, &absent)).collect();
+        let of = |values: &dyn Array| take(values, &files, None);
+        let count = |counts: Option<Int64Array>| -> Result<Option<Int64Array>> {
+            Ok(counts.map(|counts| of(&counts)).transpose()?.map(|counts| counts.as_primitive().clone()))
+        };
+        Ok(Some(Bounds {
+            row_count: count(bounds.row_count)?,
+            null_count: count(bounds.null_count)?,
+            nan_count: count(bounds.nan_count)?,
+            lower: bounds.lower.map(|lower| of(&lower)).transpose()?,
+            upper: bounds.upper.map(|upper| of(&upper)).transpose()?,
+            exact: bounds.exact,
+        }))
     }
 }
 

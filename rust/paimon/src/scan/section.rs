@@ -115,16 +115,13 @@ impl KeyRanges {
             let end = |run: usize| Reverse(End { ranges: self, file, run });
             let first = ends.peek().filter(|Reverse(end): &&Reverse<End<'_>>| self.follows(file, end.file));
             let run = first.map(|Reverse(end)| end.run);
-            match run.and_then(|run| runs.get_mut(run).map(|files| (run, files))) {
-                Some((run, files)) => {
-                    files.push(file);
-                    ends.pop();
-                    ends.push(end(run));
-                }
-                None => {
-                    ends.push(end(runs.len()));
-                    runs.push(vec![file]);
-                }
+            if let Some((run, files)) = run.and_then(|run| Some((run, runs.get_mut(run)?))) {
+                files.push(file);
+                ends.pop();
+                ends.push(end(run));
+            } else {
+                ends.push(end(runs.len()));
+                runs.push(vec![file]);
             }
         }
         Section { runs }

@@ -8,7 +8,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::predicate::bind::bind;
 use frazil_core::predicate::{BoundPredicate, Predicate};
 
-use super::incremental::Incremental;
+use super::incremental::{Incremental, States};
 use super::plan::{Plan, PlanRequest, Selection};
 use crate::features::check_readable;
 use crate::spec::options::Options;
@@ -46,24 +46,20 @@ pub struct TableScan {
 /// What is read.
 #[derive(Debug, Clone, PartialEq)]
 enum Reads {
-    State(Option<Snapshot>),
+    /// One snapshot, or none.
+    State(Vec<Snapshot>),
     Changes(Selection, Vec<Snapshot>),
-    Diff(Option<Snapshot>, Snapshot),
+    Diff(Box<States>),
 }
 
 /// The plan of a scan.
 #[derive(Debug)]
-pub enum ScanPlan {
-    /// Rows of the splits are the rows of the scan.
-    Rows(Plan),
-    /// Rows of the scan are those of `after` that `before` does not have, compared by key. Both leave out buckets that
-    /// have not changed; of append tables `after` has only files that were added, and `before` has none.
-    Diff {
-        /// The earlier state.
-        before: Plan,
-        /// The later state.
-        after: Plan,
-    },
+pub struct ScanPlan {
+    /// Whose rows the scan has.
+    pub rows: Plan,
+    /// For a difference: whose rows the scan does not have, compared by key and then by value. Both plans leave out
+    /// buckets that have not changed; of append tables only files that were added are left, and this has none.
+    pub before: Option<Plan>,
 }
 
 impl TableScan {
@@ -81,7 +77,7 @@ impl TableScan {
             };
             // Ids of snapshots differ between branches; times do not.
             let travels = scan.snapshot.or_options(&bound.options)?.is_time_travel();
-            let time_ms = snapshot.as_ref().filter(|_| travels).map(|snapshot| snapshot.time_ms);
+            let time_ms = snapshot.first().filter(|_| travels).map(|snapshot| snapshot.time_ms);
             bound.fallback = Self::of_fallback(&table.with_branch(branch)?, scan, time_ms)?.map(Box::new);
         }
         Ok(bound)
@@ -105,9 +101,8 @@ impl TableScan {
     /// The snapshot; the last one of an incremental scan.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         match &self.reads {
-            Reads::State(snapshot) => snapshot.as_ref(),
-            Reads::Changes(_, snapshots) => snapshots.last(),
-            Reads::Diff(_, after) => Some(after),
+            Reads::State(snapshots) | Reads::Changes(_, snapshots) => snapshots.last(),
+            Reads::Diff(states) => Some(&states.after),
         }
     }
 
@@ -124,22 +119,23 @@ impl TableScan {
         let plan = |selection, snapshots: Vec<Snapshot>, limit| {
             Plan::try_new(&self.table, &self.request(selection, snapshots, limit, workers), context)
         };
+        let rows = |rows| ScanPlan { rows, before: None };
         match &self.reads {
-            Reads::State(snapshot) => {
-                let state = plan(Selection::Live, snapshot.iter().cloned().collect(), self.limit)?;
-                self.with_fallback(state, workers, context).map(ScanPlan::Rows)
+            Reads::State(snapshots) => {
+                let state = plan(Selection::Live, snapshots.clone(), self.limit)?;
+                self.with_fallback(state, workers, context).map(rows)
             }
-            Reads::Changes(selection, snapshots) => plan(*selection, snapshots.clone(), self.limit).map(ScanPlan::Rows),
-            Reads::Diff(before, after) => {
-                let mut before = plan(Selection::Live, before.iter().cloned().collect(), None)?;
-                let mut after = plan(Selection::Live, vec![after.clone()], None)?;
+            Reads::Changes(selection, snapshots) => plan(*selection, snapshots.clone(), self.limit).map(rows),
+            Reads::Diff(states) => {
+                let mut before = plan(Selection::Live, states.before.iter().cloned().collect(), None)?;
+                let mut rows = plan(Selection::Live, vec![states.after.clone()], None)?;
                 if self.schema.primary_keys.is_empty() {
-                    after.leave_out_files_of(&before);
+                    rows.leave_out_files_of(&before);
                     before = plan(Selection::Live, Vec::new(), None)?;
                 } else {
-                    after.leave_out_same_buckets(&mut before);
+                    rows.leave_out_same_buckets(&mut before);
                 }
-                Ok(ScanPlan::Diff { before, after })
+                Ok(ScanPlan { rows, before: Some(before) })
             }
         }
     }
@@ -165,9 +161,9 @@ impl TableScan {
 
     fn with_fallback(&self, main: Plan, workers: usize, context: &Context) -> Result<Plan> {
         let Some(scan) = &self.fallback else { return Ok(main) };
-        let Reads::State(snapshot) = &scan.reads else { return Ok(main) };
+        let Reads::State(snapshots) = &scan.reads else { return Ok(main) };
         let excluded: HashSet<Vec<u8>> = main.partition_rows();
-        let mut request = scan.request(Selection::Live, snapshot.iter().cloned().collect(), scan.limit, workers);
+        let mut request = scan.request(Selection::Live, snapshots.clone(), scan.limit, workers);
         request.excluded_partitions = Arc::new(excluded);
         Ok(main.followed_by(Plan::try_new(&scan.table, &request, context)?))
     }
@@ -182,11 +178,11 @@ impl TableScan {
                     .hint("leave out either the snapshot or the options `incremental-*`"));
             }
             Some(Incremental::Changes(selection, snapshots)) => Reads::Changes(selection, snapshots),
-            Some(Incremental::Diff(before, after)) => Reads::Diff(before, after),
-            None => Reads::State(table.choose(&choice, &options)?),
+            Some(Incremental::Diff(states)) => Reads::Diff(states),
+            None => Reads::State(table.choose(&choice, &options)?.into_iter().collect()),
         };
         let snapshot = match &reads {
-            Reads::State(snapshot) => snapshot.as_ref(),
+            Reads::State(snapshots) => snapshots.first(),
             Reads::Changes(..) | Reads::Diff(..) => None,
         };
         let schema = table.read_schema(choice.is_time_travel(), snapshot)?;
