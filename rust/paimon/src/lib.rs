@@ -1,8 +1,11 @@
 //! Apache Paimon tables, in the words of their specification: snapshots to merged rows.
 
-pub mod features;
+pub mod binary_row;
+pub mod bucket;
 pub mod deletion_vector;
+pub mod features;
 pub mod file_index;
 pub mod merge;
+pub mod scan;
 pub mod spec;
 pub mod table;

@@ -24,6 +24,7 @@ use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
 
 pub use choice::SnapshotChoice;
+pub(crate) use choice::parse_timestamp_ms;
 use numbered::{LIMIT_BYTES, Numbered, check_number, names, present};
 
 /// The branch that every table has.

@@ -2,9 +2,15 @@
 
 pub mod consumer;
 pub mod data_file_meta;
+pub mod index_manifest;
 pub(crate) mod json;
+pub mod manifest;
+pub mod manifest_list;
+mod meta_file;
 pub mod options;
+pub mod partition_path;
 pub mod schema;
 pub mod snapshot;
+pub mod stats;
 pub mod type_text;
 pub mod types;

@@ -269,7 +269,7 @@ fn contradiction(one: &str, other: &str) -> Error {
 }
 
 /// Milliseconds since the epoch.
-fn parse_timestamp_ms(text: &str) -> Result<i64> {
+pub(crate) fn parse_timestamp_ms(text: &str) -> Result<i64> {
     let text = text.trim();
     let with_offset = text.parse::<Timestamp>().ok();
     let utc = || text.parse::<DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();

@@ -1,0 +1,94 @@
+//! Which bucket a row belongs to (documentation: "Data Distribution", options `bucket-key` and `bucket-function.type`).
+
+mod hive;
+#[cfg(test)]
+mod tests;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Int32Array};
+use frazil_core::error::{Error, Result};
+use frazil_core::hash::murmur3::hash_byte_arrays;
+
+use crate::binary_row;
+use crate::spec::types::DataType;
+
+/// What Paimon hashes rows with.
+const SEED: u32 = 42;
+
+/// How the number of a bucket comes from the values of the bucket key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BucketFunction {
+    /// Murmur3 of the key as a row.
+    #[default]
+    Default,
+    /// The key itself, one INT or BIGINT.
+    Mod,
+    /// The hash of Hive.
+    Hive,
+}
+
+impl BucketFunction {
+    /// The function that the option `bucket-function.type` names.
+    ///
+    /// # Errors
+    /// `Unsupported` for a name that is not known.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name.trim().to_ascii_lowercase().as_str() {
+            "default" => Ok(Self::Default),
+            "mod" => Ok(Self::Mod),
+            "hive" => Ok(Self::Hive),
+            _ => Err(Error::unsupported(format!("the bucket function `{name}`"))),
+        }
+    }
+}
+
+/// The bucket of each row of bucket keys, in the order of the option `bucket-key`; 0 to `buckets` - 1.
+///
+/// # Errors
+/// `InvalidArgument` for fewer than one bucket, no key, keys of other Arrow types than theirs, and for `mod` keys other
+/// than one INT or BIGINT; `Unsupported` for types that Hive's hash does not have.
+pub fn bucket_ids(function: BucketFunction, keys: &[ArrayRef], types: &[DataType], buckets: i32) -> Result<Int32Array> {
+    if buckets < 1 {
+        return Err(Error::invalid(format!("rows have no bucket of {buckets}")));
+    }
+    if keys.is_empty() {
+        return Err(Error::invalid("a bucket key without columns"));
+    }
+    match function {
+        BucketFunction::Default => {
+            let rows = binary_row::encode(keys, types)?;
+            Ok(hash_byte_arrays(&rows, SEED, |hash| (hash % buckets).abs()))
+        }
+        BucketFunction::Mod => modulo(keys, buckets),
+        BucketFunction::Hive => {
+            let hashes = hive::hashes(keys, types)?;
+            Ok(hashes.into_iter().map(|hash| (hash & i32::MAX) % buckets).collect::<Vec<_>>().into())
+        }
+    }
+}
+
+/// The hash of each row of keys: what bucket indexes of dynamic buckets hold.
+///
+/// # Errors
+/// `InvalidArgument` for keys of other Arrow types than theirs.
+pub fn row_hashes(keys: &[ArrayRef], types: &[DataType]) -> Result<Int32Array> {
+    Ok(hash_byte_arrays(&binary_row::encode(keys, types)?, SEED, |hash| hash))
+}
+
+/// NULL counts as 0, which is what stands in its place in a row.
+fn modulo(keys: &[ArrayRef], buckets: i32) -> Result<Int32Array> {
+    let divisor = i64::from(buckets);
+    #[expect(clippy::cast_possible_truncation, reason = "a remainder of an i32 fits one")]
+    let bucket = |key: i64| key.rem_euclid(divisor) as i32;
+    if let [key] = keys {
+        if let Some(key) = key.as_primitive_opt::<Int32Type>() {
+            return Ok(key.iter().map(|key| bucket(i64::from(key.unwrap_or_default()))).collect::<Vec<_>>().into());
+        }
+        if let Some(key) = key.as_primitive_opt::<Int64Type>() {
+            return Ok(key.iter().map(|key| bucket(key.unwrap_or_default())).collect::<Vec<_>>().into());
+        }
+    }
+    let types: Vec<_> = keys.iter().map(|key| key.data_type().to_string()).collect();
+    Err(Error::invalid(format!("the bucket function `mod` takes one INT or BIGINT, not {}", types.join(", "))))
+}

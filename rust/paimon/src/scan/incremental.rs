@@ -1,0 +1,298 @@
+//! Which snapshots an incremental read is of (documentation: "Incremental Query").
+//!
+//! | option | reads |
+//! |---|---|
+//! | `incremental-between` = `a,b`, ids | what the snapshots after `a` up to `b` wrote, by the mode; `a` may be 0 |
+//! | `incremental-between` = `a,b`, tags | how the rows differ, whatever the mode |
+//! | the same with `incremental-between-tag-to-snapshot` | as by the ids of the tags |
+//! | `incremental-between-timestamp` = `a,b` | as by the ids of the latest snapshots at these times |
+//! | `incremental-to-auto-tag` = `b` | how the rows differ from the tag that was made automatically before `b` |
+//!
+//! The mode, `incremental-between-scan-mode`, is delta (files that APPEND commits added), changelog (changelog files of
+//! all but OVERWRITE commits), auto (changelog where the table produces one, else delta), or diff.
+
+use frazil_core::error::{Error, ErrorKind, Result};
+use jiff::civil::DateTime;
+
+use super::plan::Selection;
+use crate::spec::options::Options;
+use crate::spec::snapshot::Snapshot;
+use crate::table::{SnapshotChoice, Table};
+
+const BETWEEN: &str = "incremental-between";
+const BETWEEN_TIMESTAMP: &str = "incremental-between-timestamp";
+const TO_AUTO_TAG: &str = "incremental-to-auto-tag";
+const MODE: &str = "incremental-between-scan-mode";
+const TAG_TO_SNAPSHOT: &str = "incremental-between-tag-to-snapshot";
+
+/// What an incremental read is of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Incremental {
+    /// Files that these snapshots wrote, ascending; perhaps none.
+    Changes(Selection, Vec<Snapshot>),
+    /// How the rows of two states differ.
+    Diff(Box<States>),
+}
+
+/// Two states of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct States {
+    /// The earlier one; None for before the first snapshot.
+    pub before: Option<Snapshot>,
+    /// The later one.
+    pub after: Snapshot,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Delta,
+    Changelog,
+    Diff,
+}
+
+impl Incremental {
+    /// What the options ask for; None when it is no incremental read.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for options that do not parse or contradict each other; `NoSuchSnapshot` for snapshots that the
+    /// table does not have or has no more.
+    pub fn from_options(table: &Table, options: &Options) -> Result<Option<Self>> {
+        let range = Range { table, options };
+        match (options.text(BETWEEN), options.text(BETWEEN_TIMESTAMP), options.text(TO_AUTO_TAG)) {
+            (None, None, None) => Ok(None),
+            (Some(between), None, None) => range.between(between).map(Some),
+            (None, Some(times), None) => range.between_times(times).map(Some),
+            (None, None, Some(tag)) => range.to_auto_tag(tag).map(Some),
+            _ => Err(Error::invalid(format!(
+                "the options `{BETWEEN}`, `{BETWEEN_TIMESTAMP}` and `{TO_AUTO_TAG}` contradict each other"
+            ))
+            .hint("give one of them")),
+        }
+    }
+
+    fn nothing() -> Self {
+        Self::Changes(Selection::Delta, Vec::new())
+    }
+}
+
+struct Range<'a> {
+    table: &'a Table,
+    options: &'a Options,
+}
+
+impl Range<'_> {
+    fn mode(&self) -> Result<Mode> {
+        let changelog = self.options.text("changelog-producer").is_some_and(|producer| producer.trim() != "none");
+        match self.options.text(MODE).unwrap_or("auto").trim().to_ascii_lowercase().as_str() {
+            "diff" => Ok(Mode::Diff),
+            mode if mode == "changelog" || (mode == "auto" && changelog) => Ok(Mode::Changelog),
+            "auto" | "delta" => Ok(Mode::Delta),
+            other => Err(refused(MODE, other, "auto, delta, changelog or diff")),
+        }
+    }
+
+    fn between(&self, text: &str) -> Result<Incremental> {
+        let (start, end) = pair(BETWEEN, text)?;
+        match (self.tag(start)?, self.tag(end)?) {
+            (Some(start), Some(end)) if self.options.boolean(TAG_TO_SNAPSHOT, false)? => {
+                self.between_ids(start.id, end.id)
+            }
+            (Some(start), Some(end)) => self.between_states(start, end),
+            _ => {
+                let id = |text: &str| text.parse().map_err(|_| refused(BETWEEN, text, "two ids or two tags"));
+                self.between_ids(id(start)?, id(end)?)
+            }
+        }
+    }
+
+    fn between_ids(&self, start: i64, end: i64) -> Result<Incremental> {
+        if start < 0 || end < start {
+            return Err(Error::invalid(format!("an incremental read from snapshot {start} to {end}"))
+                .hint("the first id is not above the second one"));
+        }
+        if start == end {
+            return Ok(Incremental::nothing());
+        }
+        let selection = match self.mode()? {
+            Mode::Delta => Selection::Delta,
+            Mode::Changelog => Selection::Changelog,
+            Mode::Diff => {
+                let before = if start == 0 { None } else { Some(self.table.snapshot(start)?) };
+                return self.diff(before, self.table.snapshot(end)?);
+            }
+        };
+        self.check_range(start, end, selection)?;
+        let snapshots = (start..end).map(|id| self.written(id + 1, selection)).collect::<Result<_>>()?;
+        Ok(Incremental::Changes(selection, snapshots))
+    }
+
+    /// Refuses a range that is not there before its snapshots are read one by one.
+    fn check_range(&self, start: i64, end: i64, selection: Selection) -> Result<()> {
+        let mut ids = self.table.snapshot_ids()?;
+        let last = ids.last().copied();
+        if selection == Selection::Changelog {
+            ids.extend(self.table.changelog_ids()?);
+        }
+        let first = ids.iter().min().copied();
+        match first.zip(last) {
+            Some((first, last)) if first - 1 <= start && end <= last => Ok(()),
+            found => {
+                let has = found.map_or_else(|| "none".to_string(), |(first, last)| format!("{first} to {last}"));
+                Err(Error::new(
+                    ErrorKind::NoSuchSnapshot,
+                    format!("the snapshots after {start} up to {end} are not all there"),
+                )
+                .hint(format!("the table has {has}")))
+            }
+        }
+    }
+
+    /// A snapshot; of an expired one its changelog where that is kept.
+    fn written(&self, id: i64, selection: Selection) -> Result<Snapshot> {
+        match self.table.snapshot(id) {
+            Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && selection == Selection::Changelog => {
+                self.table.changelog(id)
+            }
+            found => found,
+        }
+    }
+
+    fn between_times(&self, text: &str) -> Result<Incremental> {
+        let (start, end) = pair(BETWEEN_TIMESTAMP, text)?;
+        let (start_ms, end_ms) = (time_ms(start)?, time_ms(end)?);
+        if end_ms < start_ms {
+            return Err(refused(BETWEEN_TIMESTAMP, text, "two times, the earlier one first"));
+        }
+        let ids = self.table.snapshot_ids()?;
+        let Some((first, last)) = ids.first().zip(ids.last()) else { return Ok(Incremental::nothing()) };
+        let (first, last) = (self.table.snapshot(*first)?, self.table.snapshot(*last)?);
+        if start_ms == end_ms || start_ms > last.time_ms || end_ms < first.time_ms {
+            return Ok(Incremental::nothing());
+        }
+        let before = if start_ms < first.time_ms { None } else { self.as_of(start_ms)? };
+        let after = self.as_of(end_ms)?.unwrap_or(last);
+        if self.mode()? == Mode::Diff {
+            // What is before the first snapshot is known only of tables that have all of them.
+            return self.diff(before.or((first.id > 1).then_some(first)), after);
+        }
+        self.between_ids(before.map_or(first.id - 1, |before| before.id), after.id)
+    }
+
+    fn as_of(&self, time_ms: i64) -> Result<Option<Snapshot>> {
+        self.table.choose(&SnapshotChoice::AsOf(time_ms), &Options::default())
+    }
+
+    fn to_auto_tag(&self, name: &str) -> Result<Incremental> {
+        let formats = TagNames::try_new(self.options)?;
+        let time = formats.time(name).ok_or_else(|| refused(TO_AUTO_TAG, name, "the name of an automatic tag"))?;
+        let Some(end) = self.tag(name)? else { return Ok(Incremental::nothing()) };
+        let tags = self.table.tags()?.into_iter();
+        let earlier = tags.filter_map(|(name, tag)| formats.time(&name).filter(|t| *t < time).map(|time| (time, tag)));
+        match earlier.max_by_key(|(time, _)| *time) {
+            Some((_, start)) => self.between_states(start, end),
+            None => Ok(Incremental::nothing()),
+        }
+    }
+
+    fn between_states(&self, start: Snapshot, end: Snapshot) -> Result<Incremental> {
+        if start.id > end.id {
+            return Err(Error::invalid(format!("the tag of snapshot {} comes before that of {}", end.id, start.id))
+                .hint("name the earlier tag first"));
+        }
+        if start.id == end.id { Ok(Incremental::nothing()) } else { self.diff(Some(start), end) }
+    }
+
+    /// Rows are compared bucket by bucket, so that both states must have the same buckets.
+    fn diff(&self, before: Option<Snapshot>, after: Snapshot) -> Result<Incremental> {
+        let buckets = |snapshot: &Snapshot| {
+            let schema = self.table.schema_by_id(snapshot.schema_id)?;
+            Ok::<_, Error>(schema.options.get("bucket").map_or_else(|| "-1".to_string(), |b| b.trim().to_string()))
+        };
+        if let Some(before) = &before
+            && buckets(before)? != buckets(&after)?
+        {
+            return Err(Error::unsupported("the difference of snapshots with different numbers of buckets"));
+        }
+        Ok(Incremental::Diff(Box::new(States { before, after })))
+    }
+
+    fn tag(&self, name: &str) -> Result<Option<Snapshot>> {
+        match self.table.tag(name) {
+            Err(e) if e.kind() == ErrorKind::NoSuchSnapshot => Ok(None),
+            found => found.map(Some),
+        }
+    }
+}
+
+/// How tags that are made automatically are named (documentation: "Manage Tags", `tag.creation-period`,
+/// `tag.period-formatter`).
+struct TagNames(&'static str);
+
+impl TagNames {
+    fn try_new(options: &Options) -> Result<Self> {
+        let period = options.text("tag.creation-period").unwrap_or("daily").trim().to_ascii_lowercase();
+        let formatter = options.text("tag.period-formatter").unwrap_or("with_dashes").trim().to_ascii_lowercase();
+        Ok(Self(match (period.as_str(), formatter.as_str()) {
+            ("daily", "with_dashes") => "%Y-%m-%d",
+            ("daily", "without_dashes" | "without_dashes_and_spaces") => "%Y%m%d",
+            ("hourly" | "two-hours", "with_dashes") => "%Y-%m-%d %H",
+            ("hourly" | "two-hours", "without_dashes") => "%Y%m%d %H",
+            ("hourly" | "two-hours", "without_dashes_and_spaces") => "%Y%m%d%H",
+            _ => return Err(Error::unsupported(format!("automatic tags that are `{period}` and named `{formatter}`"))),
+        }))
+    }
+
+    fn time(&self, name: &str) -> Option<DateTime> {
+        let parsed = jiff::fmt::strtime::parse(self.0, name).ok()?;
+        parsed.to_datetime().or_else(|_| parsed.to_date().map(|date| date.at(0, 0, 0, 0))).ok()
+    }
+}
+
+fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
+    let parts = text.split_once(',').map(|(start, end)| (start.trim(), end.trim()));
+    parts.filter(|(_, end)| !end.contains(',')).ok_or_else(|| refused(option, text, "two values separated by a comma"))
+}
+
+/// Milliseconds since the epoch, as a number or as text.
+fn time_ms(text: &str) -> Result<i64> {
+    match text.parse() {
+        Ok(number) => Ok(number),
+        Err(_) => crate::table::parse_timestamp_ms(text),
+    }
+}
+
+fn refused(option: &str, text: &str, expected: &str) -> Error {
+    Error::invalid(format!("the option `{option}` is `{text}`, expected {expected}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(period: &str, formatter: &str) -> TagNames {
+        let options = [("tag.creation-period", period), ("tag.period-formatter", formatter)];
+        let options = options.map(|(name, value)| (name.to_string(), value.to_string()));
+        TagNames::try_new(&Options::new(options.into())).unwrap()
+    }
+
+    #[test]
+    fn automatic_tags_are_known_by_their_names() {
+        assert!(names("daily", "with_dashes").time("2024-12-04").is_some());
+        assert!(names("daily", "without_dashes").time("20241204").is_some());
+        assert!(
+            names("hourly", "with_dashes").time("2024-12-04 23") > names("hourly", "with_dashes").time("2024-12-04 09")
+        );
+        assert!(names("two-hours", "without_dashes_and_spaces").time("2024120410").is_some());
+        for other in ["v1", "2024-12", "2024-12-04 10", "2024-13-04", ""] {
+            assert!(names("daily", "with_dashes").time(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn pairs_have_two_parts() {
+        assert_eq!(pair("x", " 1 ,v 2").unwrap(), ("1", "v 2"));
+        for text in ["", "1", "1,2,3"] {
+            assert_eq!(pair("x", text).unwrap_err().kind(), ErrorKind::InvalidArgument, "{text}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Which columns the value statistics of files are of (spec: "Manifest", `_VALUE_STATS`, `_VALUE_STATS_COLS`,
+//! `_WRITE_COLS`): the columns of the file's schema, or those that are named.
+//!
+//! Few layouts are shared by many files, so that each is looked at once.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BinaryArray, ListArray, UInt32Array};
+use frazil_core::error::Result;
+use hashbrown::HashMap;
+
+use super::context::ReadContext;
+use crate::spec::manifest::ManifestEntries;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::DataType;
+
+/// The layouts of the value statistics of some entries.
+#[derive(Debug)]
+pub(super) struct Layouts(Vec<Layout>);
+
+/// The columns of the value statistics of some files.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The schema of the files.
+    schema: Arc<TableSchema>,
+    /// The columns that the files have; None for all of their schema.
+    written: Option<Vec<String>>,
+    /// The field id and the type of each column that has statistics; None when one is not known.
+    columns: Option<Vec<(i32, DataType)>>,
+    /// The entries; None for all of them.
+    rows: Option<Vec<u32>>,
+    entries: usize,
+}
+
+/// Where a column of the table stands in value statistics.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place<'a> {
+    /// The files have it, or may have it, without statistics.
+    Unknown,
+    /// The files do not have it, so that it is NULL.
+    Absent,
+    /// At this position, with this type in the files.
+    At(usize, &'a DataType),
+}
+
+/// What the layout of an entry is known by.
+type Key<'a> = (i64, Option<Vec<&'a str>>, Option<Vec<&'a str>>);
+
+impl Layouts {
+    /// The layouts of entries.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for a schema that the table does not have.
+    pub(super) fn try_new(read: &ReadContext, entries: &ManifestEntries) -> Result<Self> {
+        let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
+        let mut layouts: Vec<(Key<'_>, Vec<u32>)> = Vec::new();
+        let (stats_columns, written) = (entries.value_stats_cols(), entries.write_cols());
+        let schema_ids = entries.schema_ids();
+        let mut last: Option<(usize, usize)> = None;
+        for row in 0..entries.len() {
+            // Files of one layout mostly follow each other.
+            let repeated = last.filter(|(before, _)| {
+                schema_ids.value(*before) == schema_ids.value(row)
+                    && same_list(stats_columns, *before, row)
+                    && same_list(written, *before, row)
+            });
+            if let Some((_, number)) = repeated {
+                push(&mut layouts, number, row);
+                last = Some((row, number));
+                continue;
+            }
+            let key = (schema_ids.value(row), names(stats_columns, row), names(written, row));
+            let number = *numbers.entry(key).or_insert_with_key(|key| {
+                layouts.push((key.clone(), Vec::new()));
+                layouts.len() - 1
+            });
+            push(&mut layouts, number, row);
+            last = Some((row, number));
+        }
+        let single = layouts.len() == 1;
+        let layout = |((schema_id, stats_columns, written), rows): (Key<'_>, Vec<u32>)| {
+            let schema = read.file_schema(schema_id)?.clone();
+            let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
+            let written: Option<Vec<String>> = written.map(owned);
+            let columns = columns(&schema, stats_columns.map(owned).as_ref().or(written.as_ref()));
+            Ok(Layout { schema, written, columns, rows: (!single).then_some(rows), entries: entries.len() })
+        };
+        layouts.into_iter().map(layout).collect::<Result<_>>().map(Self)
+    }
+
+    /// Which of so many entries do not have the column of a field id.
+    pub(super) fn absent(&self, id: i32, entries: usize) -> Vec<bool> {
+        let mut absent = vec![false; entries];
+        for layout in self.0.iter().filter(|layout| layout.place(id) == Place::Absent) {
+            for row in layout.rows() {
+                if let Some(place) = absent.get_mut(row) {
+                    *place = true;
+                }
+            }
+        }
+        absent
+    }
+
+    /// Each of them.
+    pub(super) fn all(&self) -> &[Layout] {
+        &self.0
+    }
+}
+
+impl Layout {
+    /// Where the column of a field id stands.
+    pub(super) fn place(&self, id: i32) -> Place<'_> {
+        let Some(field) = self.schema.fields.iter().find(|field| field.id == id) else { return Place::Absent };
+        if self.written.as_ref().is_some_and(|written| !written.contains(&field.name)) {
+            return Place::Absent;
+        }
+        let found = self.columns.iter().flatten().enumerate().find(|(_, (known, _))| *known == id);
+        found.map_or(Place::Unknown, |(position, (_, data_type))| Place::At(position, data_type))
+    }
+
+    /// The types of all columns that have statistics.
+    pub(super) fn types(&self) -> Vec<DataType> {
+        self.columns.iter().flatten().map(|(_, data_type)| data_type.clone()).collect()
+    }
+
+    /// The numbers of its entries.
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> + '_ {
+        let some = self.rows.iter().flatten().filter_map(|row| usize::try_from(*row).ok());
+        let all = 0..if self.rows.is_none() { self.entries } else { 0 };
+        all.chain(some)
+    }
+
+    /// The values of its entries.
+    pub(super) fn select(&self, values: &BinaryArray) -> Result<BinaryArray> {
+        let Some(rows) = &self.rows else { return Ok(values.clone()) };
+        let taken = arrow_select::take::take(values, &UInt32Array::from(rows.clone()), None)?;
+        Ok(taken.as_binary::<i32>().clone())
+    }
+}
+
+fn push(layouts: &mut [(Key<'_>, Vec<u32>)], number: usize, row: usize) {
+    if let (Some((_, rows)), Ok(row)) = (layouts.get_mut(number), u32::try_from(row)) {
+        rows.push(row);
+    }
+}
+
+/// The named columns of a schema, or all; None when one is not a column of it.
+fn columns(schema: &TableSchema, names: Option<&Vec<String>>) -> Option<Vec<(i32, DataType)>> {
+    let column = |field: &crate::spec::types::DataField| (field.id, field.data_type.clone());
+    match names {
+        None => Some(schema.fields.iter().map(column).collect()),
+        Some(names) => names.iter().map(|name| schema.field(name).map(column)).collect(),
+    }
+}
+
+/// The texts of a list; None for NULL.
+fn names(lists: &ListArray, row: usize) -> Option<Vec<&str>> {
+    texts(lists, row).map(Iterator::collect)
+}
+
+fn same_list(lists: &ListArray, a: usize, b: usize) -> bool {
+    match (texts(lists, a), texts(lists, b)) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.eq(b),
+        _ => false,
+    }
+}
+
+fn texts(lists: &ListArray, row: usize) -> Option<impl Iterator<Item = &str>> {
+    let values = lists.values().as_string_opt::<i32>().filter(|_| lists.is_valid(row))?;
+    let offsets = lists.value_offsets();
+    let bound = |at: usize| offsets.get(at).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0);
+    Some((bound(row)..bound(row + 1)).map(|at| values.value(at)))
+}

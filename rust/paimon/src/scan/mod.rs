@@ -1,0 +1,18 @@
+//! Planning of reads: which files hold the rows of a table at a snapshot, and which of them are read together.
+
+mod buckets;
+pub mod context;
+pub mod deletions;
+mod divide;
+pub mod incremental;
+mod layout;
+mod live;
+pub mod mode;
+pub mod pack;
+pub mod partitions;
+pub mod plan;
+pub mod prune;
+pub mod section;
+pub mod split;
+pub mod stream;
+pub mod table_scan;

@@ -1,0 +1,101 @@
+//! Packing in order (documentation: `source.split.target-size`, `source.split.open-file-cost`): items that follow each
+//! other share a pack as long as their weights fit.
+
+/// What a split should weigh and what a file weighs at least, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weights {
+    /// A pack is closed before the item that would take it above this.
+    pub target_bytes: u64,
+    /// An item counts at least this.
+    pub open_cost_bytes: u64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { target_bytes: 128 << 20, open_cost_bytes: 4 << 20 }
+    }
+}
+
+/// Packs items in their order. No pack is empty; an item above the target is alone.
+pub fn in_order<T>(items: Vec<T>, weights: Weights, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
+    let mut packs = Vec::new();
+    let mut pack = Vec::new();
+    let mut weight = 0_u64;
+    for item in items {
+        let next = bytes(&item).max(weights.open_cost_bytes);
+        if weight.saturating_add(next) > weights.target_bytes && !pack.is_empty() {
+            packs.push(std::mem::take(&mut pack));
+            weight = 0;
+        }
+        weight = weight.saturating_add(next);
+        pack.push(item);
+    }
+    if !pack.is_empty() {
+        packs.push(pack);
+    }
+    packs
+}
+
+/// First fit of items in descending weight, for engines that run packs at once; packs keep the order in which they
+/// were begun, every item is in one.
+pub fn balanced<T>(mut items: Vec<T>, weights: Weights, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
+    /// How many packs are looked at for room: packing stays linear.
+    const LOOKBACK: usize = 10;
+    let weight = |item: &T| bytes(item).max(weights.open_cost_bytes);
+    items.sort_by_key(|item| std::cmp::Reverse(weight(item)));
+    let mut packs: Vec<(u64, Vec<T>)> = Vec::new();
+    for item in items {
+        let weight = weight(&item);
+        let recent = packs.len().saturating_sub(LOOKBACK);
+        let fits = |used: u64| used.saturating_add(weight) <= weights.target_bytes;
+        match packs.iter_mut().skip(recent).find(|(used, _)| fits(*used)) {
+            Some((used, pack)) => {
+                *used += weight;
+                pack.push(item);
+            }
+            None => packs.push((weight, vec![item])),
+        }
+    }
+    packs.into_iter().map(|(_, pack)| pack).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn weights(target_bytes: u64, open_cost_bytes: u64) -> Weights {
+        Weights { target_bytes, open_cost_bytes }
+    }
+
+    #[test]
+    fn neighbours_share_a_pack_while_they_fit() {
+        let packed = |sizes: &[u64]| in_order(sizes.to_vec(), weights(10, 2), |size| *size);
+        assert_eq!(packed(&[1, 1, 1, 1, 1, 1]), [vec![1; 5], vec![1]]);
+        assert_eq!(packed(&[5, 5, 1]), [vec![5, 5], vec![1]]);
+        assert_eq!(packed(&[1, 50, 1]), [[1], [50], [1]]);
+        assert_eq!(packed(&[9, 3, 9]), [[9], [3], [9]]);
+        assert!(packed(&[]).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn every_item_is_in_one_pack_that_is_not_above_the_target(
+            sizes in prop::collection::vec(0..30_u64, 0..50), target in 1..40_u64, open in 0..5_u64
+        ) {
+            let weights = weights(target, open);
+            let cost = |size: &u64| (*size).max(open);
+            let ordered = in_order(sizes.clone(), weights, |size| *size);
+            prop_assert_eq!(ordered.concat(), sizes.clone());
+            let balanced = balanced(sizes.clone(), weights, |size| *size);
+            let mut all = balanced.concat();
+            let mut expected = sizes;
+            all.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(all, expected);
+            for pack in ordered.iter().chain(&balanced) {
+                prop_assert!(pack.len() == 1 || pack.iter().map(cost).sum::<u64>() <= target);
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The partitions of manifest entries: each distinct one once, as bytes and as columns.
+
+use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, UInt32Array};
+use frazil_core::error::{ErrorKind, Result};
+use frazil_core::predicate::{BoundColumn, BoundPredicate};
+use frazil_core::prune::{Bounds, ColumnStats, Verdicts, prune};
+use hashbrown::HashMap;
+
+use super::context::{ReadContext, comparable};
+use crate::binary_row;
+use crate::spec::partition_path::{self, Naming};
+
+/// The distinct partitions of some entries, in the order of their first entries.
+#[derive(Debug, Clone)]
+pub struct Partitions {
+    rows: BinaryArray,
+    ids: Vec<i32>,
+    columns: Vec<ArrayRef>,
+    of_entry: Vec<u32>,
+}
+
+impl Partitions {
+    /// Decodes the partitions of entries, given as manifests hold them.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for a partition that does not decode by the partition columns of the table.
+    pub fn try_new(encoded: &BinaryArray, read: &ReadContext) -> Result<Self> {
+        let types = read.partition_types();
+        let (rows, of_entry) = distinct(encoded, types.is_empty());
+        let wanted: Vec<usize> = (0..types.len()).collect();
+        let columns = binary_row::decode_columns(&rows, &types, &wanted)
+            .map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest).with("field", "_PARTITION"))?;
+        let ids = read.partition_fields().iter().map(|field| field.id).collect();
+        Ok(Self { rows, ids, columns, of_entry })
+    }
+
+    /// The partition of an entry, as bytes with their arity.
+    pub fn row(&self, partition: usize) -> &[u8] {
+        if partition < self.rows.len() { self.rows.value(partition) } else { &[] }
+    }
+
+    /// The distinct partitions, as bytes with their arity.
+    pub fn rows(&self) -> &BinaryArray {
+        &self.rows
+    }
+
+    /// The partition columns of the distinct partitions, outermost first.
+    pub fn columns(&self) -> &[ArrayRef] {
+        &self.columns
+    }
+
+    /// The partition of each entry.
+    pub fn of_entry(&self) -> &[u32] {
+        &self.of_entry
+    }
+
+    /// The number of an entry's partition.
+    pub fn of(&self, entry: usize) -> usize {
+        self.of_entry.get(entry).and_then(|partition| usize::try_from(*partition).ok()).unwrap_or(0)
+    }
+
+    /// The folder of a partition, relative to the table; empty without partition columns.
+    ///
+    /// # Errors
+    /// As [`partition_path::folder`].
+    pub fn folder(&self, read: &ReadContext, partition: usize) -> Result<String> {
+        let naming = Naming::from_options(&read.options)?;
+        partition_path::folder(&read.partition_fields(), &self.columns, partition, &naming)
+    }
+
+    /// Which partitions may hold matching rows, and of which every row matches.
+    pub fn judge(&self, filter: &BoundPredicate) -> Result<Verdicts> {
+        prune(filter, self)
+    }
+
+    /// What is known of each partition as what is known of each entry.
+    pub fn spread(&self, verdicts: &arrow_buffer::BooleanBuffer) -> BooleanArray {
+        let of = |partition: &u32| usize::try_from(*partition).is_ok_and(|p| p < verdicts.len() && verdicts.value(p));
+        self.of_entry.iter().map(|partition| Some(of(partition))).collect()
+    }
+
+    /// The values that entries have in a partition column, as predicates compare them; None for other columns.
+    pub fn entry_values(&self, id: i32) -> Result<Option<ArrayRef>> {
+        let Some(column) = self.column(id) else { return Ok(None) };
+        let entries = UInt32Array::from(self.of_entry.clone());
+        Ok(Some(arrow_select::take::take(&comparable(column)?, &entries, None)?))
+    }
+
+    fn column(&self, id: i32) -> Option<&ArrayRef> {
+        let position = self.ids.iter().position(|known| *known == id)?;
+        self.columns.get(position)
+    }
+}
+
+/// Every row of a partition has its values, so that they are known exactly.
+impl ColumnStats for Partitions {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        self.column(column.id).map(|values| Ok(Bounds::constant(&comparable(values)?))).transpose()
+    }
+}
+
+/// Distinct rows and which of them each row is. Entries of one partition mostly follow each other. Without partition
+/// columns all are one, however they were written.
+fn distinct(encoded: &BinaryArray, unpartitioned: bool) -> (BinaryArray, Vec<u32>) {
+    if unpartitioned {
+        return (encoded.slice(0, encoded.len().min(1)), vec![0; encoded.len()]);
+    }
+    let mut numbers: HashMap<&[u8], u32> = HashMap::new();
+    let mut rows: Vec<&[u8]> = Vec::new();
+    let mut of_entry = Vec::with_capacity(encoded.len());
+    let mut last: Option<(&[u8], u32)> = None;
+    for row in encoded {
+        let row = row.unwrap_or_default();
+        let number = match last {
+            Some((known, number)) if known == row => number,
+            _ => *numbers.entry(row).or_insert_with(|| {
+                rows.push(row);
+                u32::try_from(rows.len() - 1).unwrap_or(u32::MAX)
+            }),
+        };
+        last = Some((row, number));
+        of_entry.push(number);
+    }
+    (BinaryArray::from_iter_values(rows), of_entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_share_partitions() {
+        let encoded = BinaryArray::from_vec(vec![b"a", b"a", b"b", b"a"]);
+        let (rows, of_entry) = distinct(&encoded, false);
+        assert_eq!((rows.len(), of_entry), (2, vec![0, 0, 1, 0]));
+        let (rows, of_entry) = distinct(&encoded, true);
+        assert_eq!((rows.len(), of_entry), (1, vec![0; 4]));
+        assert_eq!(distinct(&encoded.slice(0, 0), true).0.len(), 0);
+    }
+}

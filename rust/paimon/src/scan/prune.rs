@@ -1,0 +1,343 @@
+//! What manifests say of partitions and values, for the pruning evaluator (spec: "Manifest", `_PARTITION_STATS`,
+//! `_KEY_STATS`, `_VALUE_STATS`). Pruning never changes rows: what cannot be decoded or related says nothing.
+//!
+//! Statistics are rows of the schema that a file was written by. A column of the table is found in it by field id; a
+//! file without it has NULLs. Where the type has changed, bounds are kept only if every value of the old type is a value
+//! of the new one and the order stays.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, UInt32Array, new_null_array};
+use arrow_buffer::BooleanBuffer;
+use arrow_cast::cast;
+use arrow_select::interleave::interleave;
+use arrow_select::take::take;
+use bytes::Bytes;
+use frazil_core::error::{Error, Result};
+use frazil_core::predicate::{BoundColumn, BoundPredicate};
+use frazil_core::prune::{Bounds, ColumnStats, prune};
+
+use super::context::{ReadContext, comparable};
+use super::layout::{Layouts, Place};
+use super::partitions::Partitions;
+use crate::binary_row;
+use crate::file_index::{FileIndex, IndexedColumn, Selection};
+use crate::spec::manifest::ManifestEntries;
+use crate::spec::manifest_list::ManifestFileMeta;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::{DataType, TypeRoot};
+
+/// What rows satisfy at least, by the columns `ids` alone: tests of other columns are taken as true.
+pub fn part_of(filter: &BoundPredicate, ids: &[i32]) -> BoundPredicate {
+    match filter {
+        BoundPredicate::And(parts) => BoundPredicate::and(parts.iter().map(|part| part_of(part, ids))),
+        BoundPredicate::Or(parts) => BoundPredicate::or(parts.iter().map(|part| part_of(part, ids))),
+        BoundPredicate::Leaf(column, _) if !ids.contains(&column.id) => BoundPredicate::True,
+        other => other.clone(),
+    }
+}
+
+/// The partition statistics of manifests.
+#[derive(Debug)]
+pub struct ManifestStats<'a> {
+    manifests: &'a [ManifestFileMeta],
+    read: &'a ReadContext,
+}
+
+impl<'a> ManifestStats<'a> {
+    /// Of these manifests.
+    pub fn new(manifests: &'a [ManifestFileMeta], read: &'a ReadContext) -> Self {
+        Self { manifests, read }
+    }
+}
+
+impl ColumnStats for ManifestStats<'_> {
+    fn len(&self) -> usize {
+        self.manifests.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let fields = self.read.partition_fields();
+        let Some(position) = fields.iter().position(|field| field.id == column.id) else { return Ok(None) };
+        let types = self.read.partition_types();
+        let rows =
+            |pick: fn(&ManifestFileMeta) -> &Vec<u8>| BinaryArray::from_iter_values(self.manifests.iter().map(pick));
+        let decode = |rows: &BinaryArray| decoded(rows, &types, position);
+        // Only "there is none" is relied upon.
+        let none = |manifest: &ManifestFileMeta| {
+            let counts = manifest.partition_stats.null_counts.as_ref()?;
+            counts.get(position).copied().flatten().filter(|count| *count == 0)
+        };
+        Ok(Some(Bounds {
+            row_count: None,
+            null_count: Some(self.manifests.iter().map(none).collect()),
+            nan_count: None,
+            lower: decode(&rows(|manifest| &manifest.partition_stats.min)),
+            upper: decode(&rows(|manifest| &manifest.partition_stats.max)),
+            exact: true,
+        }))
+    }
+}
+
+/// What is known of each entry.
+#[derive(Debug)]
+pub struct FileVerdicts {
+    /// Its keys may be of matching rows.
+    pub keys: BooleanBuffer,
+    /// Its rows, as they stand in it, may match.
+    pub rows: BooleanBuffer,
+}
+
+/// Whether the index in a manifest leaves rows of a file that may match. One that does not decode says nothing.
+///
+/// # Errors
+/// `CorruptManifest` for a schema that the table does not have.
+pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usize) -> Result<bool> {
+    if entries.embedded_indexes().is_null(file) {
+        return Ok(true);
+    }
+    let schema = read.file_schema(entries.schema_ids().value(file))?;
+    let column = |id: i32| {
+        let of = |schema: &TableSchema| schema.fields.iter().find(|field| field.id == id).cloned();
+        let (file, read) = of(schema).zip(of(&read.schema))?;
+        Some(IndexedColumn { name: file.name, file_type: file.data_type, read_type: read.data_type })
+    };
+    let bytes = Bytes::copy_from_slice(entries.embedded_indexes().value(file));
+    let rows = usize::try_from(entries.row_counts().value(file)).unwrap_or(usize::MAX);
+    let selection = FileIndex::parse(bytes).map(|index| index.evaluate(&read.filter, rows, &column));
+    Ok(!matches!(selection, Ok(Selection::Skip)))
+}
+
+/// The statistics of entries: of partition columns their values, of key columns the range of keys, of others what the
+/// writer counted.
+#[derive(Debug)]
+pub struct EntryStats<'a> {
+    read: &'a ReadContext,
+    entries: &'a ManifestEntries,
+    partitions: &'a Partitions,
+    layouts: Layouts,
+}
+
+impl<'a> EntryStats<'a> {
+    /// Statistics of `entries`, whose partitions are `partitions`.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for a schema that the table does not have.
+    pub fn try_new(read: &'a ReadContext, entries: &'a ManifestEntries, partitions: &'a Partitions) -> Result<Self> {
+        Ok(Self { read, entries, partitions, layouts: Layouts::try_new(read, entries)? })
+    }
+
+    /// Judges each entry by its keys and its values.
+    ///
+    /// # Errors
+    /// Only such as are defects.
+    pub fn judge(&self) -> Result<FileVerdicts> {
+        let keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
+        let keys: Vec<i32> = keys.map(|field| field.id).collect();
+        let keys = prune(&part_of(&self.read.filter, &keys), self)?.may;
+        let rows = prune(&self.read.filter, self)?.may;
+        Ok(FileVerdicts { rows: &rows & &keys, keys })
+    }
+
+    /// Which groups of files that hold columns of the same rows, the newest first, may hold matching rows.
+    ///
+    /// # Errors
+    /// Only such as are defects.
+    pub fn judge_groups(&self, groups: &[Vec<usize>]) -> Result<BooleanBuffer> {
+        Ok(prune(&self.read.filter, &GroupStats { files: self, groups })?.may)
+    }
+
+    fn key_bounds(&self, position: usize) -> Bounds {
+        let types = self.read.key_types();
+        let stats = self.entries.key_stats();
+        // Keys are ordered by their first column first.
+        let (min, max) = match position {
+            0 => (self.entries.min_keys(), self.entries.max_keys()),
+            _ => (stats.min, stats.max),
+        };
+        Bounds {
+            row_count: Some(self.entries.row_counts().clone()),
+            null_count: Some(Int64Array::from_value(0, self.entries.len())),
+            nan_count: None,
+            lower: decoded(min, &types, position),
+            upper: decoded(max, &types, position),
+            exact: true,
+        }
+    }
+
+    fn value_bounds(&self, id: i32) -> Result<Option<Bounds>> {
+        let Some(field) = self.read.schema.fields.iter().find(|field| field.id == id) else { return Ok(None) };
+        let stats = self.entries.value_stats();
+        let rows = self.entries.row_counts();
+        let unknown =
+            field.data_type.scalar().map_or(arrow_schema::DataType::Null, frazil_core::scalar::ScalarType::arrow);
+        let unknown = new_null_array(&unknown, 1);
+        let mut bounds = [vec![unknown.clone()], vec![unknown]];
+        let mut places = vec![(0, 0); self.entries.len()];
+        let mut null_counts = vec![None; self.entries.len()];
+        for layout in self.layouts.all() {
+            let (position, from) = match layout.place(id) {
+                Place::Unknown => continue,
+                Place::Absent => {
+                    layout.rows().for_each(|row| set(&mut null_counts, row, Some(rows.value(row))));
+                    continue;
+                }
+                Place::At(position, from) => (position, from),
+            };
+            let widening = Widening::new(from, &field.data_type);
+            if widening == Widening::None {
+                continue;
+            }
+            layout.rows().for_each(|row| set(&mut null_counts, row, null_count(stats.null_counts, row, position)));
+            let types = layout.types();
+            let typed = |rows: &BinaryArray| {
+                let rows = layout.select(rows)?;
+                Ok::<_, Error>(decoded(&rows, &types, position).and_then(|v| widening.apply(&v)))
+            };
+            let (Some(min), Some(max)) = (typed(stats.min)?, typed(stats.max)?) else { continue };
+            layout.rows().enumerate().for_each(|(i, row)| set(&mut places, row, (bounds[0].len(), i)));
+            for (all, part) in bounds.iter_mut().zip([min, max]) {
+                all.push(part);
+            }
+        }
+        let [lower, upper] = bounds.map(|parts| {
+            let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+            interleave(&parts, &places)
+        });
+        Ok(Some(Bounds {
+            row_count: Some(rows.clone()),
+            null_count: Some(null_counts.into_iter().collect()),
+            nan_count: None,
+            lower: Some(lower?),
+            upper: Some(upper?),
+            // Cut bounds never meet: the upper one is incremented.
+            exact: true,
+        }))
+    }
+}
+
+impl ColumnStats for EntryStats<'_> {
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        if let Some(values) = self.partitions.entry_values(column.id)? {
+            return Ok(Some(Bounds::constant(&values)));
+        }
+        match self.read.key_fields().iter().position(|field| field.id == column.id) {
+            Some(position) => Ok(Some(self.key_bounds(position))),
+            None => self.value_bounds(column.id),
+        }
+    }
+}
+
+/// The statistics of groups of files that hold columns of the same rows: of each column those of the newest file that
+/// has it, if that has all rows of the group.
+struct GroupStats<'a> {
+    files: &'a EntryStats<'a>,
+    groups: &'a [Vec<usize>],
+}
+
+impl GroupStats<'_> {
+    /// The file whose statistics of a column are those of the group.
+    fn file(&self, group: &[usize], absent: &[bool]) -> Option<u32> {
+        let entries = self.files.entries;
+        let rows = |file: usize| {
+            let first = entries.first_row_ids();
+            first.is_valid(file).then(|| (first.value(file), entries.row_counts().value(file)))
+        };
+        let has = |file: &&usize| absent.get(**file) == Some(&false);
+        let file = group.iter().find(has).or(group.first())?;
+        let whole = group.len() == 1 || group.iter().all(|other| rows(*other).is_some() && rows(*other) == rows(*file));
+        u32::try_from(*file).ok().filter(|_| whole)
+    }
+}
+
+impl ColumnStats for GroupStats<'_> {
+    fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let Some(bounds) = self.files.bounds(column)? else { return Ok(None) };
+        let absent = self.files.layouts.absent(column.id, self.files.len());
+        let files: UInt32Array = self.groups.iter().map(|group| self.file(group, &absent)).collect();
+        let of = |values: &dyn Array| take(values, &files, None);
+        let count = |counts: Option<Int64Array>| -> Result<Option<Int64Array>> {
+            Ok(counts.map(|counts| of(&counts)).transpose()?.map(|counts| counts.as_primitive().clone()))
+        };
+        Ok(Some(Bounds {
+            row_count: count(bounds.row_count)?,
+            null_count: count(bounds.null_count)?,
+            nan_count: count(bounds.nan_count)?,
+            lower: bounds.lower.map(|lower| of(&lower)).transpose()?,
+            upper: bounds.upper.map(|upper| of(&upper)).transpose()?,
+            exact: bounds.exact,
+        }))
+    }
+}
+
+/// How bounds of the type of a file become bounds of the type of the table.
+#[derive(Debug, PartialEq, Eq)]
+enum Widening {
+    /// They do not: values may change their order or become NULL.
+    None,
+    /// The values stay, but have no order.
+    Unordered,
+    /// They are values of this type.
+    To(DataType),
+}
+
+impl Widening {
+    fn new(from: &DataType, to: &DataType) -> Self {
+        use TypeRoot::{
+            BigInt, Binary, Char, Decimal, Double, Float, Int, LocalZonedTimestamp, SmallInt, Time, Timestamp, TinyInt,
+            VarBinary, VarChar,
+        };
+        let kept = match (&from.root, &to.root) {
+            (TinyInt, SmallInt | Int | BigInt) | (SmallInt, Int | BigInt) | (Int, BigInt) | (Float, Double) => true,
+            (Char(from) | VarChar(from), Char(to) | VarChar(to))
+            | (Binary(from) | VarBinary(from), Binary(to) | VarBinary(to)) => from <= to,
+            (Decimal(from, scale), Decimal(to, same)) => scale == same && from <= to,
+            (Timestamp(from), Timestamp(to))
+            | (LocalZonedTimestamp(from), LocalZonedTimestamp(to))
+            | (Time(from), Time(to)) => from <= to,
+            (from, to) => std::mem::discriminant(from) == std::mem::discriminant(to),
+        };
+        match (kept, to.scalar()) {
+            (false, _) => Self::None,
+            (true, None) => Self::Unordered,
+            (true, Some(_)) => Self::To(to.clone()),
+        }
+    }
+
+    /// The bounds, with NULL for what the type of the table cannot hold; None when there are none.
+    fn apply(&self, bounds: &ArrayRef) -> Option<ArrayRef> {
+        match self {
+            Self::None => None,
+            Self::Unordered => Some(new_null_array(&arrow_schema::DataType::Null, bounds.len())),
+            Self::To(to) => comparable(&cast(bounds, &to.arrow()).ok()?).ok(),
+        }
+    }
+}
+
+/// The values of one field of bounds; None when they do not decode.
+fn decoded(rows: &BinaryArray, types: &[DataType], position: usize) -> Option<ArrayRef> {
+    let values = binary_row::decode_bounds(rows, types, &[position]).ok()?.pop()?;
+    comparable(&values).ok()
+}
+
+fn null_count(counts: &ListArray, row: usize, position: usize) -> Option<i64> {
+    let offsets = counts.value_offsets();
+    let bound = |at: usize| usize::try_from(*offsets.get(at)?).ok();
+    let at = bound(row)?.checked_add(position).filter(|at| bound(row + 1).is_some_and(|end| *at < end))?;
+    let values = counts.values().as_primitive_opt::<Int64Type>()?;
+    (counts.is_valid(row) && values.is_valid(at)).then(|| values.value(at))
+}
+
+fn set<T>(values: &mut [T], at: usize, value: T) {
+    if let Some(place) = values.get_mut(at) {
+        *place = value;
+    }
+}

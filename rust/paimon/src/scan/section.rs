@@ -1,0 +1,186 @@
+//! Sections and sorted runs of a bucket (documentation: "Primary Key Table", "LSM Trees"; `IntervalPartition`).
+//!
+//! ```text
+//! keys      0----5----10---15---20---25        section 1: runs [a, c] and [b]
+//! files     a----a    c----c    d--d           section 2: run  [d]
+//!              b----b
+//! ```
+//!
+//! Sections share no key, so that each is merged by itself; the files of a run share none either and follow each other.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, BinaryArray, Float32Array, Float64Array};
+use arrow_row::{RowConverter, Rows, SortField};
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use crate::binary_row;
+use crate::spec::data_file_meta::DataFileMeta;
+use crate::spec::types::DataType;
+
+/// The smallest and the greatest key of files, comparable.
+///
+/// The order is total: numbers by value with -0.0 below 0.0 and one NaN above all, text and bytes by unsigned bytes. So
+/// two keys are equal only where they are the same key.
+#[derive(Debug)]
+pub struct KeyRanges {
+    min: Rows,
+    max: Rows,
+}
+
+/// Files whose keys may overlap, and none outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// Runs of files. Within a run keys ascend from file to file.
+    pub runs: Vec<Vec<usize>>,
+}
+
+impl KeyRanges {
+    /// Decodes ranges as manifests hold them; `types` are those of the key columns.
+    ///
+    /// # Errors
+    /// `CorruptManifest` where a key does not decode, has a NULL, or the smallest is above the greatest;
+    /// `CorruptMetadata` without key columns.
+    pub fn try_new(min: &BinaryArray, max: &BinaryArray, types: &[DataType]) -> Result<Self> {
+        if types.is_empty() {
+            return Err(Error::new(ErrorKind::CorruptMetadata, "a primary key has no columns beside the partition"));
+        }
+        let fields: Vec<SortField> = types.iter().map(|data_type| SortField::new(data_type.arrow())).collect();
+        let converter = RowConverter::new(fields)?;
+        let decode = |rows: &BinaryArray, what: &'static str| {
+            keys(&converter, rows, types)
+                .map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest).with("key", what).with("keys", rows.len()))
+        };
+        let ranges = Self { min: decode(min, "_MIN_KEY")?, max: decode(max, "_MAX_KEY")? };
+        if (0..ranges.len()).any(|file| ranges.min.row(file) > ranges.max.row(file)) {
+            return Err(Error::new(ErrorKind::CorruptManifest, "the smallest key of a file is above its greatest"));
+        }
+        Ok(ranges)
+    }
+
+    /// The ranges of files, in their order.
+    ///
+    /// # Errors
+    /// As [`KeyRanges::try_new`].
+    pub fn of_files(files: &[DataFileMeta], types: &[DataType]) -> Result<Self> {
+        let min = BinaryArray::from_iter_values(files.iter().map(|file| &file.min_key));
+        let max = BinaryArray::from_iter_values(files.iter().map(|file| &file.max_key));
+        Self::try_new(&min, &max, types)
+    }
+
+    /// How many files.
+    pub fn len(&self) -> usize {
+        self.min.num_rows()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The sections of some of the files (numbers below [`KeyRanges::len`]), in the order of keys.
+    pub fn sections(&self, files: &[usize]) -> Vec<Section> {
+        let mut sorted: Vec<usize> = files.iter().copied().filter(|file| *file < self.len()).collect();
+        sorted.sort_by(|a, b| {
+            self.min.row(*a).cmp(&self.min.row(*b)).then_with(|| self.max.row(*a).cmp(&self.max.row(*b)))
+        });
+        let mut sections = Vec::new();
+        let mut section: Vec<usize> = Vec::new();
+        // The file with the greatest key so far.
+        let mut last: Option<usize> = None;
+        for file in sorted {
+            if last.is_some_and(|last| self.follows(file, last)) {
+                sections.push(self.runs(std::mem::take(&mut section)));
+                last = None;
+            }
+            section.push(file);
+            if last.is_none_or(|last| self.max.row(file) > self.max.row(last)) {
+                last = Some(file);
+            }
+        }
+        if !section.is_empty() {
+            sections.push(self.runs(section));
+        }
+        sections
+    }
+
+    /// Fills runs with files in the order of their smallest keys, each time the run that ends first.
+    fn runs(&self, files: Vec<usize>) -> Section {
+        let mut runs: Vec<Vec<usize>> = Vec::new();
+        let mut ends = BinaryHeap::new();
+        for file in files {
+            let end = |run: usize| Reverse(End { ranges: self, file, run });
+            let first = ends.peek().filter(|Reverse(end): &&Reverse<End<'_>>| self.follows(file, end.file));
+            let run = first.map(|Reverse(end)| end.run);
+            if let Some((run, files)) = run.and_then(|run| Some((run, runs.get_mut(run)?))) {
+                files.push(file);
+                ends.pop();
+                ends.push(end(run));
+            } else {
+                ends.push(end(runs.len()));
+                runs.push(vec![file]);
+            }
+        }
+        Section { runs }
+    }
+
+    fn follows(&self, file: usize, other: usize) -> bool {
+        self.min.row(file) > self.max.row(other)
+    }
+}
+
+/// The last file of a run, ordered by its greatest key.
+struct End<'a> {
+    ranges: &'a KeyRanges,
+    file: usize,
+    run: usize,
+}
+
+impl Ord for End<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |end: &Self| end.ranges.max.row(end.file);
+        key(self).cmp(&key(other)).then_with(|| self.run.cmp(&other.run))
+    }
+}
+
+impl PartialOrd for End<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for End<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for End<'_> {}
+
+fn keys(converter: &RowConverter, rows: &BinaryArray, types: &[DataType]) -> Result<Rows> {
+    let wanted: Vec<usize> = (0..types.len()).collect();
+    let columns = binary_row::decode_columns(rows, types, &wanted)?;
+    if columns.iter().any(|column| column.null_count() > 0) {
+        return Err(Error::corrupt("a column of a key is NULL"));
+    }
+    let columns: Vec<ArrayRef> = columns.iter().map(one_nan).collect();
+    Ok(converter.convert_columns(&columns)?)
+}
+
+/// Floats with every NaN made the same.
+fn one_nan(array: &ArrayRef) -> ArrayRef {
+    if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
+        let canonical: Float32Array = floats.unary(|v| if v.is_nan() { f32::NAN } else { v });
+        return std::sync::Arc::new(canonical);
+    }
+    let Some(floats) = array.as_primitive_opt::<Float64Type>() else { return array.clone() };
+    let canonical: Float64Array = floats.unary(|v| if v.is_nan() { f64::NAN } else { v });
+    std::sync::Arc::new(canonical)
+}
+
+#[cfg(test)]
+#[path = "section_tests.rs"]
+mod tests;

@@ -1,0 +1,204 @@
+//! A scan as it is asked for: which state or which changes of the table, which rows.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::predicate::bind::bind;
+use frazil_core::predicate::{BoundPredicate, Predicate};
+
+use super::incremental::{Incremental, States};
+use super::plan::{Plan, PlanRequest, Selection};
+use crate::features::check_readable;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::snapshot::Snapshot;
+use crate::table::{SnapshotChoice, Table};
+
+/// What is asked of a table.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// Rows for which this is true.
+    pub row_filter: Predicate,
+    /// The state of the table, unless the options choose one or changes.
+    pub snapshot: SnapshotChoice,
+    /// Options over those of the table.
+    pub options: BTreeMap<String, String>,
+    /// At most so many rows; planning stops where they surely suffice.
+    pub limit: Option<u64>,
+    /// Whether `ID` is another column than `id`.
+    pub case_sensitive: bool,
+}
+
+/// A scan that is bound to snapshots and a schema. Immutable.
+#[derive(Debug, Clone)]
+pub struct TableScan {
+    table: Table,
+    schema: Arc<TableSchema>,
+    options: Options,
+    filter: BoundPredicate,
+    reads: Reads,
+    limit: Option<u64>,
+    fallback: Option<Box<TableScan>>,
+}
+
+/// What is read.
+#[derive(Debug, Clone, PartialEq)]
+enum Reads {
+    /// One snapshot, or none.
+    State(Vec<Snapshot>),
+    Changes(Selection, Vec<Snapshot>),
+    Diff(Box<States>),
+}
+
+/// The plan of a scan.
+#[derive(Debug)]
+pub struct ScanPlan {
+    /// Whose rows the scan has.
+    pub rows: Plan,
+    /// For a difference: whose rows the scan does not have, compared by key and then by value. Both plans leave out
+    /// buckets that have not changed; of append tables only files that were added are left, and this has none.
+    pub before: Option<Plan>,
+}
+
+impl TableScan {
+    /// Binds a scan.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot`; `InvalidArgument` naming the column, literal or option that does not fit; `Unsupported` for
+    /// what changes reading and is not known.
+    pub fn try_new(table: &Table, scan: &ScanOptions) -> Result<Self> {
+        let mut bound = Self::of_branch(table, scan)?;
+        let branch = bound.options.fallback_branch().filter(|branch| *branch != table.branch());
+        if let Some(branch) = branch {
+            let Reads::State(snapshot) = &bound.reads else {
+                return Err(Error::unsupported("incremental reads of a table with `scan.fallback-branch`"));
+            };
+            // Ids of snapshots differ between branches; times do not.
+            let travels = scan.snapshot.or_options(&bound.options)?.is_time_travel();
+            let time_ms = snapshot.first().filter(|_| travels).map(|snapshot| snapshot.time_ms);
+            bound.fallback = Self::of_fallback(&table.with_branch(branch)?, scan, time_ms)?.map(Box::new);
+        }
+        Ok(bound)
+    }
+
+    /// The schema that names and types are taken from.
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    /// The options of the table with those of the scan over them.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Rows for which this is true.
+    pub fn filter(&self) -> &BoundPredicate {
+        &self.filter
+    }
+
+    /// The snapshot; the last one of an incremental scan.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        match &self.reads {
+            Reads::State(snapshots) | Reads::Changes(_, snapshots) => snapshots.last(),
+            Reads::Diff(states) => Some(&states.after),
+        }
+    }
+
+    /// At most so many rows.
+    pub fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// Plans the scan on at most `workers` threads.
+    ///
+    /// # Errors
+    /// As [`Plan::try_new`].
+    pub fn plan(&self, workers: usize, context: &Context) -> Result<ScanPlan> {
+        let plan = |selection, snapshots: Vec<Snapshot>, limit| {
+            Plan::try_new(&self.table, &self.request(selection, snapshots, limit, workers), context)
+        };
+        let rows = |rows| ScanPlan { rows, before: None };
+        match &self.reads {
+            Reads::State(snapshots) => {
+                let state = plan(Selection::Live, snapshots.clone(), self.limit)?;
+                self.with_fallback(state, workers, context).map(rows)
+            }
+            Reads::Changes(selection, snapshots) => plan(*selection, snapshots.clone(), self.limit).map(rows),
+            Reads::Diff(states) => {
+                let mut before = plan(Selection::Live, states.before.iter().cloned().collect(), None)?;
+                let mut rows = plan(Selection::Live, vec![states.after.clone()], None)?;
+                if self.schema.primary_keys.is_empty() {
+                    rows.leave_out_files_of(&before);
+                    before = plan(Selection::Live, Vec::new(), None)?;
+                } else {
+                    rows.leave_out_same_buckets(&mut before);
+                }
+                Ok(ScanPlan { rows, before: Some(before) })
+            }
+        }
+    }
+
+    fn request(
+        &self,
+        selection: Selection,
+        snapshots: Vec<Snapshot>,
+        limit: Option<u64>,
+        workers: usize,
+    ) -> PlanRequest {
+        PlanRequest {
+            schema: self.schema.clone(),
+            options: self.options.clone(),
+            filter: self.filter.clone(),
+            snapshots,
+            selection,
+            excluded_partitions: Arc::default(),
+            limit,
+            workers,
+        }
+    }
+
+    fn with_fallback(&self, main: Plan, workers: usize, context: &Context) -> Result<Plan> {
+        let Some(scan) = &self.fallback else { return Ok(main) };
+        let Reads::State(snapshots) = &scan.reads else { return Ok(main) };
+        let excluded: HashSet<Vec<u8>> = main.partition_rows();
+        let mut request = scan.request(Selection::Live, snapshots.clone(), scan.limit, workers);
+        request.excluded_partitions = Arc::new(excluded);
+        Ok(main.followed_by(Plan::try_new(&scan.table, &request, context)?))
+    }
+
+    /// The scan of one branch, without its fallback.
+    fn of_branch(table: &Table, scan: &ScanOptions) -> Result<Self> {
+        let options = Options::new(table.schema().options.clone()).with(&scan.options);
+        let choice = scan.snapshot.or_options(&options)?;
+        let reads = match Incremental::from_options(table, &options)? {
+            Some(_) if choice.is_time_travel() => {
+                return Err(Error::invalid("an incremental read does not choose a snapshot")
+                    .hint("leave out either the snapshot or the options `incremental-*`"));
+            }
+            Some(Incremental::Changes(selection, snapshots)) => Reads::Changes(selection, snapshots),
+            Some(Incremental::Diff(states)) => Reads::Diff(states),
+            None => Reads::State(table.choose(&choice, &options)?.into_iter().collect()),
+        };
+        let snapshot = match &reads {
+            Reads::State(snapshots) => snapshots.first(),
+            Reads::Changes(..) | Reads::Diff(..) => None,
+        };
+        let schema = table.read_schema(choice.is_time_travel(), snapshot)?;
+        check_readable(&schema, &options)?;
+        let filter = bind(&scan.row_filter, schema.as_ref(), scan.case_sensitive)?;
+        Ok(Self { table: table.clone(), schema, options, filter, reads, limit: scan.limit, fallback: None })
+    }
+
+    /// The scan of a fallback branch; None when it had no snapshot at that time.
+    fn of_fallback(table: &Table, scan: &ScanOptions, time_ms: Option<i64>) -> Result<Option<Self>> {
+        let mut scan = scan.clone();
+        scan.options.retain(|name, _| !name.starts_with("scan."));
+        scan.snapshot = time_ms.map_or(SnapshotChoice::Latest, SnapshotChoice::AsOf);
+        match Self::of_branch(table, &scan) {
+            Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && time_ms.is_some() => Ok(None),
+            found => found.map(Some),
+        }
+    }
+}

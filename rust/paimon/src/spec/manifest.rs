@@ -1,0 +1,249 @@
+//! Manifests (spec: "Manifest"): which data files were added and deleted.
+//!
+//! Entries are decoded to columns and stay columns: [`ManifestEntries`] is a typed view over a record batch with one row
+//! for each entry. Base manifests of a snapshot come before delta manifests; [`ManifestEntries::live`] then says which
+//! files the snapshot has.
+
+mod decode;
+mod fold;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, UInt32Array,
+};
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::{TakeOptions, take_arrays};
+use frazil_core::error::{Error, Result};
+
+use super::data_file_meta::DataFileMeta;
+use super::meta_file::{texts, typed};
+use super::stats::Stats;
+
+pub use decode::{VERSION, Wanted, read};
+
+/// The kind of an entry whose file was added.
+pub const ADD: i32 = 0;
+/// The kind of an entry whose file was deleted.
+pub const DELETE: i32 = 1;
+
+/// Entries as columns; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ManifestEntries {
+    batch: RecordBatch,
+    typed: Arc<Typed>,
+}
+
+#[derive(Debug)]
+struct Typed {
+    columns: Columns,
+    key_stats: StatsColumns,
+    value_stats: StatsColumns,
+}
+
+#[derive(Debug)]
+struct StatsColumns {
+    min: BinaryArray,
+    max: BinaryArray,
+    null_counts: ListArray,
+}
+
+/// Declares columns: name, type, name in files.
+macro_rules! columns {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $source:literal;)*) => {
+        #[derive(Debug)]
+        struct Columns {
+            $($name: $type,)*
+        }
+
+        impl Columns {
+            fn try_new(batch: &RecordBatch) -> Result<Self> {
+                Ok(Self { $($name: typed::<$type>(batch, $source)?.clone(),)* })
+            }
+        }
+
+        impl ManifestEntries {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self) -> &$type {
+                    &self.typed.columns.$name
+                }
+            )*
+        }
+    };
+}
+
+columns! {
+    /// [`ADD`] or [`DELETE`].
+    kinds: Int32Array = "_KIND";
+    /// Partitions as rows with their arity.
+    partitions: BinaryArray = "_PARTITION";
+    /// Buckets; -2 before a file of a postpone table has one.
+    buckets: Int32Array = "_BUCKET";
+    /// How many buckets the partition had; not above 0 where their number is not fixed.
+    total_buckets: Int32Array = "_TOTAL_BUCKETS";
+    /// Names within the folder of the bucket.
+    file_names: StringArray = "_FILE_NAME";
+    /// Lengths in bytes, never negative.
+    file_sizes: Int64Array = "_FILE_SIZE";
+    /// Rows, those that only delete included; never negative.
+    row_counts: Int64Array = "_ROW_COUNT";
+    /// Smallest keys as rows with their arity; without fields in append tables.
+    min_keys: BinaryArray = "_MIN_KEY";
+    /// Greatest keys.
+    max_keys: BinaryArray = "_MAX_KEY";
+    /// Smallest sequence numbers.
+    min_sequence_numbers: Int64Array = "_MIN_SEQUENCE_NUMBER";
+    /// Greatest sequence numbers.
+    max_sequence_numbers: Int64Array = "_MAX_SEQUENCE_NUMBER";
+    /// The schemas that files were written with.
+    schema_ids: Int64Array = "_SCHEMA_ID";
+    /// Levels of the LSM tree, never negative.
+    levels: Int32Array = "_LEVEL";
+    /// Files that belong to a file, beside it: indexes. Lists of text, never NULL.
+    extra_files: ListArray = "_EXTRA_FILES";
+    /// When files were written by the wall clock of their writer: milliseconds. NULL where not recorded.
+    creation_times_ms: Int64Array = "_CREATION_TIME";
+    /// Rows that delete, never negative; NULL in files of old releases.
+    delete_row_counts: Int64Array = "_DELETE_ROW_COUNT";
+    /// File indexes where they are small, else NULL.
+    embedded_indexes: BinaryArray = "_EMBEDDED_FILE_INDEX";
+    /// 0: written by an append, 1: by a compaction. NULL before release 0.9.
+    file_sources: Int32Array = "_FILE_SOURCE";
+    /// The columns that have value statistics, lists of text; NULL for all, and where they were not read.
+    value_stats_cols: ListArray = "_VALUE_STATS_COLS";
+    /// Where files lie that are not in the folder of their bucket, else NULL.
+    external_paths: StringArray = "_EXTERNAL_PATH";
+    /// Row ids of first rows; NULL without row tracking.
+    first_row_ids: Int64Array = "_FIRST_ROW_ID";
+    /// The columns that files have, lists of text; NULL for all of their schema.
+    write_cols: ListArray = "_WRITE_COLS";
+}
+
+impl StatsColumns {
+    fn try_new(batch: &RecordBatch, of: [&str; 3]) -> Result<Self> {
+        let [min, max, null_counts] = of;
+        Ok(Self {
+            min: typed::<BinaryArray>(batch, min)?.clone(),
+            max: typed::<BinaryArray>(batch, max)?.clone(),
+            null_counts: typed::<ListArray>(batch, null_counts)?.clone(),
+        })
+    }
+
+    fn stats(&self) -> Stats<'_> {
+        Stats { min: &self.min, max: &self.max, null_counts: &self.null_counts }
+    }
+}
+
+impl ManifestEntries {
+    /// The columns of a batch of the schema of [`decode`].
+    fn try_new(batch: RecordBatch) -> Result<Self> {
+        let typed = Typed {
+            columns: Columns::try_new(&batch)?,
+            key_stats: StatsColumns::try_new(&batch, decode::KEY_STATS)?,
+            value_stats: StatsColumns::try_new(&batch, decode::VALUE_STATS)?,
+        };
+        Ok(Self { batch, typed: Arc::new(typed) })
+    }
+
+    /// How many entries.
+    pub fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The memory that the columns hold.
+    pub fn size_bytes(&self) -> usize {
+        self.batch.get_array_memory_size()
+    }
+
+    /// Bounds and null counts of the key fields; NULL where they were not read.
+    pub fn key_stats(&self) -> Stats<'_> {
+        self.typed.key_stats.stats()
+    }
+
+    /// Bounds and null counts of the columns; NULL where they were not read. See [`super::stats`] for whose they are.
+    pub fn value_stats(&self) -> Stats<'_> {
+        self.typed.value_stats.stats()
+    }
+
+    /// The entries at which `keep` is true.
+    ///
+    /// # Errors
+    /// `CorruptData` when `keep` has another length.
+    pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
+        Self::try_new(filter_record_batch(&self.batch, keep)?)
+    }
+
+    /// The entries of these rows, in this order.
+    ///
+    /// # Errors
+    /// `CorruptData` for rows that there are not.
+    pub fn take(&self, rows: &UInt32Array) -> Result<Self> {
+        let columns = take_arrays(self.batch.columns(), rows, Some(TakeOptions { check_bounds: true }))?;
+        Self::try_new(RecordBatch::try_new(self.batch.schema(), columns)?)
+    }
+
+    /// Some of the entries, without a copy.
+    ///
+    /// # Errors
+    /// None that a caller could cause; a range that goes beyond the end is cut.
+    pub fn slice(&self, rows: Range<usize>) -> Result<Self> {
+        let offset = rows.start.min(self.len());
+        Self::try_new(self.batch.slice(offset, rows.len().min(self.len() - offset)))
+    }
+
+    /// All entries, in order.
+    ///
+    /// # Errors
+    /// `CorruptData` when one column would hold more than 2 GiB.
+    pub fn concat(parts: &[Self]) -> Result<Self> {
+        if let [one] = parts {
+            return Ok(one.clone());
+        }
+        Self::try_new(concat_batches(decode::schema(), parts.iter().map(|part| &part.batch))?)
+    }
+
+    /// One entry's file.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a row that there is not.
+    pub fn file(&self, row: usize) -> Result<DataFileMeta> {
+        if row >= self.len() {
+            return Err(Error::invalid(format!("entry {row} of {}", self.len())));
+        }
+        let long = |array: &Int64Array| array.is_valid(row).then(|| array.value(row));
+        Ok(DataFileMeta {
+            file_name: self.file_names().value(row).to_string(),
+            file_size_bytes: self.file_sizes().value(row),
+            row_count: self.row_counts().value(row),
+            min_key: self.min_keys().value(row).to_vec(),
+            max_key: self.max_keys().value(row).to_vec(),
+            min_sequence_number: self.min_sequence_numbers().value(row),
+            max_sequence_number: self.max_sequence_numbers().value(row),
+            schema_id: self.schema_ids().value(row),
+            level: self.levels().value(row),
+            extra_files: texts(self.extra_files(), row)?.unwrap_or_default(),
+            creation_time_ms: long(self.creation_times_ms()),
+            delete_row_count: long(self.delete_row_counts()),
+            embedded_file_index: bytes_at(self.embedded_indexes(), row).map(<[u8]>::to_vec),
+            file_source: self.file_sources().is_valid(row).then(|| self.file_sources().value(row)),
+            value_stats_cols: texts(self.value_stats_cols(), row)?,
+            external_path: self.external_paths().is_valid(row).then(|| self.external_paths().value(row).to_string()),
+            first_row_id: long(self.first_row_ids()),
+            write_cols: texts(self.write_cols(), row)?,
+        })
+    }
+}
+
+fn bytes_at(array: &BinaryArray, row: usize) -> Option<&[u8]> {
+    array.is_valid(row).then(|| array.value(row))
+}

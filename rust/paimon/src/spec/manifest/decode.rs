@@ -1,0 +1,157 @@
+//! Files to entries (spec: "Manifest", its table of fields).
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampMillisecondType};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, new_null_array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use bytes::Bytes;
+use frazil_core::avro::{Column, Kind};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::super::meta_file::{self, check_version, column, leaf, list, typed};
+use super::super::stats;
+use super::{ADD, DELETE, ManifestEntries};
+
+/// The only version of entries that is read. Releases before 0.4 wrote 1.
+pub const VERSION: i32 = 2;
+
+/// The bucket of files of a postpone table; no other number is below -1.
+const POSTPONE_BUCKET: i32 = -2;
+
+pub(super) const KEY_STATS: [&str; 3] = ["_KEY_STATS._MIN_VALUES", "_KEY_STATS._MAX_VALUES", "_KEY_STATS._NULL_COUNTS"];
+pub(super) const VALUE_STATS: [&str; 3] =
+    ["_VALUE_STATS._MIN_VALUES", "_VALUE_STATS._MAX_VALUES", "_VALUE_STATS._NULL_COUNTS"];
+
+const CREATION_TIME: &str = "_CREATION_TIME";
+
+/// What a reader of a manifest needs beside the files themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Bounds and null counts of key fields.
+    pub key_stats: bool,
+    /// Bounds and null counts of columns, and which columns have them.
+    pub value_stats: bool,
+}
+
+impl Wanted {
+    /// Everything.
+    pub const ALL: Self = Self { key_stats: true, value_stats: true };
+    /// No statistics.
+    pub const FILES: Self = Self { key_stats: false, value_stats: false };
+}
+
+/// Decodes a manifest in Avro, ORC or Parquet. What is not wanted is not decoded and is NULL.
+///
+/// # Errors
+/// `CorruptManifest` for what the spec does not allow: NULL in required fields, unknown kinds, negative lengths, counts
+/// and levels; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by `context`.
+pub fn read(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
+    decode(bytes, wanted, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
+}
+
+fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
+    let batch = meta_file::read(bytes, &projection(wanted), context)?;
+    check_version(&batch, VERSION)?;
+    check(&batch)?;
+    let schema = schema();
+    let array = |field: &Arc<Field>| -> Result<ArrayRef> {
+        match batch.column_by_name(field.name()) {
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            Some(array) if field.name() == CREATION_TIME => {
+                let times = array.as_primitive_opt::<TimestampMillisecondType>();
+                let times = times.ok_or_else(|| Error::internal("creation times are timestamps"))?;
+                Ok(Arc::new(times.reinterpret_cast::<Int64Type>()))
+            }
+            Some(array) => Ok(Arc::clone(array)),
+        }
+    };
+    let arrays = schema.fields().iter().map(array).collect::<Result<_>>()?;
+    ManifestEntries::try_new(RecordBatch::try_new(Arc::clone(schema), arrays)?)
+}
+
+/// The schema of all entries, whatever was wanted of them.
+pub(super) fn schema() -> &'static SchemaRef {
+    static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+        let all = meta_file::schema(&projection(Wanted::ALL));
+        let field = |field: &Arc<Field>| match field.name().as_str() {
+            "_VERSION" => None,
+            CREATION_TIME => Some(Field::new(CREATION_TIME, DataType::Int64, true)),
+            name if KEY_STATS.contains(&name) || VALUE_STATS.contains(&name) => {
+                Some(field.as_ref().clone().with_nullable(true))
+            }
+            _ => Some(field.as_ref().clone()),
+        };
+        Arc::new(Schema::new(all.fields().iter().filter_map(field).collect::<Vec<_>>()))
+    });
+    &SCHEMA
+}
+
+fn projection(wanted: Wanted) -> Vec<Column> {
+    let required = |name, data_type| leaf(name, data_type).required();
+    let mut file = vec![
+        required("_FILE_NAME", DataType::Utf8),
+        required("_FILE_SIZE", DataType::Int64),
+        required("_ROW_COUNT", DataType::Int64),
+        required("_MIN_KEY", DataType::Binary),
+        required("_MAX_KEY", DataType::Binary),
+        required("_MIN_SEQUENCE_NUMBER", DataType::Int64),
+        required("_MAX_SEQUENCE_NUMBER", DataType::Int64),
+        required("_SCHEMA_ID", DataType::Int64),
+        required("_LEVEL", DataType::Int32),
+        column("_EXTRA_FILES", list(DataType::Utf8)).required(),
+        leaf(CREATION_TIME, DataType::Timestamp(TimeUnit::Millisecond, None)),
+        leaf("_DELETE_ROW_COUNT", DataType::Int64),
+        // Always, for it is a part of what identifies a file.
+        leaf("_EMBEDDED_FILE_INDEX", DataType::Binary),
+        leaf("_FILE_SOURCE", DataType::Int32),
+        leaf("_EXTERNAL_PATH", DataType::Utf8),
+        leaf("_FIRST_ROW_ID", DataType::Int64),
+        column("_WRITE_COLS", list(DataType::Utf8)),
+    ];
+    if wanted.key_stats {
+        file.push(stats::column("_KEY_STATS", KEY_STATS));
+    }
+    if wanted.value_stats {
+        file.push(stats::column("_VALUE_STATS", VALUE_STATS));
+    }
+    // In the schema also where it is not wanted, being NULL then.
+    if wanted.value_stats {
+        file.push(column("_VALUE_STATS_COLS", list(DataType::Utf8)));
+    }
+    vec![
+        required("_VERSION", DataType::Int32),
+        required("_KIND", DataType::Int32),
+        required("_PARTITION", DataType::Binary),
+        required("_BUCKET", DataType::Int32),
+        required("_TOTAL_BUCKETS", DataType::Int32),
+        column("_FILE", Kind::Struct(file)).required(),
+    ]
+}
+
+fn check(batch: &RecordBatch) -> Result<()> {
+    refuse::<Int32Type>(batch, "_KIND", |kind| kind != ADD && kind != DELETE)?;
+    refuse::<Int32Type>(batch, "_BUCKET", |bucket| bucket < POSTPONE_BUCKET)?;
+    refuse::<Int32Type>(batch, "_LEVEL", |level| level < 0)?;
+    for name in ["_FILE_SIZE", "_ROW_COUNT", "_DELETE_ROW_COUNT"] {
+        refuse::<Int64Type>(batch, name, |count| count < 0)?;
+    }
+    Ok(())
+}
+
+fn refuse<T: ArrowPrimitiveType>(batch: &RecordBatch, name: &'static str, is_bad: fn(T::Native) -> bool) -> Result<()>
+where
+    T::Native: std::fmt::Display,
+{
+    let array: &PrimitiveArray<T> = typed(batch, name)?;
+    // What stands where NULL is may be anything; it is looked at only if something is bad.
+    if !array.values().iter().any(|value| is_bad(*value)) {
+        return Ok(());
+    }
+    match array.iter().flatten().find(|value| is_bad(*value)) {
+        Some(value) => Err(Error::corrupt(format!("{name} is {value}"))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,127 @@
+//! What is left of entries in the order of their manifests: a DELETE takes the ADD of the same file away.
+//!
+//! A file is identified by partition, bucket, level, name, extra files, embedded index and external path. The level is
+//! a part of it: a compaction may move a file to another level by DELETE and ADD of the same name.
+
+use std::hash::BuildHasher;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BinaryArray, BooleanArray, StringArray};
+use frazil_core::error::{Error, ErrorKind, Result};
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::{DELETE, ManifestEntries};
+
+impl ManifestEntries {
+    /// The entries of files that are there after all of these. They must be complete: where entries were left out (of
+    /// some partitions or buckets, say) both the ADD and the DELETE of a file must have been.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for a file that is deleted and was not added before, or added or deleted twice.
+    pub fn live(self) -> Result<Self> {
+        self.cancelled(false)
+    }
+
+    /// The same for entries that others precede, such as a delta alone: what deletes files of those is kept.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for a file that is added or deleted twice, or added after it was deleted.
+    pub fn fold(self) -> Result<Self> {
+        self.cancelled(true)
+    }
+
+    fn cancelled(self, may_delete_others: bool) -> Result<Self> {
+        let files = Files::of(&self)?;
+        let hasher = DefaultHashBuilder::default();
+        let hash = |row: usize| {
+            let (name, bucket, level) = files.hashed(row);
+            hasher.hash_one((name, bucket, level))
+        };
+        let kinds = self.kinds().values();
+        let is_delete = |row: usize| kinds.get(row).is_some_and(|kind| *kind == DELETE);
+        let mut open: HashTable<usize> = HashTable::with_capacity(self.len());
+        let mut gone = Vec::new();
+        for row in 0..self.len() {
+            let entry = open.entry(hash(row), |other| files.equal(*other, row), |other| hash(*other));
+            match (entry, is_delete(row)) {
+                (Entry::Vacant(_), true) if !may_delete_others => {
+                    return Err(files.refused(row, "a file is deleted that was not added"));
+                }
+                (Entry::Vacant(entry), _) => {
+                    entry.insert(row);
+                }
+                (Entry::Occupied(entry), true) if !is_delete(*entry.get()) => {
+                    gone.extend([row, *entry.get()]);
+                    entry.remove();
+                }
+                (Entry::Occupied(_), true) => return Err(files.refused(row, "a file is deleted twice")),
+                (Entry::Occupied(entry), false) if is_delete(*entry.get()) => {
+                    return Err(files.refused(row, "a file is added after it was deleted"));
+                }
+                (Entry::Occupied(_), false) => return Err(files.refused(row, "a file is added twice")),
+            }
+        }
+        if gone.is_empty() {
+            return Ok(self);
+        }
+        let mut kept = vec![true; self.len()];
+        for row in gone {
+            if let Some(kept) = kept.get_mut(row) {
+                *kept = false;
+            }
+        }
+        self.filter(&BooleanArray::from(kept))
+    }
+}
+
+/// What identifies the files of entries.
+struct Files<'a> {
+    entries: &'a ManifestEntries,
+    extra_names: &'a StringArray,
+}
+
+impl<'a> Files<'a> {
+    fn of(entries: &'a ManifestEntries) -> Result<Self> {
+        let extra_names = entries.extra_files().values().as_string_opt();
+        let extra_names = extra_names.ok_or_else(|| Error::internal("extra files are named by text"))?;
+        Ok(Self { entries, extra_names })
+    }
+
+    /// What tells nearly all files apart.
+    #[inline]
+    fn hashed(&self, row: usize) -> (&[u8], i32, i32) {
+        let entries = self.entries;
+        (entries.file_names().value(row).as_bytes(), entries.buckets().value(row), entries.levels().value(row))
+    }
+
+    fn equal(&self, a: usize, b: usize) -> bool {
+        let entries = self.entries;
+        let indexes = entries.embedded_indexes();
+        let paths = entries.external_paths();
+        self.hashed(a) == self.hashed(b)
+            && entries.partitions().value(a) == entries.partitions().value(b)
+            && bytes(indexes, a) == bytes(indexes, b)
+            && paths.is_valid(a) == paths.is_valid(b)
+            && (paths.is_null(a) || paths.value(a) == paths.value(b))
+            && self.extra_files(a).eq(self.extra_files(b))
+    }
+
+    fn extra_files(&self, row: usize) -> impl Iterator<Item = &str> {
+        let offsets = self.entries.extra_files().value_offsets();
+        let ends = offsets.get(row).zip(offsets.get(row + 1));
+        let ends = ends.and_then(|(start, end)| Some(usize::try_from(*start).ok()?..usize::try_from(*end).ok()?));
+        ends.unwrap_or_default().map(|at| self.extra_names.value(at))
+    }
+
+    #[cold]
+    fn refused(&self, row: usize, what: &str) -> Error {
+        let (entries, error) = (self.entries, Error::new(ErrorKind::CorruptManifest, what));
+        let error = error.with("data_file", entries.file_names().value(row));
+        error.with("bucket", entries.buckets().value(row)).with("level", entries.levels().value(row))
+    }
+}
+
+fn bytes(array: &BinaryArray, row: usize) -> Option<&[u8]> {
+    array.is_valid(row).then(|| array.value(row))
+}
