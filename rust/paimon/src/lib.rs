@@ -7,5 +7,6 @@ pub mod features;
 pub mod file_index;
 pub mod merge;
 pub mod scan;
+pub mod read;
 pub mod spec;
 pub mod table;

@@ -1,0 +1,108 @@
+//! Arrays, maps and rows of other parts: elements, values and fields are cast one by one; fields are the same by id.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, StructArray, new_null_array};
+use arrow_schema::{DataType as ArrowType, FieldRef, Fields};
+use frazil_core::error::{Error, Result};
+
+use super::{Caster, Rule, rule_of};
+use crate::read::convert::assemble_map;
+use crate::read::nested::{Repeated, child};
+use crate::spec::types::{DataField, DataType, TypeRoot};
+
+/// The rule for two nested types of one kind; None for any others, and for maps of different keys.
+pub(super) fn rule(path: &str, from: &DataType, to: &DataType) -> Result<Option<Rule>> {
+    match (&from.root, &to.root) {
+        (TypeRoot::Row(from), TypeRoot::Row(fields)) => row(path, from, fields),
+        (TypeRoot::Array(from), TypeRoot::Array(element)) => {
+            let Part { path, cast, .. } = part(path, "element", from, element)?;
+            let ArrowType::List(field) = to.arrow() else { return Ok(None) };
+            Ok(rule_of(move |array| {
+                let list = Repeated::of(array)?;
+                let values = checked(apply(cast.as_ref(), list.values)?, 0, &field, &path)?;
+                Ok(Arc::new(ListArray::try_new(Arc::clone(&field), list.offsets, values, list.nulls)?))
+            }))
+        }
+        (TypeRoot::Map(from_key, from), TypeRoot::Map(key, value)) if from_key.root == key.root => {
+            let Part { path, cast, .. } = part(path, "value", from, value)?;
+            let arrow = to.arrow();
+            Ok(rule_of(move |array| map(array, cast.as_ref(), &arrow).map_err(|error| error.with("column", &path))))
+        }
+        // Only whether elements may be NULL differs, and as keys in Arrow they never may.
+        (TypeRoot::Multiset(from), TypeRoot::Multiset(element)) if from.root == element.root => {
+            let (arrow, path) = (to.arrow(), path.to_owned());
+            Ok(rule_of(move |array| map(array, None, &arrow).map_err(|error| error.with("column", &path))))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What of a nested value is cast.
+struct Part {
+    path: String,
+    cast: Option<Caster>,
+}
+
+fn part(path: &str, name: &str, from: &DataType, to: &DataType) -> Result<Part> {
+    let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let cast = Caster::at(&path, from, to)?;
+    Ok(Part { path, cast })
+}
+
+fn apply(cast: Option<&Caster>, array: ArrayRef) -> Result<ArrayRef> {
+    match cast {
+        None => Ok(array),
+        Some(cast) => cast.cast(&array),
+    }
+}
+
+/// The array, if it has no NULLs but those of its parent or may have them.
+fn checked(array: ArrayRef, parent_nulls: usize, field: &FieldRef, path: &str) -> Result<ArrayRef> {
+    if !field.is_nullable() && array.logical_null_count() > parent_nulls {
+        return Err(Error::corrupt("NULL where the type excludes it").with("column", path));
+    }
+    Ok(array)
+}
+
+fn map(array: &ArrayRef, cast: Option<&Caster>, to: &ArrowType) -> Result<ArrayRef> {
+    let map = Repeated::of(array)?;
+    let Some(entries) = map.values.as_struct_opt().filter(|entries| entries.num_columns() == 2) else {
+        return Err(Error::internal("a map of other than keys and values"));
+    };
+    assemble_map(to, [child(entries, 0)?, apply(cast, child(entries, 1)?)?], map.offsets, map.nulls)
+}
+
+/// A field of a row: where its values are in the other row, if it has them.
+struct Column {
+    source: Option<usize>,
+    part: Part,
+}
+
+fn row(path: &str, from: &[DataField], to: &[DataField]) -> Result<Option<Rule>> {
+    let column = |field: &DataField| {
+        let found = from.iter().enumerate().find(|(_, other)| other.id == field.id);
+        let source = found.map(|(position, _)| position);
+        let other = found.map_or(&field.data_type, |(_, other)| &other.data_type);
+        Ok(Column { source, part: part(path, &field.name, other, &field.data_type)? })
+    };
+    let columns = to.iter().map(column).collect::<Result<Vec<_>>>()?;
+    let fields = crate::spec::types::arrow_fields(to);
+    Ok(rule_of(move |array| {
+        let Some(array) = array.as_struct_opt() else { return Err(Error::internal("a row that is no struct")) };
+        cast_row(array, &columns, &fields)
+    }))
+}
+
+fn cast_row(array: &StructArray, columns: &[Column], fields: &Fields) -> Result<ArrayRef> {
+    let column = |(column, field): (&Column, &FieldRef)| {
+        let values = match column.source {
+            None => new_null_array(field.data_type(), array.len()),
+            Some(position) => apply(column.part.cast.as_ref(), child(array, position)?)?,
+        };
+        checked(values, array.null_count(), field, &column.part.path)
+    };
+    let cast = columns.iter().zip(fields).map(column).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), cast, array.nulls().cloned(), array.len())?))
+}

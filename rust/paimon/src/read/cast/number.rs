@@ -1,0 +1,71 @@
+//! Whole numbers, floats and truth values among each other.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array};
+use arrow_schema::DataType as ArrowType;
+use frazil_core::error::{Error, Result};
+
+use super::{Rule, finish, rule_of};
+use crate::spec::types::TypeRoot;
+
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+    use TypeRoot as T;
+    match (from, to) {
+        (T::TinyInt | T::SmallInt | T::Int | T::BigInt, T::Boolean) => rule_of(|array| truth(&longs(array)?)),
+        (T::TinyInt | T::SmallInt | T::Int | T::BigInt | T::Boolean, _) => {
+            let narrow = from_long(to)?;
+            rule_of(move |array| Ok(narrow(&longs(array)?)))
+        }
+        (T::Float | T::Double, _) => {
+            let narrow = from_double(to)?;
+            rule_of(move |array| Ok(narrow(&doubles(array)?)))
+        }
+        _ => None,
+    }
+}
+
+/// Whole numbers of any width, and truth values as 1 and 0.
+pub(super) fn longs(array: &ArrayRef) -> Result<Int64Array> {
+    let wide = arrow_cast::cast(array, &ArrowType::Int64)?;
+    wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("a number that is none"))
+}
+
+/// Floats of any width.
+pub(super) fn doubles(array: &ArrayRef) -> Result<Float64Array> {
+    let wide = arrow_cast::cast(array, &ArrowType::Float64)?;
+    wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("a float that is none"))
+}
+
+fn truth(values: &Int64Array) -> Result<ArrayRef> {
+    let bits = values.values().iter().map(|value| *value != 0).collect();
+    Ok(std::sync::Arc::new(BooleanArray::new(bits, values.nulls().cloned())))
+}
+
+/// To the low bits of a whole number, or the nearest float.
+#[expect(clippy::cast_possible_truncation, reason = "Java keeps the low bits")]
+pub(super) fn from_long(to: &TypeRoot) -> Option<fn(&Int64Array) -> ArrayRef> {
+    Some(match to {
+        TypeRoot::TinyInt => |values| finish(values.unary::<_, Int8Type>(|value| value as i8)),
+        TypeRoot::SmallInt => |values| finish(values.unary::<_, Int16Type>(|value| value as i16)),
+        TypeRoot::Int => |values| finish(values.unary::<_, Int32Type>(|value| value as i32)),
+        TypeRoot::BigInt => |values| finish(values.clone()),
+        TypeRoot::Float => |values| finish(values.unary::<_, Float32Type>(|value| value as f32)),
+        TypeRoot::Double => |values| finish(values.unary::<_, Float64Type>(|value| value as f64)),
+        _ => return None,
+    })
+}
+
+/// To the nearest whole number towards zero that there is, narrow ones by way of INT, of which they take the low bits.
+#[expect(clippy::cast_possible_truncation, reason = "Java saturates to INT and BIGINT, then keeps the low bits")]
+fn from_double(to: &TypeRoot) -> Option<fn(&Float64Array) -> ArrayRef> {
+    Some(match to {
+        TypeRoot::TinyInt => |values| finish(values.unary::<_, Int8Type>(|value| value as i32 as i8)),
+        TypeRoot::SmallInt => |values| finish(values.unary::<_, Int16Type>(|value| value as i32 as i16)),
+        TypeRoot::Int => |values| finish(values.unary::<_, Int32Type>(|value| value as i32)),
+        TypeRoot::BigInt => |values| finish(values.unary::<_, Int64Type>(|value| value as i64)),
+        TypeRoot::Float => |values| finish(values.unary::<_, Float32Type>(|value| value as f32)),
+        TypeRoot::Double => |values| finish(values.clone()),
+        _ => return None,
+    })
+}

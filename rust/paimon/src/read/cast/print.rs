@@ -1,0 +1,304 @@
+//! Values as text.
+//!
+//! | Type | Text |
+//! |---|---|
+//! | BOOLEAN | `true`, `false` |
+//! | numbers | as in Java: see [`super::float`]; decimals with all digits of their scale |
+//! | DATE | `2024-02-29` |
+//! | TIME(p) | `12:34:56.0`, `12:34:56.789`: at most p digits, without zeros at the end but the first |
+//! | TIMESTAMP(p) | `2024-02-29 12:34:56.789`: p digits |
+//! | ARRAY, MAP, ROW | `[1, null]`, `{a -> 1}`, `{1, x}`: no quotes and no escapes; no length applies |
+//!
+//! Years have four digits, of longer ones the last.
+
+use std::fmt::Write;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Float32Type, Float64Type, Time32MillisecondType};
+use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_schema::DataType as ArrowType;
+use frazil_core::error::{Error, Result};
+
+use super::bytes::{Length, text, texts};
+use super::decimal::unscaled;
+use super::number::longs;
+use super::time::{Clock, values};
+use super::{Caster, MAX_LENGTH, Rule, float, rule_of};
+use crate::read::nested::{Repeated, child};
+use crate::spec::types::{DataField, DataType, TypeRoot};
+
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+    use TypeRoot as T;
+    let (T::Char(_) | T::VarChar(_)) = to else { return None };
+    let (length, any) = (Length::of(to)?, matches!(to, T::VarChar(MAX_LENGTH)));
+    match from {
+        T::Boolean => rule_of(move |array| {
+            let values = array.as_boolean_opt().ok_or_else(|| Error::internal("a truth value that is none"))?;
+            texts(values.iter(), array.len(), |value, out| put(out, value), length)
+        }),
+        T::TinyInt | T::SmallInt | T::Int | T::BigInt => {
+            rule_of(move |array| texts(longs(array)?.iter(), array.len(), |value, out| put(out, value), length))
+        }
+        T::Float | T::Double => rule_of(move |array| floats(array, length)),
+        T::Decimal(_, scale) => {
+            let scale = usize::from(*scale);
+            rule_of(move |array| {
+                texts(unscaled(array)?.iter(), array.len(), |value, out| decimal(value, scale, out), length)
+            })
+        }
+        T::Date if any => rule_of(|array| {
+            let days = array.as_primitive_opt::<Date32Type>().ok_or_else(|| Error::internal("a date that is none"))?;
+            texts(days.iter(), array.len(), |days, out| date(i64::from(days), out), Length::Any)
+        }),
+        T::Time(digits) if any => {
+            let digits = *digits;
+            rule_of(move |array| {
+                let times = array.as_primitive_opt::<Time32MillisecondType>();
+                let times = times.ok_or_else(|| Error::internal("a time of day that is none"))?;
+                texts(times.iter(), array.len(), |millis, out| time(millis, digits, out), Length::Any)
+            })
+        }
+        T::Timestamp(_) | T::LocalZonedTimestamp(_) if any => {
+            let clock = Clock::of(from)?;
+            rule_of(move |array| {
+                texts(values(array)?.iter(), array.len(), |value, out| timestamp(value, clock, out), Length::Any)
+            })
+        }
+        T::Array(element) => {
+            let element = Printer::of(element)?;
+            rule_of(move |array| list(array, &element))
+        }
+        T::Map(key, value) => {
+            let parts = [Printer::of(key)?, Printer::of(value)?];
+            rule_of(move |array| map(array, &parts))
+        }
+        T::Row(fields) => {
+            let fields = fields.iter().map(|DataField { data_type, .. }| Printer::of(data_type));
+            let fields = fields.collect::<Option<Vec<_>>>()?;
+            rule_of(move |array| row(array, &fields))
+        }
+        _ => None,
+    }
+}
+
+fn put(out: &mut String, value: impl std::fmt::Display) -> Result<()> {
+    write!(out, "{value}").map_err(|_| Error::internal("writing to a string failed"))
+}
+
+fn floats(array: &ArrayRef, length: Length) -> Result<ArrayRef> {
+    let mut digits = String::new();
+    if *array.data_type() == ArrowType::Float32 {
+        let values = array.as_primitive_opt::<Float32Type>().ok_or_else(|| Error::internal("a float that is none"))?;
+        return texts(
+            values.iter(),
+            array.len(),
+            |value, out| {
+                float::print(value, &mut digits, out);
+                Ok(())
+            },
+            length,
+        );
+    }
+    let values = array.as_primitive_opt::<Float64Type>().ok_or_else(|| Error::internal("a float that is none"))?;
+    texts(
+        values.iter(),
+        array.len(),
+        |value, out| {
+            float::print(value, &mut digits, out);
+            Ok(())
+        },
+        length,
+    )
+}
+
+fn decimal(unscaled: i128, scale: usize, out: &mut String) -> Result<()> {
+    if unscaled < 0 {
+        out.push('-');
+    }
+    let start = out.len();
+    // One digit at least stands before the point.
+    write!(out, "{:0width$}", unscaled.unsigned_abs(), width = scale + 1)
+        .map_err(|_| Error::internal("writing to a string failed"))?;
+    if scale > 0 {
+        out.insert(out.len().saturating_sub(scale).max(start), '.');
+    }
+    Ok(())
+}
+
+fn two(value: i64, out: &mut String) {
+    digit(value / 10, out);
+    digit(value, out);
+}
+
+/// The last digit of a number; of negative ones Java takes what is so far before the character 0.
+fn digit(value: i64, out: &mut String) {
+    let character = u8::try_from(i64::from(b'0') + value % 10).unwrap_or(b'0');
+    out.push(char::from(character));
+}
+
+fn date(days: i64, out: &mut String) -> Result<()> {
+    let (year, month, day) = civil(days);
+    for divisor in [1000, 100, 10, 1] {
+        digit(year / divisor, out);
+    }
+    out.push('-');
+    two(month, out);
+    out.push('-');
+    two(day, out);
+    Ok(())
+}
+
+/// Year, month and day of the proleptic Gregorian calendar, counted from a March 1 at the start of 400 years.
+fn civil(days: i64) -> (i64, i64, i64) {
+    const DAYS_TO_EPOCH: i64 = 719_468;
+    const DAYS_OF_400_YEARS: i64 = 146_097;
+    let days = days.saturating_add(DAYS_TO_EPOCH);
+    let (era, of_era) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (era * 400 + year + i64::from(month <= 2), month, day)
+}
+
+fn clock(seconds: i64, out: &mut String) {
+    two(seconds / 3600, out);
+    out.push(':');
+    two(seconds / 60 % 60, out);
+    out.push(':');
+    two(seconds % 60, out);
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "one of the printers")]
+fn time(millis: i32, digits: u8, out: &mut String) -> Result<()> {
+    let millis = i64::from(millis).rem_euclid(86_400_000);
+    clock(millis / 1000, out);
+    let mut rest = millis % 1000;
+    for at in 0..digits {
+        if at == 0 {
+            out.push('.');
+        }
+        digit(rest / 100, out);
+        rest = rest % 100 * 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn timestamp(value: i64, of: Clock, out: &mut String) -> Result<()> {
+    let per_second = of.per_second();
+    let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
+    date(seconds.div_euclid(86_400), out)?;
+    out.push(' ');
+    clock(seconds.rem_euclid(86_400), out);
+    let nanos = fraction * (1_000_000_000 / per_second);
+    let start = out.len();
+    write!(out, ".{nanos:09}").map_err(|_| Error::internal("writing to a string failed"))?;
+    // More digits than the type has are shown where there are more.
+    while out.len() > start + 1 + usize::from(of.digits) && out.ends_with('0') {
+        out.pop();
+    }
+    if out.len() == start + 1 {
+        out.pop();
+    }
+    Ok(())
+}
+
+/// Parts of nested values as text.
+struct Printer(Option<Caster>);
+
+impl Printer {
+    fn of(from: &DataType) -> Option<Self> {
+        Caster::try_new(from, &DataType::nullable(TypeRoot::VarChar(MAX_LENGTH))).ok().map(Self)
+    }
+
+    fn print(&self, array: ArrayRef) -> Result<StringArray> {
+        let printed = match &self.0 {
+            None => array,
+            Some(cast) => cast.cast(&array)?,
+        };
+        text(&printed).cloned()
+    }
+}
+
+fn part(texts: &StringArray, row: usize) -> &str {
+    if texts.is_null(row) { "null" } else { texts.value(row) }
+}
+
+/// The rows of a list that are not NULL, as the places of their values.
+fn places(list: &Repeated) -> impl Iterator<Item = Option<std::ops::Range<usize>>> + '_ {
+    let mut next = 0;
+    list.offsets.lengths().enumerate().map(move |(row, length)| {
+        let range = next..next + length;
+        next = range.end;
+        list.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)).then_some(range)
+    })
+}
+
+fn list(array: &ArrayRef, element: &Printer) -> Result<ArrayRef> {
+    let list = Repeated::of(array)?;
+    let elements = element.print(std::sync::Arc::clone(&list.values))?;
+    texts(
+        places(&list),
+        array.len(),
+        |places, out| {
+            joined(out, ['[', ']'], places, |at, out| out.push_str(part(&elements, at)));
+            Ok(())
+        },
+        Length::Any,
+    )
+}
+
+fn map(array: &ArrayRef, [key, value]: &[Printer; 2]) -> Result<ArrayRef> {
+    let map = Repeated::of(array)?;
+    let Some(entries) = map.values.as_struct_opt() else { return Err(Error::internal("a map without entries")) };
+    let (keys, values) = (key.print(child(entries, 0)?)?, value.print(child(entries, 1)?)?);
+    texts(
+        places(&map),
+        array.len(),
+        |places, out| {
+            joined(out, ['{', '}'], places, |at, out| {
+                out.push_str(part(&keys, at));
+                out.push_str(" -> ");
+                out.push_str(part(&values, at));
+            });
+            Ok(())
+        },
+        Length::Any,
+    )
+}
+
+fn row(array: &ArrayRef, fields: &[Printer]) -> Result<ArrayRef> {
+    let Some(rows) = array.as_struct_opt() else { return Err(Error::internal("a row that is no struct")) };
+    let columns = fields.iter().enumerate().map(|(at, field)| field.print(child(rows, at)?));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let valid = (0..array.len()).map(|row| rows.is_valid(row).then_some(row));
+    texts(
+        valid,
+        array.len(),
+        |row, out| {
+            joined(out, ['{', '}'], columns.iter(), |column, out| out.push_str(part(column, row)));
+            Ok(())
+        },
+        Length::Any,
+    )
+}
+
+fn joined<T>(
+    out: &mut String,
+    [open, close]: [char; 2],
+    parts: impl Iterator<Item = T>,
+    mut print: impl FnMut(T, &mut String),
+) {
+    out.push(open);
+    for (at, part) in parts.enumerate() {
+        if at > 0 {
+            out.push_str(", ");
+        }
+        print(part, out);
+    }
+    out.push(close);
+}

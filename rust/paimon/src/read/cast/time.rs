@@ -1,0 +1,175 @@
+//! Dates, times of day and timestamps among each other and to and from whole numbers.
+//!
+//! Java has a timestamp as milliseconds, floored, and the nanoseconds above them. What cuts the milliseconds cuts them
+//! towards zero, so that of times before 1970 the next day, second or tenth may come out:
+//!
+//! | From | To | Value |
+//! |---|---|---|
+//! | TIMESTAMP | DATE | ms / 86,400,000, towards zero |
+//! | TIMESTAMP | INT, BIGINT | ms / 1000, towards zero, of WITH LOCAL TIME ZONE too |
+//! | TIMESTAMP | TIMESTAMP of 0 to 3 digits | ms cut to the digits, towards zero, without the nanoseconds |
+//! | TIMESTAMP | TIMESTAMP of more digits | nanoseconds within ms cut to the digits |
+//! | TIMESTAMP | TIME | ms modulo a day |
+//!
+//! A timestamp whose nanoseconds of the second, as a number, have no more digits than the target keeps all of them.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Int32Type, Int64Type, Time32MillisecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType,
+};
+use arrow_array::{ArrayRef, Int64Array};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+use frazil_core::error::{Error, Result};
+
+use super::number::longs;
+use super::{Rule, finish, rule_of, try_map};
+use crate::read::convert::per_second;
+use crate::spec::types::{DataType, TypeRoot};
+
+const MILLIS_PER_DAY: i64 = 86_400_000;
+
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+    use TypeRoot as T;
+    if let Some(target) = Clock::of(to) {
+        return to_timestamp(from, target);
+    }
+    let (clock, instant) = (Clock::of(from)?, matches!(from, T::LocalZonedTimestamp(_)));
+    let per_milli = clock.per_second() / 1000;
+    let millis =
+        move |array: &ArrayRef| -> Result<Int64Array> { Ok(values(array)?.unary(|value| value.div_euclid(per_milli))) };
+    match to {
+        T::Date if instant => {
+            rule_of(move |array| Ok(days(&millis(array)?, |millis| millis.div_euclid(MILLIS_PER_DAY))))
+        }
+        T::Date => rule_of(move |array| Ok(days(&millis(array)?, |millis| millis / MILLIS_PER_DAY))),
+        T::Time(_) => rule_of(move |array| Ok(times(&millis(array)?))),
+        T::Int => {
+            rule_of(move |array| Ok(finish(millis(array)?.unary::<_, Int32Type>(|millis| low_bits(millis / 1000)))))
+        }
+        T::BigInt => rule_of(move |array| Ok(finish(millis(array)?.unary::<_, Int64Type>(|millis| millis / 1000)))),
+        _ => None,
+    }
+}
+
+fn to_timestamp(from: &TypeRoot, target: Clock) -> Option<Rule> {
+    use TypeRoot as T;
+    match from {
+        // A number of seconds that has no milliseconds in 64 bits leaves the low ones.
+        T::Int | T::BigInt => rule_of(move |array| {
+            target.array(&try_map(&longs(array)?, |seconds| target.from(seconds.wrapping_mul(1000), 1000).map(Some))?)
+        }),
+        T::Date => rule_of(move |array| {
+            let days = array.as_primitive_opt::<Date32Type>().ok_or_else(|| Error::internal("a date that is none"))?;
+            target.array(&try_map(days, |days| target.from(i64::from(days) * MILLIS_PER_DAY, 1000).map(Some))?)
+        }),
+        T::Time(_) => rule_of(move |array| {
+            let times = array.as_primitive_opt::<Time32MillisecondType>();
+            let times = times.ok_or_else(|| Error::internal("a time of day that is none"))?;
+            target.array(&try_map(times, |millis| target.from(i64::from(millis), 1000).map(Some))?)
+        }),
+        T::Timestamp(_) | T::LocalZonedTimestamp(_) => {
+            let source = Clock::of(from)?;
+            rule_of(move |array| {
+                let cut =
+                    |value| if source.digits <= target.digits { value } else { truncate(value, source, target.digits) };
+                target.array(&try_map(&values(array)?, |value| target.from(cut(value), source.per_second()).map(Some))?)
+            })
+        }
+        _ => None,
+    }
+}
+
+/// How timestamps of a type are held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    pub(super) digits: u8,
+    pub(super) unit: TimeUnit,
+    pub(super) utc: bool,
+}
+
+impl Clock {
+    pub(super) fn of(root: &TypeRoot) -> Option<Self> {
+        let (digits, utc) = match root {
+            TypeRoot::Timestamp(digits) => (*digits, false),
+            TypeRoot::LocalZonedTimestamp(digits) => (*digits, true),
+            _ => return None,
+        };
+        match DataType::nullable(root.clone()).arrow() {
+            ArrowType::Timestamp(unit, _) => Some(Self { digits, unit, utc }),
+            _ => None,
+        }
+    }
+
+    pub(super) fn per_second(self) -> i64 {
+        per_second(self.unit)
+    }
+
+    /// A count of any unit in the own one: finer ones are floored.
+    ///
+    /// # Errors
+    /// `CorruptData` when it is out of range.
+    pub(super) fn from(self, value: i64, per_second: i64) -> Result<i64> {
+        let own = self.per_second();
+        if per_second >= own {
+            return Ok(value.div_euclid(per_second / own));
+        }
+        let scaled = value.checked_mul(own / per_second);
+        scaled.ok_or_else(|| Error::corrupt(format!("{value} x {} is no 64-bit timestamp", own / per_second)))
+    }
+
+    /// Counts of the own unit as timestamps.
+    #[expect(clippy::unnecessary_wraps, reason = "the last step of rules")]
+    pub(super) fn array(self, values: &Int64Array) -> Result<ArrayRef> {
+        let zone = self.utc.then_some("UTC");
+        Ok(match self.unit {
+            TimeUnit::Nanosecond => {
+                Arc::new(values.reinterpret_cast::<TimestampNanosecondType>().with_timezone_opt(zone)) as ArrayRef
+            }
+            TimeUnit::Microsecond => {
+                Arc::new(values.reinterpret_cast::<TimestampMicrosecondType>().with_timezone_opt(zone))
+            }
+            _ => Arc::new(values.reinterpret_cast::<TimestampMillisecondType>().with_timezone_opt(zone)),
+        })
+    }
+}
+
+/// The counts of timestamps.
+pub(super) fn values(array: &ArrayRef) -> Result<Int64Array> {
+    let counts = arrow_cast::cast(array, &ArrowType::Int64)?;
+    let counts = counts.as_primitive_opt::<Int64Type>().cloned();
+    counts.ok_or_else(|| Error::internal("a timestamp that is none"))
+}
+
+/// A timestamp cut to fewer digits.
+fn truncate(value: i64, source: Clock, digits: u8) -> i64 {
+    let per_milli = source.per_second() / 1000;
+    let (millis, above) = (value.div_euclid(per_milli), value.rem_euclid(per_milli));
+    let nanos_of_second = millis.rem_euclid(1000) * 1_000_000 + above * (1_000_000 / per_milli);
+    let shown = nanos_of_second.checked_ilog10().map_or(1, |log| log + 1);
+    if shown <= u32::from(digits) {
+        return value;
+    }
+    if digits <= 3 {
+        let step = 10_i64.pow(3 - u32::from(digits));
+        return (millis / step * step).saturating_mul(per_milli);
+    }
+    // Of units that are coarser than the digits nothing is to be cut.
+    let step = (per_milli / 10_i64.pow(u32::from(digits) - 3)).max(1);
+    value - above % step
+}
+
+fn days(millis: &Int64Array, days: impl Fn(i64) -> i64) -> ArrayRef {
+    finish(millis.unary::<_, Date32Type>(|millis| low_bits(days(millis))))
+}
+
+fn times(millis: &Int64Array) -> ArrayRef {
+    finish(millis.unary::<_, Time32MillisecondType>(|millis| low_bits(millis.rem_euclid(MILLIS_PER_DAY))))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "Java keeps the low 32 bits")]
+fn low_bits(value: i64) -> i32 {
+    value as i32
+}

@@ -1,0 +1,281 @@
+//! Arrays as readers of the file formats give them, as values of the type in the schema that the file was written with.
+//!
+//! | Type | Parquet | ORC | Avro |
+//! |---|---|---|---|
+//! | TINYINT, SMALLINT | int8, int16, int32 | int8, int16 | int |
+//! | DECIMAL | decimal of any width | decimal | bytes with precision and scale |
+//! | TIME | time32(ms), int32 | int32: milliseconds | time-millis |
+//! | TIMESTAMP | in its unit; INT96 in ns, above 6 digits | ns | timestamp-millis, -micros |
+//! | ... WITH LOCAL TIME ZONE | the same with zone UTC | ns, with or without zone | local-timestamp-millis, -micros |
+//! | MAP | map | map | map; list of key-value pairs for keys that are no strings |
+//! | MULTISET of t | map from t to int32 | the same | the same |
+//! | VARIANT | struct of `value`, `metadata` in any order, or shredded | struct | record |
+//!
+//! Whether a file calls a timestamp an instant or a wall clock does not matter: Avro's names are swapped, and ORC files
+//! of `orc.timestamp-ltz.legacy.type` hold instants as wall clocks of the writer's zone, of which nothing is recorded.
+//! Such clocks are taken as UTC, which is right where the writer ran in UTC.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Decimal128Type, Int32Type, Int64Type, Time32MillisecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, Int64Array, ListArray, MapArray, PrimitiveArray, StringArray, StructArray, Time32MillisecondArray,
+    new_null_array,
+};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType as ArrowType, Fields, TimeUnit};
+use frazil_core::error::{Error, Result};
+use frazil_core::variant;
+
+use super::nested::{Repeated, child};
+use crate::spec::types::{DataField, DataType, TypeRoot};
+
+/// The type without the fields of `from` that `wanted` has no field of the same id for, at any level; all values of it
+/// may be NULL but the keys of maps, so that arrays of it can hold whatever a file holds.
+pub(super) fn prune(from: &DataType, wanted: &DataType) -> DataType {
+    use TypeRoot as T;
+    let root = match (&from.root, &wanted.root) {
+        (T::Row(fields), T::Row(wanted)) => T::Row(prune_fields(fields, wanted)),
+        (T::Array(element), T::Array(wanted)) => T::Array(Box::new(prune(element, wanted))),
+        (T::Map(key, value), T::Map(_, wanted)) => T::Map(Box::new(whole_key(key)), Box::new(prune(value, wanted))),
+        (T::Map(key, value), _) => T::Map(Box::new(whole_key(key)), Box::new(prune(value, value))),
+        (T::Multiset(element), _) => T::Multiset(Box::new(whole_key(element))),
+        (T::Row(fields), _) => T::Row(prune_fields(fields, fields)),
+        (T::Array(element), _) => T::Array(Box::new(prune(element, element))),
+        (leaf, _) => leaf.clone(),
+    };
+    DataType::nullable(root)
+}
+
+fn prune_fields(fields: &[DataField], wanted: &[DataField]) -> Vec<DataField> {
+    let pruned = fields.iter().filter_map(|field| {
+        let wanted = wanted.iter().find(|wanted| wanted.id == field.id)?;
+        Some(DataField { data_type: prune(&field.data_type, &wanted.data_type), ..field.clone() })
+    });
+    pruned.collect()
+}
+
+fn whole_key(key: &DataType) -> DataType {
+    DataType { nullable: false, ..prune(key, key) }
+}
+
+/// The array in the Arrow type of `to`, a type that [`prune`] made. Structs may lack fields, which then are NULL, and
+/// have others. Shares the buffers when nothing has to change.
+///
+/// # Errors
+/// `CorruptData` when the array is not how a format stores the type, a value does not fit it, or text is not UTF-8.
+pub(super) fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    use ArrowType as A;
+    use TypeRoot as T;
+    let array = &plain(array)?;
+    match (&to.root, array.data_type()) {
+        (_, A::Null) => Ok(new_null_array(&to.arrow(), array.len())),
+        (T::Char(_) | T::VarChar(_), A::Utf8) => checked_text(array),
+        (T::Char(_) | T::VarChar(_), A::Binary) => cast(array, &A::Utf8),
+        (T::Timestamp(_) | T::LocalZonedTimestamp(_), A::Timestamp(unit, _)) => timestamp(array, *unit, to),
+        (T::Decimal(precision, scale), from) if from.is_decimal() => decimal(array, *precision, *scale),
+        (T::TinyInt | T::SmallInt | T::Int | T::BigInt, from) if from.is_signed_integer() => cast(array, &to.arrow()),
+        (T::Time(_), _) => time(array),
+        (T::Date, A::Int32) => cast(array, &A::Date32),
+        (T::Binary(_) | T::VarBinary(_) | T::Blob, A::FixedSizeBinary(_)) => cast(array, &A::Binary),
+        (T::Row(fields), A::Struct(_)) => row(array.as_struct(), fields, to),
+        (T::Array(element), _) => list(array, element, to),
+        (T::Map(key, value), _) => map(array, key, value, to),
+        (T::Multiset(element), _) => map(array, element, &DataType::nullable(T::Int), to),
+        (T::Variant, A::Struct(_)) => Ok(Arc::new(variant::unshred(array.as_struct())?)),
+        (_, from) if *from == to.arrow() => Ok(Arc::clone(array)),
+        _ => Err(unfit(array, to)),
+    }
+}
+
+fn unfit(array: &ArrayRef, to: &DataType) -> Error {
+    Error::corrupt(format!("the data file holds {}, which cannot be read as {}", array.data_type(), to.arrow()))
+}
+
+/// The same values without dictionaries, runs, views and 64-bit offsets.
+fn plain(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        ArrowType::Dictionary(_, values) => plain(&cast(array, values)?),
+        ArrowType::RunEndEncoded(_, values) => plain(&cast(array, values.data_type())?),
+        ArrowType::LargeUtf8 | ArrowType::Utf8View => cast(array, &ArrowType::Utf8),
+        ArrowType::LargeBinary | ArrowType::BinaryView => cast(array, &ArrowType::Binary),
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+/// Arrow's cast, failing for what does not fit.
+fn cast(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
+}
+
+/// Text that came over the C interface is only said to be UTF-8, and Rust relies on it.
+fn checked_text(array: &ArrayRef) -> Result<ArrayRef> {
+    let text: &StringArray = array.as_string();
+    let offsets = text.value_offsets();
+    let range = offsets.first().zip(offsets.last()).and_then(|(first, last)| {
+        let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
+        text.value_data().get(first..last).map(|bytes| (first, bytes))
+    });
+    let Some((first, bytes)) = range else { return Err(Error::corrupt("text offsets lead out of the text")) };
+    if bytes.is_ascii() {
+        return Ok(Arc::clone(array));
+    }
+    let Ok(whole) = std::str::from_utf8(bytes) else { return Err(Error::corrupt("text is not UTF-8")) };
+    let starts =
+        |offset: &i32| usize::try_from(*offset).is_ok_and(|at| at >= first && whole.is_char_boundary(at - first));
+    if offsets.iter().all(starts) { Ok(Arc::clone(array)) } else { Err(Error::corrupt("text is not UTF-8")) }
+}
+
+/// Any decimal of the same scale; one of more digits only if its values have no more than `precision`.
+fn decimal(array: &ArrayRef, precision: u8, scale: u8) -> Result<ArrayRef> {
+    let (ArrowType::Decimal32(found, found_scale)
+    | ArrowType::Decimal64(found, found_scale)
+    | ArrowType::Decimal128(found, found_scale)
+    | ArrowType::Decimal256(found, found_scale)) = *array.data_type()
+    else {
+        return Err(Error::internal("a decimal array without precision and scale"));
+    };
+    if found_scale != scale.cast_signed() {
+        let message = format!(
+            "the data file holds decimal({found}, {found_scale}), which cannot be read as decimal({precision}, {scale})"
+        );
+        return Err(Error::corrupt(message));
+    }
+    let wide = cast(array, &ArrowType::Decimal128(found.min(38), found_scale))?;
+    if found == precision {
+        return Ok(wide);
+    }
+    let wide = wide.as_primitive::<Decimal128Type>();
+    if found > precision {
+        wide.validate_decimal_precision(precision)?;
+    }
+    Ok(Arc::new(wide.clone().with_precision_and_scale(precision, found_scale)?))
+}
+
+/// Times of day; finer ones are floored.
+fn time(array: &ArrayRef) -> Result<ArrayRef> {
+    let millis = |per_milli: i64| -> Result<ArrayRef> {
+        let values = cast(array, &ArrowType::Int64)?;
+        let floored = values.as_primitive::<Int64Type>().unary::<_, Int64Type>(|value| value.div_euclid(per_milli));
+        cast(&cast(&(Arc::new(floored) as ArrayRef), &ArrowType::Int32)?, &ArrowType::Time32(TimeUnit::Millisecond))
+    };
+    match array.data_type() {
+        ArrowType::Time32(TimeUnit::Millisecond) => Ok(Arc::clone(array)),
+        ArrowType::Int32 => {
+            let values = array.as_primitive::<Int32Type>().reinterpret_cast::<Time32MillisecondType>();
+            Ok(Arc::new(values) as Arc<Time32MillisecondArray>)
+        }
+        ArrowType::Int64 => millis(1),
+        ArrowType::Time64(TimeUnit::Microsecond) => millis(1000),
+        ArrowType::Time64(TimeUnit::Nanosecond) => millis(1_000_000),
+        other => Err(Error::corrupt(format!("the data file holds {other}, which cannot be read as a time of day"))),
+    }
+}
+
+/// Timestamps of any unit in that of `to`: finer ones are floored, coarser ones multiplied.
+fn timestamp(array: &ArrayRef, from: TimeUnit, to: &DataType) -> Result<ArrayRef> {
+    let to_type = to.arrow();
+    if *array.data_type() == to_type {
+        return Ok(Arc::clone(array));
+    }
+    let ArrowType::Timestamp(unit, zone) = to_type else { return Err(unfit(array, to)) };
+    let values = cast(array, &ArrowType::Int64)?;
+    let values = rescale(values.as_primitive(), per_second(from), per_second(unit))?;
+    Ok(match unit {
+        TimeUnit::Nanosecond => {
+            Arc::new(values.reinterpret_cast::<TimestampNanosecondType>().with_timezone_opt(zone)) as ArrayRef
+        }
+        TimeUnit::Microsecond => {
+            Arc::new(values.reinterpret_cast::<TimestampMicrosecondType>().with_timezone_opt(zone))
+        }
+        _ => Arc::new(values.reinterpret_cast::<TimestampMillisecondType>().with_timezone_opt(zone)),
+    })
+}
+
+/// How many of a unit are a second.
+pub(super) fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+fn rescale(values: &Int64Array, from: i64, to: i64) -> Result<PrimitiveArray<Int64Type>> {
+    match from.cmp(&to) {
+        std::cmp::Ordering::Equal => Ok(values.clone()),
+        std::cmp::Ordering::Greater => Ok(values.unary(|value| value.div_euclid(from / to))),
+        std::cmp::Ordering::Less => values.try_unary(|value| {
+            let scaled = value.checked_mul(to / from);
+            scaled.ok_or_else(|| Error::corrupt(format!("{value} x {} is no 64-bit timestamp", to / from)))
+        }),
+    }
+}
+
+fn row(array: &StructArray, fields: &[DataField], to: &DataType) -> Result<ArrayRef> {
+    let ArrowType::Struct(to) = to.arrow() else { return Err(Error::internal("a row that is no struct")) };
+    let column = |field: &DataField| match array.fields().find(&field.name) {
+        None => Ok(new_null_array(&field.data_type.arrow(), array.len())),
+        Some((position, _)) => {
+            convert(&child(array, position)?, &field.data_type).map_err(|error| error.with("field", &field.name))
+        }
+    };
+    let columns = fields.iter().map(column).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StructArray::try_new_with_length(to, columns, array.nulls().cloned(), array.len())?))
+}
+
+fn list(array: &ArrayRef, element: &DataType, to: &DataType) -> Result<ArrayRef> {
+    let ArrowType::List(field) = to.arrow() else { return Err(Error::internal("an array that is no list")) };
+    let list = Repeated::of(array).map_err(|_| unfit(array, to))?;
+    let values = convert(&list.values, element)?;
+    Ok(Arc::new(ListArray::try_new(field, list.offsets, values, list.nulls)?))
+}
+
+fn map(array: &ArrayRef, key: &DataType, value: &DataType, to: &DataType) -> Result<ArrayRef> {
+    let map = Repeated::of(array).map_err(|_| unfit(array, to))?;
+    let Some(entries) = map.values.as_struct_opt().filter(|entries| entries.num_columns() == 2) else {
+        return Err(unfit(array, to));
+    };
+    if entries.null_count() > 0 {
+        return Err(Error::corrupt("a map holds NULL in place of an entry"));
+    }
+    let (keys, values) = (convert(&child(entries, 0)?, key)?, convert(&child(entries, 1)?, value)?);
+    assemble_map(&to.arrow(), [keys, values], map.offsets, map.nulls)
+}
+
+/// A map of these keys and values, which are in the types of `to`.
+///
+/// # Errors
+/// `CorruptData` for a key or a value that is NULL where it may not be. A key never may: Arrow has no such maps.
+pub(super) fn assemble_map(
+    to: &ArrowType,
+    parts: [ArrayRef; 2],
+    offsets: arrow_buffer::OffsetBuffer<i32>,
+    nulls: Option<arrow_buffer::NullBuffer>,
+) -> Result<ArrayRef> {
+    let ArrowType::Map(field, _) = to else { return Err(Error::internal("a map that is none in Arrow")) };
+    let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
+    let null = |part: &ArrayRef| part.logical_null_count() > 0;
+    let [keys, values] = &parts;
+    if null(keys) {
+        return Err(Error::corrupt("a map holds the key NULL"));
+    }
+    if null(values) && !value_is_nullable(fields) {
+        return Err(Error::corrupt("a map holds the value NULL, which its type excludes"));
+    }
+    let length = keys.len();
+    let entries = StructArray::try_new_with_length(fields.clone(), parts.to_vec(), None, length)?;
+    Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?))
+}
+
+fn value_is_nullable(entries: &Fields) -> bool {
+    entries.get(1).is_some_and(|value| value.is_nullable())
+}

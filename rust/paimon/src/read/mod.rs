@@ -1,0 +1,60 @@
+//! From the columns of a data file to the columns of the schema that is read (documentation: "Schema Evolution").
+//!
+//! Whoever opens a data file hands its Arrow schema to [`projection::Projection`], learns which columns to read, and
+//! gives each batch of them back. A column then goes two steps:
+//!
+//! ```text
+//! array of the file --convert--> values of the type that the file was written with --cast--> values of the type read
+//!     columns by name                              fields by id
+//! ```
+
+pub mod cast;
+pub mod projection;
+
+mod convert;
+mod leaves;
+mod nested;
+
+use frazil_core::error::{Error, Result};
+
+/// The format of a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileFormat {
+    /// Apache Parquet: every leaf can be read alone.
+    Parquet,
+    /// Apache ORC: top-level columns are read whole.
+    Orc,
+    /// Apache Avro: top-level columns are read whole.
+    Avro,
+}
+
+impl FileFormat {
+    /// The format of a data file, which its name ends with: tables change formats, and levels may have their own.
+    ///
+    /// # Errors
+    /// `Unsupported` for any other ending.
+    pub fn from_file_name(name: &str) -> Result<Self> {
+        match name.rsplit_once('.').map(|(_, extension)| extension) {
+            Some("parquet") => Ok(Self::Parquet),
+            Some("orc") => Ok(Self::Orc),
+            Some("avro") => Ok(Self::Avro),
+            Some(other) => Err(Error::unsupported(format!("data files of format {other}")).with("file", name)),
+            None => Err(Error::unsupported("a data file whose name says no format").with("file", name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_extension_says_the_format() {
+        assert_eq!(FileFormat::from_file_name("data-1.orc.parquet").unwrap(), FileFormat::Parquet);
+        assert_eq!(FileFormat::from_file_name("data-1-0.orc").unwrap(), FileFormat::Orc);
+        assert_eq!(FileFormat::from_file_name("changelog-1-0.avro").unwrap(), FileFormat::Avro);
+        for name in ["data-1.blob", "data", "data.PARQUET", ""] {
+            assert!(FileFormat::from_file_name(name).is_err(), "{name}");
+        }
+    }
+}
