@@ -29,8 +29,9 @@ use arrow_array::{
     Array, ArrayRef, Int64Array, ListArray, MapArray, PrimitiveArray, StringArray, StructArray, Time32MillisecondArray,
     new_null_array,
 };
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType as ArrowType, Fields, TimeUnit};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
 use frazil_core::error::{Error, Result};
 use frazil_core::variant;
 
@@ -273,25 +274,20 @@ fn map(array: &ArrayRef, [key, value]: [&DataType; 2], to: &DataType, format: Fi
 /// `CorruptData` for a key or a value that is NULL where it may not be. A key never may: Arrow has no such maps.
 pub(super) fn assemble_map(
     to: &ArrowType,
-    parts: [ArrayRef; 2],
-    offsets: arrow_buffer::OffsetBuffer<i32>,
-    nulls: Option<arrow_buffer::NullBuffer>,
+    [keys, values]: [ArrayRef; 2],
+    offsets: OffsetBuffer<i32>,
+    nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let ArrowType::Map(field, _) = to else { return Err(Error::internal("a map that is none in Arrow")) };
     let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
     let null = |part: &ArrayRef| part.logical_null_count() > 0;
-    let [keys, values] = &parts;
-    if null(keys) {
+    if null(&keys) {
         return Err(Error::corrupt("a map holds the key NULL"));
     }
-    if null(values) && !value_is_nullable(fields) {
+    if null(&values) && fields.get(1).is_none_or(|value| !value.is_nullable()) {
         return Err(Error::corrupt("a map holds the value NULL, which its type excludes"));
     }
     let length = keys.len();
-    let entries = StructArray::try_new_with_length(fields.clone(), parts.to_vec(), None, length)?;
+    let entries = StructArray::try_new_with_length(fields.clone(), vec![keys, values], None, length)?;
     Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?))
-}
-
-fn value_is_nullable(entries: &Fields) -> bool {
-    entries.get(1).is_some_and(|value| value.is_nullable())
 }

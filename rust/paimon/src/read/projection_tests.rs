@@ -89,7 +89,7 @@ fn what_is_written_but_not_in_the_file_is_null() {
     let plan = Case::of(&written).plan(&Schema::empty(), &written, &[SystemColumn::RowId]).unwrap();
     assert!(plan.leaves().is_empty() && plan.top_level().is_empty());
     let arrays = plan.project(None, 3).unwrap();
-    assert_eq!(arrays.iter().map(|array| array.null_count()).collect::<Vec<_>>(), [3, 3]);
+    assert_eq!(arrays.iter().map(Array::null_count).collect::<Vec<_>>(), [3, 3]);
     assert_eq!(arrays[1].data_type(), &ArrowType::Int64);
 }
 
@@ -199,11 +199,11 @@ fn nested_fields_are_found_by_id_at_every_level() {
     let of = |fields: Vec<(&str, ArrayRef)>, nulls| {
         let (names, arrays): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
         let fields = names.iter().zip(&arrays).map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
-        Arc::new(StructArray::new(Fields::from_iter(fields), arrays, nulls)) as ArrayRef
+        Arc::new(StructArray::new(fields.collect::<Fields>(), arrays, nulls)) as ArrayRef
     };
     let element = of(vec![("v", ints([Some(5), None, Some(6)]))], Some(NullBuffer::from(vec![true, true, false])));
     let element_field = Arc::new(Field::new("item", element.data_type().clone(), true));
-    let e = ListArray::new(element_field, OffsetBuffer::from_lengths([2, 1, 0]), element, None);
+    let lists = ListArray::new(element_field, OffsetBuffer::from_lengths([2, 1, 0]), element, None);
     let entries = of(
         vec![("key", ints([Some(1)])), ("value", of(vec![("w", ints([Some(2)])), ("t", ints([Some(3)]))], None))],
         None,
@@ -212,9 +212,12 @@ fn nested_fields_are_found_by_id_at_every_level() {
     let parts = Fields::from(vec![parts[0].as_ref().clone().with_nullable(false), parts[1].as_ref().clone()]);
     let entries = StructArray::new(parts.clone(), entries.as_struct().columns().to_vec(), None);
     let entries_field = Arc::new(Field::new("entries", ArrowType::Struct(parts), false));
-    let m = MapArray::new(entries_field, OffsetBuffer::from_lengths([0, 1, 0]), entries, None, false);
+    let maps = MapArray::new(entries_field, OffsetBuffer::from_lengths([0, 1, 0]), entries, None, false);
     let y = of(vec![("q", ints([Some(1), Some(2), Some(3)]))], None);
-    let r = of(vec![("y", y), ("e", Arc::new(e)), ("m", Arc::new(m))], Some(NullBuffer::from(vec![true, true, false])));
+    let r = of(
+        vec![("y", y), ("e", Arc::new(lists)), ("m", Arc::new(maps))],
+        Some(NullBuffer::from(vec![true, true, false])),
+    );
 
     let plan = Case::of(&written).plan(&nested_arrow(), &wanted, &[]).unwrap();
     assert_eq!(plan.leaves(), [3, 5, 6, 7, 8]);
