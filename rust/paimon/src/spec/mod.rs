@@ -9,4 +9,6 @@ pub mod options;
 pub mod partition_path;
 pub mod schema;
 pub mod stats;
+#[cfg(test)]
+mod testing;
 pub mod types;
