@@ -6,7 +6,7 @@ pub mod deletion_vector;
 pub mod features;
 pub mod file_index;
 pub mod merge;
-pub mod scan;
 pub mod read;
+pub mod scan;
 pub mod spec;
 pub mod table;

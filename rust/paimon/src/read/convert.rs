@@ -8,12 +8,15 @@
 //! | TIMESTAMP | in its unit; INT96 in ns, above 6 digits | ns | timestamp-millis, -micros |
 //! | ... WITH LOCAL TIME ZONE | the same with zone UTC | ns, with or without zone | local-timestamp-millis, -micros |
 //! | MAP | map | map | map; list of key-value pairs for keys that are no strings |
+//! | CHAR(n) | string | string, padded with spaces | string |
 //! | MULTISET of t | map from t to int32 | the same | the same |
 //! | VARIANT | struct of `value`, `metadata` in any order, or shredded | struct | record |
 //!
 //! Whether a file calls a timestamp an instant or a wall clock does not matter: Avro's names are swapped, and ORC files
 //! of `orc.timestamp-ltz.legacy.type` hold instants as wall clocks of the writer's zone, of which nothing is recorded.
 //! Such clocks are taken as UTC, which is right where the writer ran in UTC.
+//!
+//! ORC's own CHAR does not know how many spaces a value ended with, so that it has none, as in Java.
 
 use std::sync::Arc;
 
@@ -26,11 +29,13 @@ use arrow_array::{
     Array, ArrayRef, Int64Array, ListArray, MapArray, PrimitiveArray, StringArray, StructArray, Time32MillisecondArray,
     new_null_array,
 };
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType as ArrowType, Fields, TimeUnit};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
 use frazil_core::error::{Error, Result};
 use frazil_core::variant;
 
+use super::FileFormat;
 use super::nested::{Repeated, child};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
@@ -68,24 +73,24 @@ fn whole_key(key: &DataType) -> DataType {
 ///
 /// # Errors
 /// `CorruptData` when the array is not how a format stores the type, a value does not fit it, or text is not UTF-8.
-pub(super) fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+pub(super) fn convert(array: &ArrayRef, to: &DataType, format: FileFormat) -> Result<ArrayRef> {
     use ArrowType as A;
     use TypeRoot as T;
     let array = &plain(array)?;
     match (&to.root, array.data_type()) {
         (_, A::Null) => Ok(new_null_array(&to.arrow(), array.len())),
-        (T::Char(_) | T::VarChar(_), A::Utf8) => checked_text(array),
-        (T::Char(_) | T::VarChar(_), A::Binary) => cast(array, &A::Utf8),
+        (T::Char(_), A::Utf8 | A::Binary) if format == FileFormat::Orc => Ok(trimmed(&text(array)?)),
+        (T::Char(_) | T::VarChar(_), A::Utf8 | A::Binary) => text(array),
         (T::Timestamp(_) | T::LocalZonedTimestamp(_), A::Timestamp(unit, _)) => timestamp(array, *unit, to),
         (T::Decimal(precision, scale), from) if from.is_decimal() => decimal(array, *precision, *scale),
         (T::TinyInt | T::SmallInt | T::Int | T::BigInt, from) if from.is_signed_integer() => cast(array, &to.arrow()),
         (T::Time(_), _) => time(array),
         (T::Date, A::Int32) => cast(array, &A::Date32),
         (T::Binary(_) | T::VarBinary(_) | T::Blob, A::FixedSizeBinary(_)) => cast(array, &A::Binary),
-        (T::Row(fields), A::Struct(_)) => row(array.as_struct(), fields, to),
-        (T::Array(element), _) => list(array, element, to),
-        (T::Map(key, value), _) => map(array, key, value, to),
-        (T::Multiset(element), _) => map(array, element, &DataType::nullable(T::Int), to),
+        (T::Row(fields), A::Struct(_)) => row(array.as_struct(), fields, to, format),
+        (T::Array(element), _) => list(array, element, to, format),
+        (T::Map(key, value), _) => map(array, [key, value], to, format),
+        (T::Multiset(element), _) => map(array, [element, &DataType::nullable(T::Int)], to, format),
         (T::Variant, A::Struct(_)) => Ok(Arc::new(variant::unshred(array.as_struct())?)),
         (_, from) if *from == to.arrow() => Ok(Arc::clone(array)),
         _ => Err(unfit(array, to)),
@@ -113,6 +118,19 @@ fn cast(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
         return Ok(Arc::clone(array));
     }
     Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
+}
+
+fn text(array: &ArrayRef) -> Result<ArrayRef> {
+    if *array.data_type() == ArrowType::Binary { cast(array, &ArrowType::Utf8) } else { checked_text(array) }
+}
+
+/// Texts without spaces at their ends.
+fn trimmed(texts: &ArrayRef) -> ArrayRef {
+    let texts: &StringArray = texts.as_string();
+    if !texts.iter().flatten().any(|text| text.ends_with(' ')) {
+        return Arc::new(texts.clone());
+    }
+    Arc::new(texts.iter().map(|text| text.map(|text| text.trim_end_matches(' '))).collect::<StringArray>())
 }
 
 /// Text that came over the C interface is only said to be UTF-8, and Rust relies on it.
@@ -220,26 +238,25 @@ fn rescale(values: &Int64Array, from: i64, to: i64) -> Result<PrimitiveArray<Int
     }
 }
 
-fn row(array: &StructArray, fields: &[DataField], to: &DataType) -> Result<ArrayRef> {
+fn row(array: &StructArray, fields: &[DataField], to: &DataType, format: FileFormat) -> Result<ArrayRef> {
     let ArrowType::Struct(to) = to.arrow() else { return Err(Error::internal("a row that is no struct")) };
     let column = |field: &DataField| match array.fields().find(&field.name) {
         None => Ok(new_null_array(&field.data_type.arrow(), array.len())),
-        Some((position, _)) => {
-            convert(&child(array, position)?, &field.data_type).map_err(|error| error.with("field", &field.name))
-        }
+        Some((position, _)) => convert(&child(array, position)?, &field.data_type, format)
+            .map_err(|error| error.with("field", &field.name)),
     };
     let columns = fields.iter().map(column).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(StructArray::try_new_with_length(to, columns, array.nulls().cloned(), array.len())?))
 }
 
-fn list(array: &ArrayRef, element: &DataType, to: &DataType) -> Result<ArrayRef> {
+fn list(array: &ArrayRef, element: &DataType, to: &DataType, format: FileFormat) -> Result<ArrayRef> {
     let ArrowType::List(field) = to.arrow() else { return Err(Error::internal("an array that is no list")) };
     let list = Repeated::of(array).map_err(|_| unfit(array, to))?;
-    let values = convert(&list.values, element)?;
+    let values = convert(&list.values, element, format)?;
     Ok(Arc::new(ListArray::try_new(field, list.offsets, values, list.nulls)?))
 }
 
-fn map(array: &ArrayRef, key: &DataType, value: &DataType, to: &DataType) -> Result<ArrayRef> {
+fn map(array: &ArrayRef, [key, value]: [&DataType; 2], to: &DataType, format: FileFormat) -> Result<ArrayRef> {
     let map = Repeated::of(array).map_err(|_| unfit(array, to))?;
     let Some(entries) = map.values.as_struct_opt().filter(|entries| entries.num_columns() == 2) else {
         return Err(unfit(array, to));
@@ -247,7 +264,7 @@ fn map(array: &ArrayRef, key: &DataType, value: &DataType, to: &DataType) -> Res
     if entries.null_count() > 0 {
         return Err(Error::corrupt("a map holds NULL in place of an entry"));
     }
-    let (keys, values) = (convert(&child(entries, 0)?, key)?, convert(&child(entries, 1)?, value)?);
+    let (keys, values) = (convert(&child(entries, 0)?, key, format)?, convert(&child(entries, 1)?, value, format)?);
     assemble_map(&to.arrow(), [keys, values], map.offsets, map.nulls)
 }
 
@@ -257,25 +274,20 @@ fn map(array: &ArrayRef, key: &DataType, value: &DataType, to: &DataType) -> Res
 /// `CorruptData` for a key or a value that is NULL where it may not be. A key never may: Arrow has no such maps.
 pub(super) fn assemble_map(
     to: &ArrowType,
-    parts: [ArrayRef; 2],
-    offsets: arrow_buffer::OffsetBuffer<i32>,
-    nulls: Option<arrow_buffer::NullBuffer>,
+    [keys, values]: [ArrayRef; 2],
+    offsets: OffsetBuffer<i32>,
+    nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let ArrowType::Map(field, _) = to else { return Err(Error::internal("a map that is none in Arrow")) };
     let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
     let null = |part: &ArrayRef| part.logical_null_count() > 0;
-    let [keys, values] = &parts;
-    if null(keys) {
+    if null(&keys) {
         return Err(Error::corrupt("a map holds the key NULL"));
     }
-    if null(values) && !value_is_nullable(fields) {
+    if null(&values) && fields.get(1).is_none_or(|value| !value.is_nullable()) {
         return Err(Error::corrupt("a map holds the value NULL, which its type excludes"));
     }
     let length = keys.len();
-    let entries = StructArray::try_new_with_length(fields.clone(), parts.to_vec(), None, length)?;
+    let entries = StructArray::try_new_with_length(fields.clone(), vec![keys, values], None, length)?;
     Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?))
-}
-
-fn value_is_nullable(entries: &Fields) -> bool {
-    entries.get(1).is_some_and(|value| value.is_nullable())
 }

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, ErrorKind, Result};
@@ -15,7 +15,8 @@ use frazil_core::storage::files::Files;
 
 use super::blob;
 use super::evolution::is_blob;
-use super::projection::{FileColumns, FileFormat, Projection, SystemColumn};
+use super::FileFormat;
+use super::projection::{FileColumns, Projection, SystemColumn};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, TypeRoot, arrow_fields};
 
@@ -34,7 +35,7 @@ pub struct Target {
 impl Target {
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
-        let system = self.system.iter().map(|column| Arc::new(Field::new(column.name(), system_type(*column), true)));
+        let system = self.system.iter().map(|column| Arc::new(Field::new(column.name(), column.data_type().arrow(), true)));
         let fields = arrow_fields(&self.fields);
         Arc::new(ArrowSchema::new(fields.iter().cloned().chain(system).collect::<Vec<_>>()))
     }
@@ -57,7 +58,7 @@ pub struct FileReader {
     file_fields: Vec<DataField>,
     constants: Arc<HashMap<i32, ArrayRef>>,
     deleted: Option<Positions>,
-    selected: Option<Positions>,
+    selected: Option<BooleanBuffer>,
     projection: Option<Projection>,
     rows: i64,
 }
@@ -96,9 +97,9 @@ impl FileReader {
         self
     }
 
-    /// Leaves out the rows at other positions than these.
+    /// Leaves out rows: there is a bit for each row of the file.
     #[must_use]
-    pub fn only(mut self, selected: Option<Positions>) -> Self {
+    pub fn only(mut self, selected: Option<BooleanBuffer>) -> Self {
         self.selected = selected;
         self
     }
@@ -142,7 +143,7 @@ impl FileReader {
         self.rows = self.rows.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
         let projected = self.project(batch, first, rows).map_err(|e| corrupt(e, &self.path))?;
         let kept = self.deleted.as_ref().map(|deleted| deleted.kept(first, rows));
-        let selected = self.selected.as_ref().map(|selected| !&selected.kept(first, rows));
+        let selected = self.selected.as_ref().map(|selected| part(selected, first, rows)).transpose()?;
         match (kept, selected) {
             (None, None) => Ok(projected),
             (Some(mask), None) | (None, Some(mask)) => masked(&projected, mask),
@@ -179,7 +180,7 @@ impl FileReader {
             columns.push(if is_here(field) { values.clone() } else { absent() });
         }
         for column in &self.target.system {
-            columns.push(self.system(*column, &new_null_array(&system_type(*column), rows), 0, rows)?);
+            columns.push(self.system(*column, &new_null_array(&column.data_type().arrow(), rows), 0, rows)?);
         }
         let nullable = self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
         let schema = Arc::new(ArrowSchema::new(nullable.collect::<Vec<_>>()));
@@ -226,11 +227,10 @@ impl FileReader {
     }
 }
 
-fn system_type(column: SystemColumn) -> ArrowType {
-    match column {
-        SystemColumn::ValueKind => ArrowType::Int8,
-        SystemColumn::SequenceNumber | SystemColumn::RowId => ArrowType::Int64,
-    }
+/// The bits of `rows` rows that begin at row `first`.
+fn part(bits: &BooleanBuffer, first: u64, rows: usize) -> Result<BooleanBuffer> {
+    let first = usize::try_from(first).ok().filter(|first| first.checked_add(rows).is_some_and(|end| end <= bits.len()));
+    first.map(|first| bits.slice(first, rows)).ok_or_else(|| Error::corrupt("the file has more rows than its index"))
 }
 
 /// Numbers with NULLs replaced by row.

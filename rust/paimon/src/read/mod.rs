@@ -8,8 +8,18 @@
 //!     columns by name                              fields by id
 //! ```
 
+pub mod blob;
 pub mod cast;
+pub mod difference;
+mod evolution;
+pub mod file_reader;
+mod index_selection;
+pub mod output;
 pub mod projection;
+pub mod rows;
+pub mod scan_read;
+pub mod split_reader;
+pub mod zip;
 
 mod convert;
 mod leaves;
@@ -29,6 +39,15 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
+    /// Its name in capitals.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "PARQUET",
+            Self::Orc => "ORC",
+            Self::Avro => "AVRO",
+        }
+    }
+
     /// The format of a data file, which its name ends with: tables change formats, and levels may have their own.
     ///
     /// # Errors

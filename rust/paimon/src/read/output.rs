@@ -80,6 +80,20 @@ impl Output {
         Ok(Self { fields: pruned(&schema.fields, &ids), metadata })
     }
 
+    /// The same columns of another schema, found by name.
+    ///
+    /// # Errors
+    /// `Unsupported` naming a column that the other schema lacks or has with another type.
+    pub fn of_schema(&self, schema: &TableSchema) -> Result<Self> {
+        let other = |field: &DataField| {
+            let found = schema.field(&field.name).filter(|other| other.data_type == field.data_type);
+            found.cloned().ok_or_else(|| {
+                Error::unsupported("the fallback branch has another schema").with("column", &field.name)
+            })
+        };
+        Ok(Self { fields: self.fields.iter().map(other).collect::<Result<_>>()?, metadata: self.metadata.clone() })
+    }
+
     /// The Arrow schema of the rows.
     pub fn schema(&self) -> SchemaRef {
         let metadata = self.metadata.iter().map(|column| Arc::new(column.arrow()));

@@ -143,6 +143,7 @@ struct FileColumn {
     name: String,
     /// What of its type in the schema of the file is wanted.
     from: DataType,
+    format: FileFormat,
     cast: Option<Caster>,
 }
 
@@ -188,7 +189,14 @@ impl<'p, 'a> Lookup<'p, 'a> {
     }
 
     fn column(&self, name: &str, from: DataType, cast: Option<Caster>) -> Source {
-        let file = |index: &usize| FileColumn { index: *index, position: 0, name: name.to_owned(), from, cast };
+        let file = |index: &usize| FileColumn {
+            index: *index,
+            position: 0,
+            name: name.to_owned(),
+            from,
+            format: self.file.format,
+            cast,
+        };
         self.places.get(name).map(file).map_or(Source::Null, |column| Source::File(Box::new(column)))
     }
 }
@@ -252,7 +260,7 @@ impl FileColumn {
             Some((field.name().clone(), batch.columns().get(self.position)?))
         });
         let array = match found {
-            Some((name, array)) if name == self.name => convert(array, &self.from)?,
+            Some((name, array)) if name == self.name => convert(array, &self.from, self.format)?,
             found => {
                 let found = found.map_or_else(|| "nothing".to_owned(), |(name, _)| name);
                 return Err(Error::internal(format!("column {} was to be read, {found} came", self.name)));

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use frazil_core::bitmap::Positions;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::predicate::BoundPredicate;
@@ -67,9 +68,7 @@ impl ScanRead {
         let mut files = Vec::with_capacity(split.files.len());
         let mut skipped = HashSet::new();
         for (number, file) in split.files.iter().enumerate() {
-            let deletion = split.deletion_files.get(number).and_then(Option::as_ref);
-            let deleted = deletion.map(|deletion| deletion_vector::read(&self.context.files, deletion)).transpose()?;
-            let mut reader = self.file(split, file, &target, &constants)?.without(deleted);
+            let mut reader = self.file(split, file, &target, &constants)?.without(self.deleted(split, number)?);
             if split.raw_convertible {
                 match selection(&self.context, file, &reader.path)? {
                     Selection::Skip => drop(skipped.insert(number)),
@@ -79,55 +78,32 @@ impl ScanRead {
             }
             files.push(reader);
         }
-        let finish = Finish {
-            filter: self.context.filter.clone(),
-            output: self.output.clone(),
-            keeps_retracts: split.streaming,
-            target,
-        };
-        let stages = self.stages(split, &finish.target, &skipped)?;
-        SplitReader::try_new((files, self.context.files.clone()), stages, self.merge.clone(), finish, context.clone())
+        let stages = self.stages(split, &target, &skipped)?;
+        self.machine(files, stages, target, split.streaming, context)
     }
 
-    /// A machine that reads the rows of `after` that are not among those of `before`, splits of one bucket each.
+    /// A machine that reads the rows of `after` that are not among those of `before`, all of one bucket.
     ///
     /// # Errors
     /// As [`ScanRead::reader`].
-    pub fn difference(&self, before: &[DataSplit], after: &[DataSplit], context: &Context) -> Result<SplitReader> {
+    pub fn difference(&self, before: &DataSplit, after: &DataSplit, context: &Context) -> Result<SplitReader> {
+        // Rows are compared in the same columns on both sides.
+        let target = Arc::new(self.target(&DataSplit { raw_convertible: false, ..after.clone() }));
         let mut readers = Vec::new();
         let mut stages = Vec::new();
-        let whole = |splits: &[DataSplit]| -> Option<DataSplit> {
-            let mut splits = splits.iter().cloned();
-            let first = splits.next()?;
-            Some(splits.fold(first, DataSplit::joined))
-        };
-        let (before, after) = (whole(before), whole(after));
-        // Rows are compared in the same columns on both sides.
-        let merged = |split: &DataSplit| DataSplit { raw_convertible: false, ..split.clone() };
-        let target = Arc::new(self.target(&before.iter().chain(&after).next().map(merged).unwrap_or_default()));
-        for split in [before, after] {
-            if !stages.is_empty() || split.is_none() {
+        for (is_after, split) in [(false, before), (true, after)] {
+            if is_after {
                 stages.push(Stage::Difference);
             }
-            let Some(split) = split else { continue };
-            let constants = Arc::new(self.constants(&split)?);
+            let constants = Arc::new(self.constants(split)?);
             let offset = readers.len();
             for (number, file) in split.files.iter().enumerate() {
-                let deletion = split.deletion_files.get(number).and_then(Option::as_ref);
-                let deleted =
-                    deletion.map(|deletion| deletion_vector::read(&self.context.files, deletion)).transpose()?;
-                readers.push(self.file(&split, file, &target, &constants)?.without(deleted));
+                readers.push(self.file(split, file, &target, &constants)?.without(self.deleted(split, number)?));
             }
-            let own = self.stages(&split, &target, &HashSet::new())?;
+            let own = self.stages(split, &target, &HashSet::new())?;
             stages.extend(own.into_iter().map(|stage| stage.shifted(offset)));
         }
-        let finish = Finish {
-            filter: self.context.filter.clone(),
-            output: self.output.clone(),
-            keeps_retracts: false,
-            target,
-        };
-        SplitReader::try_new((readers, self.context.files.clone()), stages, self.merge.clone(), finish, context.clone())
+        self.machine(readers, stages, target, false, context)
     }
 
     /// The columns in which the files of a split are read.
@@ -157,6 +133,26 @@ impl ScanRead {
         system.extend(kinds.then_some(SystemColumn::ValueKind));
         system.extend(self.output.has(MetadataColumn::RowId).then_some(SystemColumn::RowId));
         Target { fields, system }
+    }
+
+    fn machine(
+        &self,
+        files: Vec<FileReader>,
+        stages: Vec<Stage>,
+        target: Arc<Target>,
+        keeps_retracts: bool,
+        context: &Context,
+    ) -> Result<SplitReader> {
+        let (filter, output) = (self.context.filter.clone(), self.output.clone());
+        let finish = Finish { target, filter, output, keeps_retracts };
+        let storage = self.context.files.clone();
+        SplitReader::try_new((files, storage), stages, self.merge.clone(), finish, context.clone())
+    }
+
+    /// The positions of the deleted rows of a file.
+    fn deleted(&self, split: &DataSplit, file: usize) -> Result<Option<Positions>> {
+        let deletion = split.deletion_files.get(file).and_then(Option::as_ref);
+        deletion.map(|deletion| deletion_vector::read(&self.context.files, deletion)).transpose()
     }
 
     fn stages(&self, split: &DataSplit, target: &Target, skipped: &HashSet<usize>) -> Result<Vec<Stage>> {

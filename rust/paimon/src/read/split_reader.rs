@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;

@@ -9,9 +9,10 @@ use arrow_schema::DataType as ArrowType;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::predicate::bind::Columns;
 use frazil_core::predicate::{BoundColumn, BoundPredicate, ColumnName};
-use frazil_core::scalar::ScalarType;
+use frazil_core::scalar::{Scalar, ScalarType};
 use frazil_core::storage::files::Files;
 
+use crate::binary_row;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
@@ -58,6 +59,27 @@ impl ReadContext {
     /// The types of the trimmed primary key.
     pub fn key_types(&self) -> Vec<DataType> {
         self.key_fields().iter().map(|field| field.data_type.clone()).collect()
+    }
+
+    /// The columns of a partition with their values as text, NULL as None. `partition` is a serialised row with its arity.
+    ///
+    /// # Errors
+    /// `CorruptManifest` when it does not decode.
+    pub fn partition_texts(&self, partition: &[u8]) -> Result<Vec<(String, Option<String>)>> {
+        let fields = self.partition_fields();
+        if fields.is_empty() {
+            return Ok(Vec::new());
+        }
+        let values = binary_row::decode(partition, &self.partition_types());
+        let values = values.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
+        let text = |(field, value): (&&DataField, &ArrayRef)| {
+            let scalar = match field.data_type.scalar() {
+                Some(data_type) => Scalar::from_array(comparable(value)?.as_ref(), 0, data_type)?,
+                None => None,
+            };
+            Ok((field.name.clone(), scalar.map(|scalar| scalar.to_string())))
+        };
+        fields.iter().zip(&values).map(text).collect()
     }
 
     /// The partition columns, outermost first.

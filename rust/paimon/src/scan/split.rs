@@ -53,6 +53,27 @@ impl DataSplit {
         Ok(KeyRanges::of_files(&self.files, types)?.sections(&all))
     }
 
+    /// The recorded location of one of its files.
+    pub fn file_path(&self, table_location: &str, file: &DataFileMeta) -> String {
+        match &file.external_path {
+            Some(path) => path.clone(),
+            None => format!("{table_location}/{}/{}", self.bucket_path, file.file_name),
+        }
+    }
+
+    /// This split with the files of another one of the same bucket.
+    #[must_use]
+    pub fn joined(mut self, mut other: Self) -> Self {
+        if !(self.deletion_files.is_empty() && other.deletion_files.is_empty()) {
+            self.deletion_files.resize(self.files.len(), None);
+            other.deletion_files.resize(other.files.len(), None);
+        }
+        self.files.append(&mut other.files);
+        self.deletion_files.append(&mut other.deletion_files);
+        self.raw_convertible &= other.raw_convertible;
+        self
+    }
+
     /// The lengths of its files together.
     pub fn size_bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(u64::try_from(file.file_size_bytes).unwrap_or(0)))

@@ -12,5 +12,7 @@ pub mod partition_path;
 pub mod schema;
 pub mod snapshot;
 pub mod stats;
+#[cfg(test)]
+mod testing;
 pub mod type_text;
 pub mod types;

@@ -1,7 +1,7 @@
 //! Paimon tables.
 
 use frazil_core::error::Error;
-use frazil_paimon::spec::options::Options;
+use frazil_paimon::bucket;
 use frazil_paimon::table::Table;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatch;
@@ -10,6 +10,77 @@ use crate::arrow;
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 
-/// A table at one state of its schema.
+/// A table with its newest schema.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PaimonTable(pub(crate) Table);
+
+#[pymethods]
+impl PaimonTable {
+    /// Opens the table in a folder, on a branch or on the main one.
+    #[staticmethod]
+    fn open(py: Python<'_>, files: &Files, location: &str, branch: Option<&str>) -> PyResult<Self> {
+        interruptible(py, |_| Table::open(&files.0, location, branch)).map(Self)
+    }
+
+    /// The table with what is its newest schema now.
+    fn refresh(&self, py: Python<'_>) -> PyResult<Self> {
+        interruptible(py, |_| self.0.refresh()).map(Self)
+    }
+
+    /// The folder of the table.
+    #[getter]
+    fn location(&self) -> &str {
+        self.0.location()
+    }
+
+    /// The branch that is read.
+    #[getter]
+    fn branch(&self) -> &str {
+        self.0.branch()
+    }
+
+    /// The ids of all schemas, ascending.
+    fn schema_ids(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
+        detached(py, || self.0.schema_ids())
+    }
+
+    /// A schema as JSON; the newest for None.
+    fn schema_json(&self, py: Python<'_>, schema_id: Option<i64>) -> PyResult<String> {
+        detached(py, || match schema_id {
+            None => Ok(self.0.schema().to_json()),
+            Some(id) => Ok(self.0.schema_by_id(id)?.to_json()),
+        })
+    }
+
+    /// The ids of all snapshots, ascending.
+    fn snapshot_ids(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
+        detached(py, || self.0.snapshot_ids())
+    }
+
+    /// A snapshot as JSON; the newest for None, `null` when there is none.
+    fn snapshot_json(&self, py: Python<'_>, snapshot_id: Option<i64>) -> PyResult<String> {
+        detached(py, || self.0.snapshot_text(snapshot_id))
+    }
+
+    /// The tags as a JSON object: by name what their files say.
+    fn tags_json(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || self.0.tag_texts())
+    }
+
+    /// The branches beside the main one, sorted.
+    fn branches(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        detached(py, || self.0.branches())
+    }
+
+    /// The consumers as a JSON object: by name the next snapshot.
+    fn consumers_json(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || self.0.consumer_texts())
+    }
+
+    /// The bucket of each row, as a `pyarrow.Array`; columns are found by name.
+    fn bucket_ids(&self, py: Python<'_>, batch: PyRecordBatch) -> PyResult<Py<PyAny>> {
+        let batch = batch.into_inner();
+        let ids = detached(py, || bucket::of_rows(self.0.schema(), &batch))?;
+        arrow::int32_array(py, ids)
+    }
+}

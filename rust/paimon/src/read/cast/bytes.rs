@@ -138,14 +138,13 @@ fn sized(values: &BinaryArray, length: Length) -> Result<ArrayRef> {
             Length::Exact(limit) => limit,
         };
         left = left.checked_sub(size).ok_or_else(too_long)?;
-        match value.get(..size) {
-            Some(cut) => builder.append_value(cut),
-            None => {
-                padded.clear();
-                padded.extend_from_slice(value);
-                padded.resize(size, 0);
-                builder.append_value(&padded);
-            }
+        if let Some(cut) = value.get(..size) {
+            builder.append_value(cut);
+        } else {
+            padded.clear();
+            padded.extend_from_slice(value);
+            padded.resize(size, 0);
+            builder.append_value(&padded);
         }
     }
     Ok(Arc::new(builder.finish()))

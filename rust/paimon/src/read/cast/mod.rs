@@ -91,19 +91,20 @@ pub fn is_exact_widening(from: &DataType, to: &DataType) -> bool {
         (T::TinyInt | T::SmallInt | T::Int | T::BigInt, T::TinyInt | T::SmallInt | T::Int | T::BigInt) => {
             digits(&from.root) <= digits(&to.root)
         }
-        (T::TinyInt | T::SmallInt, T::Float) | (T::TinyInt | T::SmallInt | T::Int | T::Float, T::Double) => true,
+        (T::TinyInt | T::SmallInt, T::Float)
+        | (T::TinyInt | T::SmallInt | T::Int | T::Float, T::Double)
+        | (T::Char(_) | T::VarChar(_), T::VarChar(MAX_LENGTH))
+        | (T::Binary(_) | T::VarBinary(_), T::VarBinary(MAX_LENGTH))
+        | (T::Date, T::Timestamp(_)) => true,
         (T::TinyInt | T::SmallInt | T::Int | T::BigInt, T::Decimal(precision, scale)) => {
-            digits(&from.root).is_some_and(|digits| digits + scale <= *precision)
+            digits(&from.root).is_some_and(|digits| u16::from(digits) + u16::from(*scale) <= u16::from(*precision))
         }
         (T::Decimal(precision, scale), T::Decimal(to_precision, to_scale)) => {
-            scale <= to_scale && precision + (to_scale - scale) <= *to_precision
+            scale <= to_scale && u16::from(*precision) + u16::from(to_scale - scale) <= u16::from(*to_precision)
         }
-        (T::Char(_) | T::VarChar(_), T::VarChar(MAX_LENGTH))
-        | (T::Binary(_) | T::VarBinary(_), T::VarBinary(MAX_LENGTH)) => true,
         (T::Timestamp(digits), T::Timestamp(to)) | (T::LocalZonedTimestamp(digits), T::LocalZonedTimestamp(to)) => {
             digits <= to
         }
-        (T::Date, T::Timestamp(_)) => true,
         _ => false,
     }
 }

@@ -1,5 +1,7 @@
 //! Whole numbers, floats and truth values among each other.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array};
@@ -12,7 +14,7 @@ use crate::spec::types::TypeRoot;
 pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
     use TypeRoot as T;
     match (from, to) {
-        (T::TinyInt | T::SmallInt | T::Int | T::BigInt, T::Boolean) => rule_of(|array| truth(&longs(array)?)),
+        (T::TinyInt | T::SmallInt | T::Int | T::BigInt, T::Boolean) => rule_of(|array| Ok(truth(&longs(array)?))),
         (T::TinyInt | T::SmallInt | T::Int | T::BigInt | T::Boolean, _) => {
             let narrow = from_long(to)?;
             rule_of(move |array| Ok(narrow(&longs(array)?)))
@@ -37,9 +39,9 @@ pub(super) fn doubles(array: &ArrayRef) -> Result<Float64Array> {
     wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("a float that is none"))
 }
 
-fn truth(values: &Int64Array) -> Result<ArrayRef> {
+fn truth(values: &Int64Array) -> ArrayRef {
     let bits = values.values().iter().map(|value| *value != 0).collect();
-    Ok(std::sync::Arc::new(BooleanArray::new(bits, values.nulls().cloned())))
+    Arc::new(BooleanArray::new(bits, values.nulls().cloned()))
 }
 
 /// To the low bits of a whole number, or the nearest float.

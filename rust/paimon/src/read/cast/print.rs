@@ -46,24 +46,57 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
                 texts(unscaled(array)?.iter(), array.len(), |value, out| decimal(value, scale, out), length)
             })
         }
-        T::Date if any => rule_of(|array| {
+        T::Array(_) | T::Map(..) | T::Row(_) => nested(from),
+        _ if any => moment(from),
+        _ => None,
+    }
+}
+
+/// Dates and times.
+fn moment(from: &TypeRoot) -> Option<Rule> {
+    use TypeRoot as T;
+    match from {
+        T::Date => rule_of(|array| {
             let days = array.as_primitive_opt::<Date32Type>().ok_or_else(|| Error::internal("a date that is none"))?;
-            texts(days.iter(), array.len(), |days, out| date(i64::from(days), out), Length::Any)
+            texts(
+                days.iter(),
+                array.len(),
+                |days, out| {
+                    date(i64::from(days), out);
+                    Ok(())
+                },
+                Length::Any,
+            )
         }),
-        T::Time(digits) if any => {
+        T::Time(digits) => {
             let digits = *digits;
             rule_of(move |array| {
                 let times = array.as_primitive_opt::<Time32MillisecondType>();
                 let times = times.ok_or_else(|| Error::internal("a time of day that is none"))?;
-                texts(times.iter(), array.len(), |millis, out| time(millis, digits, out), Length::Any)
+                texts(
+                    times.iter(),
+                    array.len(),
+                    |millis, out| {
+                        time(millis, digits, out);
+                        Ok(())
+                    },
+                    Length::Any,
+                )
             })
         }
-        T::Timestamp(_) | T::LocalZonedTimestamp(_) if any => {
+        T::Timestamp(_) | T::LocalZonedTimestamp(_) => {
             let clock = Clock::of(from)?;
             rule_of(move |array| {
                 texts(values(array)?.iter(), array.len(), |value, out| timestamp(value, clock, out), Length::Any)
             })
         }
+        _ => None,
+    }
+}
+
+fn nested(from: &TypeRoot) -> Option<Rule> {
+    use TypeRoot as T;
+    match from {
         T::Array(element) => {
             let element = Printer::of(element)?;
             rule_of(move |array| list(array, &element))
@@ -136,7 +169,7 @@ fn digit(value: i64, out: &mut String) {
     out.push(char::from(character));
 }
 
-fn date(days: i64, out: &mut String) -> Result<()> {
+fn date(days: i64, out: &mut String) {
     let (year, month, day) = civil(days);
     for divisor in [1000, 100, 10, 1] {
         digit(year / divisor, out);
@@ -145,7 +178,6 @@ fn date(days: i64, out: &mut String) -> Result<()> {
     two(month, out);
     out.push('-');
     two(day, out);
-    Ok(())
 }
 
 /// Year, month and day of the proleptic Gregorian calendar, counted from a March 1 at the start of 400 years.
@@ -170,8 +202,7 @@ fn clock(seconds: i64, out: &mut String) {
     two(seconds % 60, out);
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "one of the printers")]
-fn time(millis: i32, digits: u8, out: &mut String) -> Result<()> {
+fn time(millis: i32, digits: u8, out: &mut String) {
     let millis = i64::from(millis).rem_euclid(86_400_000);
     clock(millis / 1000, out);
     let mut rest = millis % 1000;
@@ -185,13 +216,12 @@ fn time(millis: i32, digits: u8, out: &mut String) -> Result<()> {
             break;
         }
     }
-    Ok(())
 }
 
 fn timestamp(value: i64, of: Clock, out: &mut String) -> Result<()> {
     let per_second = of.per_second();
     let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
-    date(seconds.div_euclid(86_400), out)?;
+    date(seconds.div_euclid(86_400), out);
     out.push(' ');
     clock(seconds.rem_euclid(86_400), out);
     let nanos = fraction * (1_000_000_000 / per_second);

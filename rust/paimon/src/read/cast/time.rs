@@ -73,9 +73,16 @@ fn to_timestamp(from: &TypeRoot, target: Clock) -> Option<Rule> {
         T::Timestamp(_) | T::LocalZonedTimestamp(_) => {
             let source = Clock::of(from)?;
             rule_of(move |array| {
-                let cut =
-                    |value| if source.digits <= target.digits { value } else { truncate(value, source, target.digits) };
-                target.array(&try_map(&values(array)?, |value| target.from(cut(value), source.per_second()).map(Some))?)
+                let cast = |value| {
+                    let cut = if source.digits > target.digits {
+                        truncate(value, source, target.digits)
+                    } else {
+                        Some(value)
+                    };
+                    let cut = cut.ok_or_else(|| Error::corrupt(format!("{value} is cut below 64-bit timestamps")))?;
+                    target.from(cut, source.per_second()).map(Some)
+                };
+                target.array(&try_map(&values(array)?, cast)?)
             })
         }
         _ => None,
@@ -97,6 +104,9 @@ impl Clock {
             TypeRoot::LocalZonedTimestamp(digits) => (*digits, true),
             _ => return None,
         };
+        if digits > 9 {
+            return None;
+        }
         match DataType::nullable(root.clone()).arrow() {
             ArrowType::Timestamp(unit, _) => Some(Self { digits, unit, utc }),
             _ => None,
@@ -143,22 +153,22 @@ pub(super) fn values(array: &ArrayRef) -> Result<Int64Array> {
     counts.ok_or_else(|| Error::internal("a timestamp that is none"))
 }
 
-/// A timestamp cut to fewer digits.
-fn truncate(value: i64, source: Clock, digits: u8) -> i64 {
+/// A timestamp cut to fewer digits; None below the smallest one.
+fn truncate(value: i64, source: Clock, digits: u8) -> Option<i64> {
     let per_milli = source.per_second() / 1000;
     let (millis, above) = (value.div_euclid(per_milli), value.rem_euclid(per_milli));
     let nanos_of_second = millis.rem_euclid(1000) * 1_000_000 + above * (1_000_000 / per_milli);
     let shown = nanos_of_second.checked_ilog10().map_or(1, |log| log + 1);
     if shown <= u32::from(digits) {
-        return value;
+        return Some(value);
     }
     if digits <= 3 {
         let step = 10_i64.pow(3 - u32::from(digits));
-        return (millis / step * step).saturating_mul(per_milli);
+        return (millis / step * step).checked_mul(per_milli);
     }
     // Of units that are coarser than the digits nothing is to be cut.
     let step = (per_milli / 10_i64.pow(u32::from(digits) - 3)).max(1);
-    value - above % step
+    value.checked_sub(above % step)
 }
 
 fn days(millis: &Int64Array, days: impl Fn(i64) -> i64) -> ArrayRef {

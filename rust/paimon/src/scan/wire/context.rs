@@ -49,9 +49,9 @@ pub fn to_json(read: &ScanRead) -> Result<String> {
     let context = &read.context;
     let wire = Wire {
         table: context.table_location.clone(),
-        schema: raw(context.schema.to_json())?,
-        schemas: context.schemas.values().map(|schema| raw(schema.to_json())).collect::<Result<_>>()?,
-        options: context.options.all().clone(),
+        schema: raw(without_options(&context.schema).to_json())?,
+        schemas: context.schemas.values().map(|schema| raw(without_options(schema).to_json())).collect::<Result<_>>()?,
+        options: context.options.all().iter().filter(|(name, _)| !is_secret(name)).map(owned).collect(),
         filter: context.filter.to_string(),
         fields: leaf_ids(&read.output.fields),
         metadata_columns: read.output.metadata.iter().map(|column| column.name().to_string()).collect(),
@@ -84,6 +84,22 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
         schema,
     };
     ScanRead::try_new(Arc::new(context), output)
+}
+
+fn owned((name, value): (&String, &String)) -> (String, String) {
+    (name.clone(), value.clone())
+}
+
+/// The options of a schema are not looked at behind a border: those of the scan are.
+fn without_options(schema: &TableSchema) -> TableSchema {
+    TableSchema { options: BTreeMap::new(), ..schema.clone() }
+}
+
+/// Whether an option may hold what must not travel. None that changes reading does.
+fn is_secret(name: &str) -> bool {
+    const WORDS: [&str; 7] = ["secret", "password", "token", "credential", "access-key", "access.key", "accesskey"];
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
 }
 
 fn raw(json: String) -> Result<Box<RawValue>> {

@@ -4,10 +4,10 @@
 //! its deletion vector. There are no credentials in it: the reader brings its own.
 //!
 //! ```text
-//! split  snapshot_id  partition  bucket  …  file_name      row_count  level  …  deletion_path  deletion_offset  …
-//! 0      7            00000000…  0          data-1.parquet 100        5         index/index-0  1
-//! 0      7            00000000…  0          data-2.parquet 10         0         null           null
-//! 1      7            …
+//! split  before  snapshot_id  partition  bucket  …  file_name      row_count  level  …  deletion_path  …
+//! 0      false   7            00000000…  0          data-1.parquet 100        5         index/index-0
+//! 0      false   7            00000000…  0          data-2.parquet 10         0         null
+//! 1      false   7            …
 //! ```
 
 pub mod context;
@@ -19,8 +19,7 @@ use frazil_core::envelope::{self, Kind};
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Storage;
 
-use super::split::DataSplit;
-use crate::read::scan_read::ScanRead;
+use super::task::SplitTask;
 
 /// The version of the wire form that this library writes and reads.
 pub const VERSION: &str = "1";
@@ -30,21 +29,22 @@ const SPLIT: Kind = Kind { name: "split", key: "frazil.split", version: VERSION 
 /// Writes splits of one scan.
 ///
 /// # Errors
-/// `InvalidArgument` when there is none.
-pub fn write(read: &ScanRead, splits: &[DataSplit]) -> Result<Vec<u8>> {
-    if splits.is_empty() {
-        return Err(Error::invalid("no split to write"));
+/// `InvalidArgument` when they are of different scans, or when there is none.
+pub fn write(tasks: &[SplitTask]) -> Result<Vec<u8>> {
+    let first = tasks.first().ok_or_else(|| Error::invalid("no split to write"))?;
+    if tasks.iter().any(|task| !Arc::ptr_eq(&task.read, &first.read)) {
+        return Err(Error::invalid("splits of different scans cannot be written together"));
     }
-    envelope::seal(SPLIT, context::to_json(read)?, rows::write(splits)?)
+    envelope::seal(SPLIT, context::to_json(&first.read)?, rows::write(tasks)?)
 }
 
 /// Reads splits that [`write`] wrote; files are read from `storage`.
 ///
 /// # Errors
 /// `Unsupported` for another version; `CorruptData` for anything else that was not written by [`write`].
-pub fn read(bytes: &[u8], storage: Arc<dyn Storage>) -> Result<(Arc<ScanRead>, Vec<DataSplit>)> {
+pub fn read(bytes: &[u8], storage: Arc<dyn Storage>) -> Result<Vec<SplitTask>> {
     let (context, batch) = envelope::open(SPLIT, bytes)?;
     let read = context::from_json(&context, storage)
         .map_err(|e| Error::corrupt("the context of a split is malformed").caused_by(e))?;
-    Ok((Arc::new(read), rows::read(&batch)?))
+    rows::read(&batch, &Arc::new(read))
 }

@@ -10,12 +10,15 @@ use arrow_array::types::{Int32Type, Int64Type, UInt32Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use frazil_core::error::{Error, Result};
 
+use crate::read::scan_read::ScanRead;
 use crate::scan::split::DataSplit;
+use crate::scan::task::SplitTask;
 use crate::spec::data_file_meta::{DataFileMeta, DeletionFile};
 
 #[derive(Default)]
 struct Columns {
     split: UInt32Builder,
+    before: BooleanBuilder,
     snapshot_id: Int64Builder,
     partition: BinaryBuilder,
     bucket: Int32Builder,
@@ -47,14 +50,18 @@ struct Columns {
 }
 
 /// Writes splits. What only planning looks at (which columns have statistics) is left out.
-pub(super) fn write(splits: &[DataSplit]) -> Result<RecordBatch> {
+pub(super) fn write(tasks: &[SplitTask]) -> Result<RecordBatch> {
     let mut columns = Columns::default();
-    for (number, split) in (0_u32..).zip(splits) {
-        for (at, file) in split.files.iter().enumerate() {
-            columns.split.append_value(number);
-            columns.push_split(split);
-            columns.push_file(file);
-            columns.push_deletion(split.deletion_files.get(at).and_then(Option::as_ref));
+    for (number, task) in (0_u32..).zip(tasks) {
+        for (before, split) in [(false, Some(&task.split)), (true, task.before.as_ref())] {
+            let files = split.into_iter().flat_map(|split| split.files.iter().enumerate().map(move |f| (split, f)));
+            for (split, (at, file)) in files {
+                columns.split.append_value(number);
+                columns.before.append_value(before);
+                columns.push_split(split);
+                columns.push_file(file);
+                columns.push_deletion(split.deletion_files.get(at).and_then(Option::as_ref));
+            }
         }
     }
     columns.finish()
@@ -64,21 +71,29 @@ pub(super) fn write(splits: &[DataSplit]) -> Result<RecordBatch> {
 ///
 /// # Errors
 /// `CorruptData` when columns are missing or hold what cannot be.
-pub(super) fn read(batch: &RecordBatch) -> Result<Vec<DataSplit>> {
+pub(super) fn read(batch: &RecordBatch, read: &Arc<ScanRead>) -> Result<Vec<SplitTask>> {
     let rows = Rows(batch);
-    let mut splits: Vec<DataSplit> = Vec::new();
+    let mut tasks: Vec<SplitTask> = Vec::new();
     let mut last = None;
     for row in 0..batch.num_rows() {
         let number = rows.column("split")?.as_primitive_opt::<UInt32Type>().ok_or_else(malformed)?.value(row);
         if last != Some(number) {
-            splits.push(rows.split(row)?);
+            tasks.push(SplitTask { read: read.clone(), split: rows.split(row)?, before: None });
             last = Some(number);
         }
-        let split = splits.last_mut().ok_or_else(malformed)?;
+        let task = tasks.last_mut().ok_or_else(malformed)?;
+        let split = if rows.truth("before", row)? {
+            match &mut task.before {
+                Some(before) => before,
+                none => none.insert(rows.split(row)?),
+            }
+        } else {
+            &mut task.split
+        };
         split.files.push(rows.file(row)?);
         split.deletion_files.push(rows.deletion(row)?);
     }
-    Ok(splits)
+    Ok(tasks)
 }
 
 impl Columns {
@@ -120,8 +135,9 @@ impl Columns {
     }
 
     fn finish(mut self) -> Result<RecordBatch> {
-        let columns: [(&str, ArrayRef); 29] = [
+        let columns: [(&str, ArrayRef); 30] = [
             ("split", Arc::new(self.split.finish())),
+            ("before", Arc::new(self.before.finish())),
             ("snapshot_id", Arc::new(self.snapshot_id.finish())),
             ("partition", Arc::new(self.partition.finish())),
             ("bucket", Arc::new(self.bucket.finish())),

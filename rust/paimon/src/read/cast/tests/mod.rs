@@ -9,6 +9,7 @@ use arrow_array::{
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType as ArrowType;
 use frazil_core::error::ErrorKind;
+use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
@@ -142,7 +143,7 @@ fn decimals_become_the_floats_of_java() {
     let low = run(&T::Decimal(38, 10), &T::BigInt, &many).unwrap();
     assert_eq!(
         low.as_primitive::<Int64Type>().value(0),
-        i64::from_ne_bytes(3_000_000_000_000_000_000_000_000_000_u128.to_ne_bytes()[..8].try_into().unwrap())
+        i64::from_le_bytes(3_000_000_000_000_000_000_000_000_000_u128.to_le_bytes()[..8].try_into().unwrap())
     );
 }
 
@@ -226,7 +227,7 @@ fn bytes_are_cut_and_padded() {
         Some("\u{e9}".as_bytes()),
         None,
     ]));
-    let of = |values: [&[u8]; 4]| BinaryArray::from_iter(values.into_iter().map(Some).chain([None]));
+    let of = |values: [&[u8]; 4]| values.into_iter().map(Some).chain([None]).collect::<BinaryArray>();
     let cast = |to| run(&T::VarBinary(100), &to, &bytes).unwrap();
     assert_eq!(cast(T::Binary(2)).as_ref(), &of([b"ab", b"\0\0", b"\xff\xfe", b"\xc3\xa9"]));
     assert_eq!(cast(T::VarBinary(2)).as_ref(), &of([b"ab", b"", b"\xff\xfe", b"\xc3\xa9"]));
@@ -360,5 +361,58 @@ fn widening_keeps_values_and_order() {
             exact,
             "{from:?} to {to:?}"
         );
+    }
+}
+
+/// The values as text and back.
+fn round_trip(root: &T, array: &ArrayRef) -> ArrayRef {
+    run(&STRING, root, &run(root, &STRING, array).unwrap()).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn floats_are_told_by_their_text(double in any::<f64>(), single in any::<f32>()) {
+        let doubles: ArrayRef = Arc::new(Float64Array::from(vec![double]));
+        prop_assert_eq!(&round_trip(&T::Double, &doubles), &doubles);
+        let singles: ArrayRef = Arc::new(Float32Array::from(vec![single]));
+        prop_assert_eq!(&round_trip(&T::Float, &singles), &singles);
+    }
+
+    #[test]
+    fn moments_are_told_by_their_text(days in -719_162..2_932_896_i32, micros in 0..86_400_000_000_i64, value in any::<i128>()) {
+        let dates: ArrayRef = Arc::new(arrow_array::Date32Array::from(vec![days]));
+        prop_assert_eq!(&round_trip(&T::Date, &dates), &dates);
+        let moments: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![i64::from(days) * 86_400_000_000 + micros]));
+        prop_assert_eq!(&round_trip(&T::Timestamp(6), &moments), &moments);
+        let times: ArrayRef = Arc::new(arrow_array::Time32MillisecondArray::from(vec![i32::try_from(micros / 1000).unwrap()]));
+        prop_assert_eq!(&round_trip(&T::Time(3), &times), &times);
+        let decimals = Decimal128Array::from(vec![value % 10_i128.pow(38)]).with_precision_and_scale(38, 9).unwrap();
+        let decimals: ArrayRef = Arc::new(decimals);
+        prop_assert_eq!(&round_trip(&T::Decimal(38, 9), &decimals), &decimals);
+    }
+
+    #[test]
+    fn any_text_is_a_value_or_an_error(text in "\\PC{0,12}|[-+0-9:. eET]{0,30}") {
+        for to in [T::Boolean, T::TinyInt, T::BigInt, T::Double, T::Decimal(38, 38), T::Date, T::Time(3), T::Timestamp(0), T::Timestamp(9), T::LocalZonedTimestamp(6), T::Char(3), T::Binary(2)] {
+            let _ = run(&STRING, &to, &column(&STRING, &[Some(&text)]));
+        }
+    }
+
+    #[test]
+    fn extreme_numbers_become_something(value in any::<i64>(), wide in any::<i128>()) {
+        let longs: ArrayRef = Arc::new(Int64Array::from(vec![value, i64::MIN, i64::MAX]));
+        let wides = Decimal128Array::from(vec![wide % 10_i128.pow(38)]).with_precision_and_scale(38, 3).unwrap();
+        let wides: ArrayRef = Arc::new(wides);
+        for to in [T::TinyInt, T::Float, T::Double, T::Boolean, T::Decimal(38, 38), T::Timestamp(0), T::Timestamp(9), STRING] {
+            let _ = run(&T::BigInt, &to, &longs);
+            let _ = run(&T::Decimal(38, 3), &to, &wides);
+        }
+        for digits in 0..=9 {
+            let unit = DataType::nullable(T::Timestamp(digits)).arrow();
+            let moments = arrow_cast::cast(&longs, &unit).unwrap();
+            for to in (0..=9).map(T::Timestamp).chain([T::Date, T::Time(0), T::Int, T::BigInt, STRING]) {
+                let _ = run(&T::Timestamp(digits), &to, &moments);
+            }
+        }
     }
 }

@@ -1,0 +1,179 @@
+//! Splits as they are executed: each with what is needed to read it alone, in any process.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, Result};
+use frazil_core::pack::first_fit_decreasing;
+use frazil_core::storage::Storage;
+
+use super::plan::Plan;
+use super::split::DataSplit;
+use super::table_scan::{ScanPlan, TableScan};
+use super::wire;
+use crate::read::output::Output;
+use crate::read::scan_read::ScanRead;
+use crate::read::split_reader::SplitReader;
+
+/// A split, and how it is read. Cheap to clone but for its files.
+#[derive(Debug, Clone)]
+pub struct SplitTask {
+    /// What all splits of the scan share.
+    pub read: Arc<ScanRead>,
+    /// The files.
+    pub split: DataSplit,
+    /// For a difference: files of the same bucket whose rows are left out.
+    pub before: Option<DataSplit>,
+}
+
+/// The splits of a scan, ready to be executed.
+#[derive(Debug)]
+pub struct TaskPlan {
+    plan: ScanPlan,
+    read: Arc<ScanRead>,
+    fallback: Option<Arc<ScanRead>>,
+    /// For a difference: the splits of each bucket, after and before.
+    buckets: Option<Vec<(Vec<usize>, Vec<usize>)>>,
+}
+
+impl SplitTask {
+    /// Starts to read the split.
+    ///
+    /// # Errors
+    /// As [`ScanRead::reader`].
+    pub fn reader(&self, context: &Context) -> Result<SplitReader> {
+        match &self.before {
+            None => self.read.reader(&self.split, context),
+            Some(before) => self.read.difference(before, &self.split, context),
+        }
+    }
+
+    /// The wire form of tasks of one scan.
+    ///
+    /// # Errors
+    /// As [`wire::write`].
+    pub fn to_bytes(tasks: &[Self]) -> Result<Vec<u8>> {
+        wire::write(tasks)
+    }
+
+    /// Reads a wire form; files are read from `storage`.
+    ///
+    /// # Errors
+    /// As [`wire::read`].
+    pub fn from_bytes(bytes: &[u8], storage: Arc<dyn Storage>) -> Result<Vec<Self>> {
+        wire::read(bytes, storage)
+    }
+
+    /// The partition: columns with their values as text, NULL as None.
+    ///
+    /// # Errors
+    /// `CorruptManifest` when it does not decode.
+    pub fn partition(&self) -> Result<Vec<(String, Option<String>)>> {
+        self.read.context.partition_texts(&self.split.partition)
+    }
+}
+
+impl TaskPlan {
+    /// Plans a scan whose rows have the columns of `output`.
+    ///
+    /// # Errors
+    /// As [`TableScan::plan`] and [`ScanRead::try_new`].
+    pub fn try_new(scan: &TableScan, output: &Output, workers: usize, context: &Context) -> Result<Self> {
+        let plan = scan.plan(workers, context)?;
+        let read = Arc::new(ScanRead::try_new(plan.rows.read().clone(), output.clone())?);
+        let fallback = plan.rows.fallback().map(|fallback| -> Result<_> {
+            // Columns are found by name: the branches number their fields on their own.
+            let output = output.of_schema(&fallback.read().schema)?;
+            Ok(Arc::new(ScanRead::try_new(fallback.read().clone(), output)?))
+        });
+        let buckets = plan.before.as_ref().map(|before| by_bucket(&plan.rows, before)).transpose()?;
+        Ok(Self { fallback: fallback.transpose()?, plan, read, buckets })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan.rows
+    }
+
+    /// How many tasks.
+    pub fn len(&self) -> usize {
+        self.buckets.as_ref().map_or_else(|| self.plan.rows.len(), Vec::len)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The task at `index`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there is none.
+    pub fn task(&self, index: usize) -> Result<SplitTask> {
+        let (Some(buckets), Some(before)) = (&self.buckets, &self.plan.before) else {
+            let split = self.plan.rows.split(index)?;
+            let is_main = Arc::ptr_eq(self.plan.rows.read_of(index), &self.read.context);
+            let read = if is_main { &self.read } else { self.fallback.as_ref().unwrap_or(&self.read) };
+            return Ok(SplitTask { read: read.clone(), split, before: None });
+        };
+        let (after, earlier) =
+            buckets.get(index).ok_or_else(|| Error::invalid(format!("split {index} of {}", self.len())))?;
+        let split = joined(&self.plan.rows, after)?.ok_or_else(|| Error::internal("a bucket without files"))?;
+        Ok(SplitTask { read: self.read.clone(), before: joined(before, earlier)?, split })
+    }
+
+    /// The number of rows that metadata alone counts, and the tasks that must be read to count the rest.
+    ///
+    /// # Errors
+    /// As [`Plan::count`].
+    pub fn count(&self) -> Result<(u64, Vec<usize>)> {
+        if self.buckets.is_some() { Ok((0, (0..self.len()).collect())) } else { self.plan.rows.count() }
+    }
+
+    /// Wire forms of groups of tasks of about `target_bytes`, the largest first; each task counts at least
+    /// `open_cost_bytes`. Tasks that merge stay whole.
+    ///
+    /// # Errors
+    /// As [`TaskPlan::task`].
+    pub fn groups(&self, target_bytes: i64, open_cost_bytes: i64, context: &Context) -> Result<Vec<Vec<u8>>> {
+        let mut tasks = Vec::with_capacity(self.len());
+        for index in 0..self.len() {
+            context.check()?;
+            tasks.push(self.task(index)?);
+        }
+        let weight =
+            |task: &SplitTask| i64::try_from(task.split.size_bytes()).unwrap_or(i64::MAX).max(open_cost_bytes);
+        let (main, other): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|task| Arc::ptr_eq(&task.read, &self.read));
+        let mut groups = first_fit_decreasing(main, target_bytes, weight);
+        groups.extend(first_fit_decreasing(other, target_bytes, weight));
+        groups.iter().map(|group| wire::write(group)).collect()
+    }
+}
+
+/// The splits of each bucket in which there are rows to be compared.
+fn by_bucket(after: &Plan, before: &Plan) -> Result<Vec<(Vec<usize>, Vec<usize>)>> {
+    let mut buckets: BTreeMap<(Vec<u8>, i32), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+    for index in 0..after.len() {
+        let split = after.split(index)?;
+        buckets.entry((split.partition, split.bucket)).or_default().0.push(index);
+    }
+    for index in 0..before.len() {
+        let split = before.split(index)?;
+        buckets.entry((split.partition, split.bucket)).or_default().1.push(index);
+    }
+    // What is only before is deleted: no row of it is new.
+    Ok(buckets.into_values().filter(|(after, _)| !after.is_empty()).collect())
+}
+
+fn joined(plan: &Plan, splits: &[usize]) -> Result<Option<DataSplit>> {
+    let mut joined: Option<DataSplit> = None;
+    for &index in splits {
+        let split = plan.split(index)?;
+        joined = Some(match joined {
+            Some(before) => before.joined(split),
+            None => split,
+        });
+    }
+    Ok(joined)
+}

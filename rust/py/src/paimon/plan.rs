@@ -1,0 +1,77 @@
+//! Plans of Paimon scans: columns over the border, split objects only for what is asked for.
+
+use std::collections::BTreeMap;
+
+use frazil_paimon::scan::stream::{batches, plan_schema};
+use frazil_paimon::scan::task::TaskPlan;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::split::PaimonSplit;
+use crate::arrow;
+use crate::interrupt::{detached, interruptible};
+
+/// The splits of a scan.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonPlan(TaskPlan);
+
+impl PaimonPlan {
+    pub(crate) fn new(plan: TaskPlan) -> Self {
+        Self(plan)
+    }
+}
+
+#[pymethods]
+impl PaimonPlan {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// One split.
+    fn split(&self, py: Python<'_>, index: usize) -> PyResult<PaimonSplit> {
+        detached(py, || self.0.task(index)).map(PaimonSplit::new)
+    }
+
+    /// The schema of the plan as a `pyarrow.Schema`.
+    #[staticmethod]
+    fn schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        arrow::schema(py, plan_schema())
+    }
+
+    /// The files of the plan as `pyarrow.RecordBatch`es.
+    fn batches<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let batches = interruptible(py, |_| batches(self.0.plan()).collect::<Result<Vec<_>, _>>())?;
+        batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
+    }
+
+    /// What was kept and left out, by name.
+    fn metrics(&self) -> BTreeMap<&'static str, usize> {
+        let metrics = self.0.plan().metrics();
+        BTreeMap::from([
+            ("manifests", metrics.manifests),
+            ("manifests_skipped", metrics.manifests_skipped),
+            ("entries_skipped_by_partition", metrics.entries_skipped_by_partition),
+            ("files", metrics.files),
+            ("files_skipped_by_bucket", metrics.files_skipped_by_bucket),
+            ("files_skipped_by_stats", metrics.files_skipped_by_stats),
+            ("files_skipped_by_index", metrics.files_skipped_by_index),
+            ("splits", self.0.len()),
+        ])
+    }
+
+    /// The rows that metadata alone counts, and the splits that must be read to count the rest.
+    fn count(&self, py: Python<'_>) -> PyResult<(u64, Vec<usize>)> {
+        interruptible(py, |_| self.0.count())
+    }
+
+    /// Groups of splits of about `target_bytes`, each as the bytes of their wire form.
+    fn groups<'py>(
+        &self,
+        py: Python<'py>,
+        target_bytes: i64,
+        open_cost_bytes: i64,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let groups = interruptible(py, |context| self.0.groups(target_bytes, open_cost_bytes, context))?;
+        Ok(groups.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+    }
+}

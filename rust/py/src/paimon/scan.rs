@@ -1,0 +1,81 @@
+//! Scans of Paimon tables.
+
+use std::collections::BTreeMap;
+
+use frazil_core::predicate::Predicate;
+use frazil_paimon::read::output::Output;
+use frazil_paimon::scan::table_scan::{ScanOptions, TableScan};
+use frazil_paimon::scan::task::TaskPlan;
+use frazil_paimon::table::{SnapshotChoice, Table};
+use pyo3::prelude::*;
+
+use super::plan::PaimonPlan;
+use super::table::PaimonTable;
+use crate::arrow;
+use crate::interrupt::{detached, interruptible};
+
+/// A scan that is bound to a snapshot and a schema.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonScan {
+    scan: TableScan,
+    output: Output,
+}
+
+#[pymethods]
+impl PaimonScan {
+    /// `snapshot` is `("id", 1)`, `("ref", "name of a tag or branch")`, `("as_of", ms)` or None.
+    #[new]
+    #[pyo3(signature = (table, *, row_filter, selected_fields, snapshot, options, limit, case_sensitive))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
+    fn new(
+        py: Python<'_>,
+        table: &PaimonTable,
+        row_filter: &str,
+        selected_fields: Vec<String>,
+        snapshot: Option<(String, Bound<'_, PyAny>)>,
+        options: BTreeMap<String, String>,
+        limit: Option<u64>,
+        case_sensitive: bool,
+    ) -> PyResult<Self> {
+        let snapshot = choice(snapshot)?;
+        detached(py, || {
+            let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let (table, snapshot) = Table::of_ref(&table.0, snapshot, options.get("branch").map(String::as_str))?;
+            let options = ScanOptions { row_filter, snapshot, options, limit, case_sensitive };
+            let scan = TableScan::try_new(&table, &options)?;
+            let output = Output::select(scan.schema(), &selected_fields, case_sensitive)?;
+            Ok(Self { scan, output })
+        })
+    }
+
+    /// The schema of the rows, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        arrow::schema(py, self.output.schema())
+    }
+
+    /// The snapshot that is read; the last one of an incremental read.
+    #[getter]
+    fn snapshot_id(&self) -> Option<i64> {
+        self.scan.snapshot().map(|snapshot| snapshot.id)
+    }
+
+    /// The filter as it was bound, as SQL.
+    #[getter]
+    fn filter(&self) -> String {
+        self.scan.filter().to_string()
+    }
+
+    /// Plans the scan on at most `workers` threads.
+    fn plan(&self, py: Python<'_>, workers: usize) -> PyResult<PaimonPlan> {
+        interruptible(py, |context| TaskPlan::try_new(&self.scan, &self.output, workers, context)).map(PaimonPlan::new)
+    }
+}
+
+fn choice(snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<SnapshotChoice> {
+    let Some((kind, value)) = snapshot else { return Ok(SnapshotChoice::Latest) };
+    Ok(match kind.as_str() {
+        "id" => SnapshotChoice::Id(value.extract()?),
+        "as_of" => SnapshotChoice::AsOf(value.extract()?),
+        _ => SnapshotChoice::Ref(value.extract()?),
+    })
+}
