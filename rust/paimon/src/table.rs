@@ -11,6 +11,7 @@
 
 mod choice;
 mod numbered;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -26,6 +26,12 @@ pub(crate) fn array(py: Python<'_>, array: ArrayRef, field: FieldRef) -> PyResul
     Ok(array.to_pyarrow(py)?.unbind())
 }
 
+/// A `pyarrow.Array` of numbers.
+pub(crate) fn int32_array(py: Python<'_>, values: arrow_array::Int32Array) -> PyResult<Py<PyAny>> {
+    let field = arrow_schema::Field::new("", arrow_schema::DataType::Int32, true);
+    array(py, Arc::new(values), Arc::new(field))
+}
+
 /// Rows of which no column is read.
 pub(crate) fn rows_without_columns(row_count: usize) -> RecordBatch {
     let options = RecordBatchOptions::new().with_row_count(Some(row_count));

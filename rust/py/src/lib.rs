@@ -5,6 +5,7 @@ mod data_file;
 mod errors;
 mod files;
 mod interrupt;
+mod paimon;
 mod plan;
 mod reader;
 mod scan;
@@ -27,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<task::DeleteFile>()?;
     module.add_class::<reader::TaskReader>()?;
     module.add_class::<reader::DeleteReader>()?;
+    paimon::register(module)?;
     module.add_class::<data_file::AvroReader>()?;
     module.add_class::<data_file::OrcReader>()?;
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;

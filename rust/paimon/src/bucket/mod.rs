@@ -6,12 +6,15 @@ mod tests;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, Int32Array};
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
+use arrow_cast::{CastOptions, cast_with_options};
 use frazil_core::error::{Error, Result};
 use frazil_core::hash::murmur3::hash_byte_arrays;
 
 use crate::binary_row;
-use crate::spec::types::DataType;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::{DataField, DataType};
 
 /// What Paimon hashes rows with.
 const SEED: u32 = 42;
@@ -66,6 +69,48 @@ pub fn bucket_ids(function: BucketFunction, keys: &[ArrayRef], types: &[DataType
             Ok(hashes.into_iter().map(|hash| (hash & i32::MAX) % buckets).collect::<Vec<_>>().into())
         }
     }
+}
+
+/// The bucket of each row of a batch, whose columns are found by name.
+///
+/// # Errors
+/// `InvalidArgument` for tables whose buckets do not follow from the rows, and naming a column that is missing or has
+/// values of another type.
+pub fn of_rows(schema: &TableSchema, batch: &RecordBatch) -> Result<Int32Array> {
+    let options = Options::new(schema.options.clone());
+    let buckets = options.bucket()?;
+    if buckets == -1 && schema.primary_keys.is_empty() {
+        return Ok(Int32Array::from_value(0, batch.num_rows()));
+    }
+    if buckets < 1 {
+        return Err(Error::invalid(format!("with the option `bucket` = {buckets} rows choose their buckets when written"))
+            .hint("only tables with a fixed number of buckets say where a row belongs"));
+    }
+    let fields = key_fields(schema, &options)
+        .ok_or_else(|| Error::invalid("the table has buckets and no bucket key").hint("set the option `bucket-key`"))?;
+    let mut keys = Vec::with_capacity(fields.len());
+    let mut types = Vec::with_capacity(fields.len());
+    for field in fields {
+        let column = batch.column_by_name(&field.name);
+        let column = column.ok_or_else(|| Error::invalid(format!("the rows have no column `{}`", field.name)))?;
+        let wanted = field.data_type.arrow();
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        let values = cast_with_options(column, &wanted, &strict).map_err(|e| {
+            Error::invalid(format!("column `{}` holds {}, expected {wanted}", field.name, column.data_type())).caused_by(e)
+        })?;
+        keys.push(values);
+        types.push(field.data_type.clone());
+    }
+    let function = BucketFunction::parse(options.text("bucket-function.type").unwrap_or("default"))?;
+    bucket_ids(function, &keys, &types, buckets)
+}
+
+/// The columns of the bucket key: those of the option, else the trimmed primary key; None when a column or all are missing.
+pub fn key_fields<'a>(schema: &'a TableSchema, options: &Options) -> Option<Vec<&'a DataField>> {
+    let named = options.list("bucket-key");
+    let names = if named.is_empty() { schema.trimmed_primary_keys() } else { named };
+    let fields: Option<Vec<&DataField>> = names.iter().map(|name| schema.field(name)).collect();
+    fields.filter(|fields| !fields.is_empty())
 }
 
 /// The hash of each row of keys: what bucket indexes of dynamic buckets hold.

@@ -36,7 +36,7 @@ impl BucketKeys {
         if read.options.bucket()? < 1 {
             return Ok(None);
         }
-        let Some(fields) = key_fields(read) else { return Ok(None) };
+        let Some(fields) = bucket::key_fields(&read.schema, &read.options) else { return Ok(None) };
         let mut members = Vec::with_capacity(fields.len());
         for field in &fields {
             let Some(values) = values_of(&read.filter, field)? else { return Ok(None) };
@@ -78,14 +78,6 @@ impl BucketKeys {
             schema.fields.iter().any(|field| field.id == *id && field.data_type.root == data_type.root)
         })
     }
-}
-
-/// The columns of the bucket key: those of the option, else the trimmed primary key.
-fn key_fields(read: &ReadContext) -> Option<Vec<DataField>> {
-    let named = read.options.list("bucket-key");
-    let names = if named.is_empty() { read.schema.trimmed_primary_keys() } else { named };
-    let fields: Option<Vec<DataField>> = names.iter().map(|name| read.schema.field(name).cloned()).collect();
-    fields.filter(|fields| !fields.is_empty())
 }
 
 /// The values that a filter leaves to a column, as an array of the column's type; None when they are not few.

@@ -189,6 +189,7 @@ fn unit(digits: u8) -> TimeUnit {
 }
 
 fn map(key: &DataType, value: FieldRef) -> ArrowType {
-    let entries = Fields::from(vec![key.arrow_field("key"), value]);
+    // Keys are not NULL, whatever their type says: Arrow does not have others.
+    let entries = Fields::from(vec![Arc::new(Field::new("key", key.arrow(), false)), value]);
     ArrowType::Map(Arc::new(Field::new("entries", ArrowType::Struct(entries), false)), false)
 }

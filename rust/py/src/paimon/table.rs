@@ -1,6 +1,5 @@
 //! Paimon tables.
 
-use frazil_core::error::Error;
 use frazil_paimon::bucket;
 use frazil_paimon::table::Table;
 use pyo3::prelude::*;

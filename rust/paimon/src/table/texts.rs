@@ -1,0 +1,89 @@
+//! Metadata as JSON text, for those who show it.
+
+use std::collections::BTreeMap;
+
+use frazil_core::error::{Error, ErrorKind, Result};
+use serde_json::value::RawValue;
+
+use super::numbered::{LIMIT_BYTES, names};
+use super::{SnapshotChoice, Table};
+
+impl Table {
+    /// A snapshot as its file has it; the latest for None, `null` when there is none.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot`; `CorruptMetadata` naming a file that is no JSON.
+    pub fn snapshot_text(&self, id: Option<i64>) -> Result<String> {
+        let id = match id {
+            Some(id) => self.snapshot(id)?.id,
+            None => match self.latest_snapshot()? {
+                Some(snapshot) => snapshot.id,
+                None => return Ok("null".into()),
+            },
+        };
+        self.text("snapshot", &format!("snapshot-{id}")).map(|text| text.get().to_string())
+    }
+
+    /// A JSON object: by the names of tags what their files have.
+    ///
+    /// # Errors
+    /// `CorruptMetadata` naming a file that is no JSON.
+    pub fn tag_texts(&self) -> Result<String> {
+        self.texts("tag", "tag-")
+    }
+
+    /// A JSON object: by the names of consumers what their files have.
+    ///
+    /// # Errors
+    /// `CorruptMetadata` naming a file that is no JSON.
+    pub fn consumer_texts(&self) -> Result<String> {
+        self.texts("consumer", "consumer-")
+    }
+
+    /// The branches beside the main one, sorted.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn branches(&self) -> Result<Vec<String>> {
+        let folders = self.files().folders(&self.branches_folder())?;
+        self.branches_among(folders.iter().map(String::as_str))
+    }
+
+    /// The table or its branch that is meant, and the state of it: a name that no tag has is that of a branch.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot` when there is neither; `InvalidArgument` for a branch named twice.
+    pub fn of_ref(&self, choice: SnapshotChoice, branch: Option<&str>) -> Result<(Self, SnapshotChoice)> {
+        let table = match branch {
+            Some(branch) if branch != self.branch() => self.with_branch(branch)?,
+            _ => self.clone(),
+        };
+        let SnapshotChoice::Ref(name) = &choice else { return Ok((table, choice)) };
+        if table.find_tag(name)?.is_some() {
+            return Ok((table, choice));
+        }
+        if branch.is_none() && (name == super::MAIN_BRANCH || self.branches()?.contains(name)) {
+            return Ok((self.with_branch(name)?, SnapshotChoice::Latest));
+        }
+        let known: Vec<String> = table.tags()?.into_iter().map(|(name, _)| name).chain(self.branches()?).collect();
+        Err(Error::new(ErrorKind::NoSuchSnapshot, format!("there is no tag or branch `{name}`"))
+            .with("table", self.location())
+            .hint(format!("there are {}", if known.is_empty() { "none".into() } else { known.join(", ") })))
+    }
+
+    fn texts(&self, folder: &str, prefix: &str) -> Result<String> {
+        let mut texts = BTreeMap::new();
+        for name in names(self.files(), &self.folder(folder), prefix)? {
+            let text = self.text(folder, &format!("{prefix}{name}"))?;
+            texts.insert(name, text);
+        }
+        serde_json::to_string(&texts).map_err(|e| Error::internal("texts do not serialise").caused_by(e))
+    }
+
+    fn text(&self, folder: &str, name: &str) -> Result<Box<RawValue>> {
+        let location = format!("{}/{name}", self.folder(folder));
+        let content = self.files().read(&location, LIMIT_BYTES)?;
+        serde_json::from_slice(&content)
+            .map_err(|e| Error::new(ErrorKind::CorruptMetadata, "malformed JSON").with("file", location).caused_by(e))
+    }
+}
