@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +16,7 @@ from frazil import _native
 from frazil.errors import CorruptDataFile, LimitExceeded, MissingFile, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 BATCH_ROWS = 131_072
 """Rows of a batch; decoding costs little more per row above this, and memory grows."""
@@ -44,23 +44,31 @@ class DataFile(Protocol):
 
 
 @contextlib.contextmanager
-def open_data_file(files: _native.Files, path: str, file_format: str) -> Iterator[DataFile]:
-    """Open a file at a recorded location; every failure of a reader becomes an error that names the file."""
-    opened = _OPENERS.get(file_format)
-    if opened is None:
-        message = f"data files of format {file_format} are not supported"
-        raise Unsupported(message, context={"file": path})
+def open_data_file(
+    files: _native.Files, path: str, file_format: str, *, int96_unit: Literal["us", "ns"]
+) -> Iterator[DataFile]:
+    """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
+
+    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit.
+    """
     with _named(path), contextlib.ExitStack() as stack:
-        yield opened(files, path, stack)
+        if file_format == "PARQUET":
+            yield _ParquetFile(files, path, stack, int96_unit)
+        elif file_format == "ORC":
+            yield _OrcFile(files, path, stack)
+        elif file_format == "AVRO":
+            yield _AvroFile(files, path)
+        else:
+            message = f"data files of format {file_format} are not supported"
+            raise Unsupported(message, context={"file": path})
 
 
 class _ParquetFile:
     row_groups = True
 
-    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack) -> None:
+    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str) -> None:
         source = stack.enter_context(_source(files, path))
-        # INT96 timestamps of far years do not fit nanoseconds.
-        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
+        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": int96_unit}
         self._file = stack.enter_context(pq.ParquetFile(source, **options))
         self.schema = self._file.schema_arrow
 
@@ -178,8 +186,7 @@ def _out_of_range(error: BaseException) -> bool:
 class _AvroFile:
     row_groups = False
 
-    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack) -> None:
-        del stack
+    def __init__(self, files: _native.Files, path: str) -> None:
         self._reader = _native.AvroReader(files, path)
         self.schema = self._reader.schema()
 
@@ -269,10 +276,3 @@ def _named(path: str) -> Iterator[None]:
             raise
         message = f"a data file cannot be decoded: {error} (file: {path})"
         raise CorruptDataFile(message, context=context) from error
-
-
-_OPENERS: dict[str, Callable[[_native.Files, str, contextlib.ExitStack], DataFile]] = {
-    "PARQUET": _ParquetFile,
-    "ORC": _OrcFile,
-    "AVRO": _AvroFile,
-}
