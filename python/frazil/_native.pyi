@@ -5,12 +5,11 @@ import pyarrow as pa
 
 __all__ = [
     "DEBUG",
-    "AvroReader",
+    "BatchReader",
     "DeleteFile",
     "DeleteReader",
     "FileScanTask",
     "Files",
-    "OrcReader",
     "Plan",
     "Scan",
     "Table",
@@ -172,17 +171,9 @@ class DeleteReader:
     def wanted(self) -> _Wanted: ...
 
 @final
-class AvroReader:
-    # Reads an Avro data file.
-    def __new__(cls, files: Files, path: str) -> AvroReader: ...
-    def schema(self) -> pa.Schema: ...
-    def begin(self, columns: Sequence[int], batch_rows: int) -> None: ...
-    def next_batch(self) -> pa.RecordBatch | None: ...
-
-@final
-class OrcReader:
-    # Reads an ORC file without pyarrow.
-    def __new__(cls, files: Files, path: str) -> OrcReader: ...
+class BatchReader:
+    # Reads a data file without pyarrow.
+    def __new__(cls, files: Files, path: str, file_format: Literal["AVRO", "ORC"]) -> BatchReader: ...
     def schema(self) -> pa.Schema: ...
     def begin(self, columns: Sequence[int], batch_rows: int) -> None: ...
     def next_batch(self) -> pa.RecordBatch | None: ...

@@ -166,7 +166,7 @@ class _OrcFile:
                 batch = self._file.read_stripe(stripe, wanted[1])
             except (pa.ArrowException, OSError) as error:
                 if position == 0 and _out_of_range(error):
-                    yield from _native_batches(_native.OrcReader(self._files, self._path), wanted)
+                    yield from _native_batches(_native.BatchReader(self._files, self._path, "ORC"), wanted)
                     return
                 raise
             for start in range(0, batch.num_rows, BATCH_ROWS):
@@ -187,7 +187,7 @@ class _AvroFile:
     row_groups = False
 
     def __init__(self, files: _native.Files, path: str) -> None:
-        self._reader = _native.AvroReader(files, path)
+        self._reader = _native.BatchReader(files, path, "AVRO")
         self.schema = self._reader.schema()
 
     def batches(
@@ -200,9 +200,7 @@ class _AvroFile:
         raise NotImplementedError
 
 
-def _native_batches(
-    reader: _native.AvroReader | _native.OrcReader, wanted: Wanted
-) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
+def _native_batches(reader: _native.BatchReader, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
     reader.begin(wanted[1], BATCH_ROWS)
     position = 0
     while (batch := reader.next_batch()) is not None:
