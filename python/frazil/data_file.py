@@ -63,6 +63,16 @@ def open_data_file(
             raise Unsupported(message, context={"file": path})
 
 
+@contextlib.contextmanager
+def open_stream(files: _native.Files, path: str, compression: str | None) -> Iterator[pa.NativeFile]:
+    """Open a file at a recorded location as a stream of bytes, decompressed; errors as of `open_data_file`."""
+    with _named(path), contextlib.ExitStack() as stack:
+        stream = stack.enter_context(_source(files, path))
+        if compression is not None:
+            stream = stack.enter_context(pa.CompressedInputStream(stream, compression))
+        yield stream
+
+
 class _ParquetFile:
     row_groups = True
 

@@ -1,5 +1,7 @@
 """Apache Paimon: tables, scans and splits, in the words of its specification."""
 
+from frazil.paimon.format_table import FormatFile, FormatTable, format_table
+from frazil.paimon.object_table import ObjectTable, object_table
 from frazil.paimon.scan import Plan, Scan
 from frazil.paimon.schema import DataField, Schema
 from frazil.paimon.snapshot import HistoryEntry, Snapshot, Tag
@@ -8,7 +10,10 @@ from frazil.paimon.table import Table, bucket_ids
 
 __all__ = [
     "DataField",
+    "FormatFile",
+    "FormatTable",
     "HistoryEntry",
+    "ObjectTable",
     "Plan",
     "Scan",
     "Schema",
@@ -17,4 +22,6 @@ __all__ = [
     "Table",
     "Tag",
     "bucket_ids",
+    "format_table",
+    "object_table",
 ]
