@@ -230,8 +230,8 @@ def _plain_json(block: bytes, columns: Columns) -> pa.Table | None:
 
 def _objects(lines: list[str], columns: Columns, *, ignore: bool) -> pa.RecordBatch:
     rows = []
-    for line in lines:
-        with contextlib.suppress(ValueError) if ignore else contextlib.nullcontext():
+    for line in filter(str.strip, lines):
+        with contextlib.suppress(CorruptDataFile) if ignore else contextlib.nullcontext():
             rows.append(_object(line, columns.context))
     malformed: set[int] = set()
     arrays = []
