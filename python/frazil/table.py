@@ -3,30 +3,56 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
-from frazil.errors import InvalidArgument, Unsupported
+from frazil.errors import FrazilError, InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from frazil.iceberg.table import Table
+    from frazil.iceberg.table import Table as IcebergTable
+    from frazil.paimon.table import Table as PaimonTable
 
-FORMATS = ("iceberg",)
+FORMATS = ("iceberg", "paimon")
 
 
+@overload
+def load_table(
+    location: str | os.PathLike[str],
+    *,
+    format: Literal["iceberg"],
+    relocate: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> IcebergTable: ...
+@overload
+def load_table(
+    location: str | os.PathLike[str],
+    *,
+    format: Literal["paimon"],
+    relocate: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> PaimonTable: ...
+@overload
+def load_table(
+    location: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    relocate: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> IcebergTable | PaimonTable: ...
 def load_table(
     location: str | os.PathLike[str],
     *,
     format: str | None = None,  # noqa: A002 - the word that users of Spark type
     relocate: Mapping[str, str] | None = None,
     properties: Mapping[str, str] | None = None,
-) -> Table:
-    """Open the table in a folder, or by one of its metadata files.
+) -> IcebergTable | PaimonTable:
+    """Open the table in a folder, or an Iceberg table by one of its metadata files.
 
     Args:
         location: A folder or a `metadata.json`, as a path or a URI (`s3://`, `gs://`, `abfss://`, `https://`).
-        format: `iceberg`; found by looking when not given.
+        format: `iceberg` or `paimon`; found by looking when not given. A Paimon table that keeps Iceberg metadata
+            beside its own is a Paimon table unless this says otherwise.
         relocate: Recorded prefixes to where the files lie now, for tables that were moved or copied. A table that
             is opened in another folder than it records needs none.
         properties: Options of the storage, such as `s3.endpoint` or `s3.access-key-id`.
@@ -40,12 +66,33 @@ def load_table(
     '/golden/iceberg/del_pos_file_parquet_part'
     """
     location = os.fspath(location)
+    relocate, properties = relocate or {}, properties or {}
     if format is not None and format not in FORMATS:
-        if format == "paimon":
-            message = "this release does not read Paimon tables yet"
-            raise Unsupported(message)
         message = f"unknown table format {format!r}, expected one of {', '.join(FORMATS)}"
         raise InvalidArgument(message)
-    from frazil.iceberg.table import Table
+    if (format or _format_of(location, relocate, properties)) == "paimon":
+        from frazil.paimon.table import Table as PaimonTable
 
-    return Table.open(location, relocate=relocate or {}, properties=properties or {})
+        return PaimonTable.open(location, relocate=relocate, properties=properties)
+    from frazil.iceberg.table import Table as IcebergTable
+
+    return IcebergTable.open(location, relocate=relocate, properties=properties)
+
+
+def _format_of(location: str, relocate: Mapping[str, str], properties: Mapping[str, str]) -> str:
+    """Look: a Paimon table has files `schema/schema-<number>`. What cannot be looked at is left to the opening."""
+    from frazil.arguments import table_files
+
+    folder = location.rstrip("/")
+    if not folder or folder.endswith((".json", ".json.gz")):
+        return "iceberg"
+    try:
+        found = table_files(folder, relocate, properties).list(f"{folder}/schema")
+    except FrazilError:
+        return "iceberg"
+    names = (place.rpartition("/")[2] for place, _, _ in found)
+    return "paimon" if any(_is_schema_file(name) for name in names) else "iceberg"
+
+
+def _is_schema_file(name: str) -> bool:
+    return name.startswith("schema-") and name.removeprefix("schema-").isdecimal()

@@ -103,15 +103,7 @@ def test_no_table_where_there_is_none(tmp_path: Path) -> None:
         assert place.name in str(caught.value)
 
 
-def test_a_paimon_table_is_refused_by_name(tmp_path: Path) -> None:
-    for folder in ("schema", "snapshot", "manifest"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "schema" / "schema-0").write_text('{"version": 3, "id": 0, "fields": []}')
-    (tmp_path / "snapshot" / "snapshot-1").write_text('{"version": 3, "id": 1, "schemaId": 0}')
-    with pytest.raises(errors.FrazilError, match=r"(?i)paimon"):
-        frazil.load_table(str(tmp_path))
-    with pytest.raises(errors.Unsupported, match="Paimon"):
-        frazil.load_table(str(tmp_path), format="paimon")
+def test_an_unknown_format_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgument, match="delta"):
         frazil.load_table(str(tmp_path), format="delta")
 

@@ -22,7 +22,7 @@ TABLE = str(GOLDEN / "iceberg" / "pevo_v2_three_specs")
 SLOW_FILES = """
 import sys, time
 import frazil
-from frazil.iceberg import data_file
+from frazil import data_file
 original = data_file._ParquetFile.batches
 def slow(self, wanted, selected):
     time.sleep(0.3)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import errors
-from frazil.iceberg import FileScanTask, data_file
+from frazil import data_file, errors
+from frazil.iceberg import FileScanTask
 from frazil.iceberg import read as reading
 from support.cases import GOLDEN
 from support.copies import Copy
@@ -162,9 +162,9 @@ def test_a_limit_stops_reading_early(table: Table, monkeypatch: pytest.MonkeyPat
     opened: list[str] = []
     original = data_file.open_data_file
 
-    def counting(files: Any, path: str, file_format: str) -> Any:
+    def counting(files: Any, path: str, file_format: str, **options: Any) -> Any:
         opened.append(path)
-        return original(files, path, file_format)
+        return original(files, path, file_format, **options)
 
     monkeypatch.setattr(reading, "open_data_file", counting)
     assert table.scan(limit=1).to_arrow().num_rows == 1

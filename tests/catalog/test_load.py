@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     [
         ({"warehouse": "."}, "hadoop"),
         ({"warehouse": ".", "type": "HADOOP"}, "hadoop"),
+        ({"warehouse": ".", "type": "Paimon"}, "paimon"),
+        ({"warehouse": ".", "metastore": "filesystem"}, "paimon"),
         ({"warehouse": "s3://bucket/wh", "s3.endpoint": "http://localhost:1"}, "hadoop"),
     ],
 )
@@ -30,13 +32,13 @@ def test_the_type_follows_from_the_properties(properties: dict[str, str], expect
 
 @pytest.mark.parametrize(
     "properties",
-    [{"type": name} for name in ("rest", "hive", "glue", "dynamodb", "bigquery", "in-memory", "paimon")]
+    [{"type": name} for name in ("rest", "hive", "glue", "dynamodb", "bigquery", "in-memory")]
     + [{"uri": "http://localhost:8181"}, {"uri": "https://host", "warehouse": "wh"}, {"uri": "thrift://host:9083"}],
 )
 def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
     with pytest.raises(Unsupported, match="yet") as caught:
         load_catalog("c", **properties)
-    assert caught.value.hint == "the types of catalogs are hadoop, sql"
+    assert caught.value.hint == "the types of catalogs are hadoop, paimon, sql"
 
 
 @pytest.mark.parametrize(

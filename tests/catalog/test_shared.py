@@ -41,3 +41,26 @@ def test_the_catalog_that_java_wrote(case: dict[str, Any]) -> None:
         assert table.format_version == expected["format_version"]
         rows = table.scan().to_arrow().to_pylist()
         assert sorted(rows, key=repr) == sorted(expected["rows_inline"], key=repr)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["catalog_filesystem", "catalog_jdbc"])
+def test_the_paimon_catalog_that_java_wrote(name: str) -> None:
+    path = GOLDEN / "paimon_cases" / f"{name}.json"
+    if not path.is_file():
+        pytest.skip("there is no ../shared")
+    case = json.loads(path.read_text(encoding="utf-8"))
+    root = GOLDEN / case["dir"]
+    if name == "catalog_jdbc":
+        options = {"uri": f"jdbc:sqlite:{root}/catalog.db", "metastore": "jdbc", "catalog-key": "golden"}
+        catalog = frazil.load_catalog("p", **options, relocate={"/golden": str(GOLDEN)})
+    else:
+        catalog = frazil.load_catalog("p", type="paimon", warehouse=str(root))
+    # Folders without a file do not travel.
+    present = {database: tables for database, tables in case["tables"].items() if tables or name == "catalog_jdbc"}
+    assert catalog.list_namespaces() == sorted((database,) for database in present)
+    for database, tables in present.items():
+        assert catalog.list_tables((database,)) == sorted((database, table) for table in tables)
+        assert all(catalog.table_exists((database, table)) for table in tables)
+        options = catalog.load_namespace_properties((database,))
+        assert options.items() >= case["database_options"][database].items()

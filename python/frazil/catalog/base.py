@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from frazil import _native
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from frazil.catalog.identifiers import Identifier, Levels
-    from frazil.catalog.table import CatalogTable
+    from frazil.catalog.table import NamedTable
 
-_OF_THE_CATALOG = frozenset({"type", "uri", "warehouse", "jdbc.user", "jdbc.password"})
+T = TypeVar("T", bound="NamedTable")
+"""The tables of a catalog."""
+
+_OF_THE_CATALOG = frozenset(
+    {"type", "uri", "warehouse", "jdbc.user", "jdbc.password", "metastore", "catalog-key", "lock.enabled"}
+)
 
 
-class Catalog(ABC):
+class Catalog(ABC, Generic[T]):
     """Tables by name, in namespaces that may nest. Use `frazil.load_catalog` to get one.
 
     A name is text with dots between its levels, or a tuple of them.
@@ -55,7 +60,7 @@ class Catalog(ABC):
         """
         return sorted(self._tables(self._existing(namespace)))
 
-    def load_table(self, identifier: Identifier) -> CatalogTable:
+    def load_table(self, identifier: Identifier) -> T:
         """Open a table.
 
         Raises:
@@ -63,13 +68,12 @@ class Catalog(ABC):
             CorruptMetadata: The table's metadata contradicts its specification.
             Unsupported: The table is of a format or version that this release does not read.
         """
-        from frazil.catalog.table import CatalogTable
-
         levels = table_levels(identifier)
-        location = self._location(levels)
         try:
-            return CatalogTable.load(self, levels, location, relocate=self._readable())
+            return self._open(levels)
         except NoSuchTable as error:
+            if error.context.get("catalog") == self.name:
+                raise
             raise self._no_such_table(levels, str(error)) from error
 
     def table_exists(self, identifier: Identifier) -> bool:
@@ -104,8 +108,8 @@ class Catalog(ABC):
     def _namespace_properties(self, levels: Levels) -> dict[str, str]: ...
 
     @abstractmethod
-    def _location(self, levels: Levels) -> str:
-        """Where the folder or the metadata file of a table lies now; `NoSuchTable` when the catalog knows of none."""
+    def _open(self, levels: Levels) -> T:
+        """Open a table; `NoSuchTable` when the catalog knows of none or there is none where it says."""
 
     def _existing(self, namespace: Identifier) -> Levels:
         levels = namespace_levels(namespace)

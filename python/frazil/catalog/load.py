@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frazil.catalog.settings import configured_properties
 from frazil.errors import InvalidArgument, Unsupported
@@ -12,10 +12,10 @@ from frazil.errors import InvalidArgument, Unsupported
 if TYPE_CHECKING:
     from frazil.catalog.base import Catalog
 
-TYPES = ("hadoop", "sql")
+TYPES = ("hadoop", "paimon", "sql")
 """The types of catalogs that exist."""
 
-_LATER = ("bigquery", "dynamodb", "glue", "hive", "in-memory", "nessie", "paimon", "rest")
+_LATER = ("bigquery", "dynamodb", "glue", "hive", "in-memory", "nessie", "rest")
 _ALIASES = {"jdbc": "sql"}
 _BY_SCHEME = {
     "http": "rest",
@@ -32,15 +32,16 @@ _BY_SCHEME = {
 }
 
 
-def load_catalog(name: str | None = "default", **properties: str | Mapping[str, str] | None) -> Catalog:
+def load_catalog(name: str | None = "default", **properties: str | Mapping[str, str] | None) -> Catalog[Any]:
     """Give the catalog of a name: as configured, and as the properties say, which win.
 
     Args:
         name: The name in configuration files and in environment variables, and in the rows of a SQL catalog.
-        **properties: `type` (`hadoop`, `sql`), `warehouse`, `uri`, and options of the storage such as `s3.endpoint`;
-            keys with dots and hyphens go in as `**{"s3.endpoint": ...}`. Without a `type`, the scheme of `uri` tells
-            it, and a `warehouse` alone is a folder: `hadoop`. `relocate` maps recorded prefixes to where the files lie
-            now, for warehouses that were moved or copied.
+        **properties: `type` (`hadoop`, `sql`, `paimon`), `warehouse`, `uri`, and options of the storage such as
+            `s3.endpoint`; keys with dots and hyphens go in as `**{"s3.endpoint": ...}`. Without a `type`, the scheme
+            of `uri` tells it, and a `warehouse` alone is a folder: `hadoop`. A `metastore` (`filesystem`, `jdbc`)
+            is of type `paimon`. `relocate` maps recorded prefixes to where the files lie now, for warehouses that
+            were moved or copied.
 
     Configuration comes from `FRAZIL_CATALOG__<NAME>__<KEY>` and `.frazil.yaml`, then from `PYICEBERG_CATALOG__...` and
     `.pyiceberg.yaml`. The catalog is only read.
@@ -63,16 +64,21 @@ def load_catalog(name: str | None = "default", **properties: str | Mapping[str, 
         raise InvalidArgument(message)
     merged = {**configured_properties(name), **_as_text(properties)}
     mapping = _mapping(merged.pop("relocate", None))
-    if _type_of(name, merged) == "hadoop":
+    catalog_type = _type_of(name, merged)
+    if catalog_type == "hadoop":
         from frazil.catalog.hadoop import HadoopCatalog
 
         return HadoopCatalog(name, merged, mapping)
     try:
+        if catalog_type == "paimon":
+            from frazil.catalog.paimon import paimon_catalog
+
+            return paimon_catalog(name, merged, mapping)
         from frazil.catalog.sql import SqlCatalog
     except ModuleNotFoundError as error:
         if error.name != "sqlalchemy":
             raise
-        message = f"catalog {name!r} of type sql needs SQLAlchemy, which is not installed"
+        message = f"catalog {name!r} of type {catalog_type} needs SQLAlchemy, which is not installed"
         raise Unsupported(message, context={"catalog": name}, hint="pip install 'frazil[sql]'") from None
     return SqlCatalog(name, merged, mapping)
 
@@ -91,6 +97,8 @@ def _type_of(name: str, properties: Mapping[str, str]) -> str:
 
 
 def _inferred(name: str, properties: Mapping[str, str]) -> str:
+    if properties.get("metastore"):
+        return "paimon"
     uri = properties.get("uri")
     if uri:
         scheme = uri.partition(":")[0].partition("+")[0].lower()

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from frazil.data_file import open_data_file
 from frazil.errors import CorruptData, CorruptDeletes
-from frazil.iceberg.data_file import open_data_file
+from frazil.read_ahead import read_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
     from frazil import _native
 
-QUEUE_BATCHES = 4
-"""How many batches of one file may wait to be taken."""
-
-WAIT_S = 0.1
-"""How long a worker waits before it looks whether the read was given up."""
+INT96_UNIT: Literal["us"] = "us"
+"""Iceberg knows INT96 only from imported files, whose years may be too far for nanoseconds."""
 
 
 def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
@@ -37,7 +33,7 @@ def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
     files = task.files
     for deletes in reader.pending_deletes():
         _read_deletes(reader, files, deletes)
-    with open_data_file(files, task.file_path, task.file_format) as data:
+    with open_data_file(files, task.file_path, task.file_format, int96_unit=INT96_UNIT) as data:
         wanted = reader.open(data.schema)
         selected = None
         if data.row_groups:
@@ -56,24 +52,12 @@ def read_tasks(
     tasks: Iterable[_native.FileScanTask], *, workers: int, limit: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of tasks in their order; up to `workers` threads read ahead."""
-    if limit == 0:
-        return
-    batches = _in_turn(tasks) if workers <= 1 else _ahead(iter(tasks), workers)
-    try:
-        for batch in batches:
-            if limit is not None and batch.num_rows >= limit:
-                yield batch.slice(0, limit)
-                return
-            if limit is not None:
-                limit -= batch.num_rows
-            yield batch
-    finally:
-        batches.close()
+    return read_parts(tasks, read_task, workers=workers, limit=limit)
 
 
 def _read_deletes(reader: _native.TaskReader, files: _native.Files, deletes: _native.DeleteFile) -> None:
     try:
-        with open_data_file(files, deletes.file_path, deletes.file_format) as data:
+        with open_data_file(files, deletes.file_path, deletes.file_format, int96_unit=INT96_UNIT) as data:
             pushed = reader.open_deletes(deletes, data.schema)
             for _, batch, _ in data.batches(pushed.wanted, None):
                 reader.push_deletes(pushed, batch)
@@ -82,71 +66,3 @@ def _read_deletes(reader: _native.TaskReader, files: _native.Files, deletes: _na
         raise
     except CorruptData as error:
         raise CorruptDeletes(str(error), context=error.context, hint=error.hint) from error
-
-
-def _in_turn(tasks: Iterable[_native.FileScanTask]) -> Generator[pa.RecordBatch, None, None]:
-    for task in tasks:
-        yield from read_task(task)
-
-
-class _Reading:
-    """One task that a worker reads: its batches, then None, or the error that ended it."""
-
-    def __init__(self, task: _native.FileScanTask) -> None:
-        self.task = task
-        self.batches: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(QUEUE_BATCHES)
-
-
-def _ahead(tasks: Iterator[_native.FileScanTask], workers: int) -> Generator[pa.RecordBatch, None, None]:
-    todo: queue.Queue[_Reading | None] = queue.Queue()
-    given_up = threading.Event()
-    threads = [threading.Thread(target=_work, args=(todo, given_up), daemon=True) for _ in range(workers)]
-    started: queue.Queue[_Reading] = queue.Queue()
-
-    def start() -> None:
-        task = next(tasks, None)
-        if task is not None:
-            reading = _Reading(task)
-            started.put(reading)
-            todo.put(reading)
-
-    try:
-        for thread in threads:
-            thread.start()
-        for _ in threads:
-            start()
-        while not started.empty():
-            reading = started.get()
-            while (item := reading.batches.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
-                yield item
-            start()
-    finally:
-        given_up.set()
-        for _ in threads:
-            todo.put(None)
-        for thread in threads:
-            thread.join(timeout=WAIT_S)
-
-
-def _work(todo: queue.Queue[_Reading | None], given_up: threading.Event) -> None:
-    while (reading := todo.get()) is not None:
-        last: BaseException | None = None
-        try:
-            for batch in read_task(reading.task):
-                if not _offer(reading, batch, given_up):
-                    return
-        except BaseException as error:  # noqa: BLE001 - raised again where the rows are taken
-            last = error
-        _offer(reading, last, given_up)
-
-
-def _offer(reading: _Reading, item: pa.RecordBatch | BaseException | None, given_up: threading.Event) -> bool:
-    while not given_up.is_set():
-        try:
-            reading.batches.put(item, timeout=WAIT_S)
-        except queue.Full:
-            continue
-        return True
-    return False

@@ -7,21 +7,16 @@ from typing import TYPE_CHECKING, Any
 from frazil import _native
 from frazil.config import config
 from frazil.iceberg.task import FileScanTask
+from frazil.rows import Batches, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import duckdb
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 
-class Plan:
-    """The data files of a scan with their deletes, as columns.
-
-    Any library that takes the Arrow PyCapsule interface reads it: `pyarrow.table(plan)`, `polars.DataFrame(plan)`.
-    """
+class Plan(Batches):
+    """The data files of a scan with their deletes, as columns."""
 
     def __init__(self, native: _native.Plan) -> None:
         """Use `Scan.plan` instead."""
@@ -43,14 +38,6 @@ class Plan:
         batches = (self._native.batch(index) for index in range(self._native.batch_count))
         return pa.RecordBatchReader.from_batches(self._native.schema(), batches)
 
-    def to_arrow(self) -> pa.Table:
-        """Give the plan as a table."""
-        return self.to_arrow_batch_reader().read_all()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export the plan by the Arrow PyCapsule interface."""
-        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
-
     def __repr__(self) -> str:
         """Give what was kept and what was left out."""
         return f"<frazil.iceberg.Plan {self.explain()}>"
@@ -66,7 +53,7 @@ class Plan:
         )
 
 
-class Scan:
+class Scan(Rows):
     """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
 
     def __init__(self, table: _native.Table, arguments: dict[str, Any]) -> None:
@@ -112,38 +99,6 @@ class Scan:
         tasks = (plan.task(index) for index in range(len(plan)))
         batches = read_tasks(tasks, workers=config.max_workers, limit=self._arguments["limit"])
         return pa.RecordBatchReader.from_batches(self.schema(), batches)
-
-    def to_arrow(self) -> pa.Table:
-        """Give all rows as a `pyarrow.Table`."""
-        return self.to_arrow_batch_reader().read_all()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export the rows by the Arrow PyCapsule interface."""
-        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
-
-    def to_pandas(self, **options: Any) -> pd.DataFrame:
-        """Give all rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
-        return frame
-
-    def to_polars(self) -> pl.DataFrame:
-        """Give all rows as a Polars DataFrame."""
-        import polars as pl
-
-        frame = pl.from_arrow(self.to_arrow())
-        if isinstance(frame, pl.Series):
-            frame = frame.to_frame()
-        return frame
-
-    def to_duckdb(
-        self, table_name: str, connection: duckdb.DuckDBPyConnection | None = None
-    ) -> duckdb.DuckDBPyConnection:
-        """Register all rows as a view of a DuckDB connection, a new one in memory by default."""
-        import duckdb
-
-        connection = connection or duckdb.connect()
-        connection.register(table_name, self.to_arrow())
-        return connection
 
     def count(self) -> int:
         """Count the rows: from metadata where no delete and no filter forbids it, by reading else."""

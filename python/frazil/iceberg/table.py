@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
-from frazil.config import config
-from frazil.errors import InvalidArgument
+from frazil.arguments import check_64_bits, field_names, filter_text, row_limit, snapshot_choice, table_files
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
 
 if TYPE_CHECKING:
+    import datetime
     from collections.abc import Mapping, Sequence
+
+    from frazil.arguments import SnapshotChoice
 
 
 class Table:
@@ -31,8 +32,7 @@ class Table:
     def open(cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str]) -> Table:
         """Open the table in a folder, or by one of its metadata files; see `frazil.load_table`."""
         options = {"relocate": dict(relocate), "properties": dict(properties)}
-        root = _folder(location)
-        files = _native.Files(root, list(relocate.items()), list(config.allowed_locations), dict(properties))
+        files = table_files(_folder(location), relocate, properties)
         return cls(_native.Table.open(files, location), files, location, options)
 
     def refresh(self) -> Table:
@@ -137,19 +137,8 @@ class Table:
             InvalidArgument: A column, literal or option that does not fit.
             NoSuchSnapshot: No such snapshot, branch or tag.
         """
-        given = [
-            choice
-            for choice in (
-                None if snapshot_id is None else ("id", snapshot_id),
-                None if ref is None else ("ref", ref),
-                None if as_of is None else ("as_of", _milliseconds(as_of)),
-            )
-            if choice is not None
-        ]
-        if len(given) > 1:
-            message = f"{' and '.join(name for name, _ in given)} exclude each other"
-            raise InvalidArgument(message)
-        return self._scan(row_filter, selected_fields, given[0] if given else None, None, limit, case_sensitive)
+        choice = snapshot_choice(snapshot_id, ref, as_of)
+        return self._scan(row_filter, selected_fields, choice, None, limit, case_sensitive)
 
     def incremental_append_scan(
         self,
@@ -182,27 +171,18 @@ class Table:
         self,
         row_filter: str | bool,  # noqa: FBT001
         selected_fields: Sequence[str],
-        snapshot: tuple[str, Any] | None,
+        snapshot: SnapshotChoice | None,
         append: tuple[int | None, int | None] | None,
         limit: int | None,
         case_sensitive: bool,  # noqa: FBT001
     ) -> Scan:
-        if isinstance(selected_fields, str):
-            message = f"selected_fields is a sequence of names, not the text {selected_fields!r}"
-            raise InvalidArgument(message)
-        if limit is not None and limit < 0:
-            message = f"limit is {limit}, expected 0 or more"
-            raise InvalidArgument(message)
-        for number in (limit, *(append or ()), snapshot[1] if snapshot else None):
-            if isinstance(number, int) and not -(2**63) <= number < 2**64:
-                message = f"{number} is no 64-bit number"
-                raise InvalidArgument(message)
+        check_64_bits(*(append or ()))
         arguments: dict[str, Any] = {
-            "row_filter": _filter_text(row_filter),
-            "selected_fields": list(selected_fields),
+            "row_filter": filter_text(row_filter),
+            "selected_fields": field_names(selected_fields),
             "snapshot": snapshot,
             "append": append,
-            "limit": limit,
+            "limit": row_limit(limit),
             "case_sensitive": case_sensitive,
         }
         return Scan(self._native, arguments)
@@ -236,21 +216,3 @@ def _folder(location: str) -> str:
         parent, _, last = head.rpartition("/")
         return (parent or "/") if last == "metadata" else head or "."
     return trimmed or "/"
-
-
-def _filter_text(row_filter: str | bool) -> str:  # noqa: FBT001
-    if isinstance(row_filter, bool):
-        return "" if row_filter else "false"
-    if isinstance(row_filter, str):
-        return row_filter
-    message = f"row_filter is SQL text or True, not {type(row_filter).__name__}"  # type: ignore[unreachable]
-    raise InvalidArgument(message)
-
-
-def _milliseconds(as_of: int | datetime.datetime) -> int:
-    if isinstance(as_of, datetime.datetime):
-        if as_of.tzinfo is None:
-            message = "as_of is a datetime without a time zone"
-            raise InvalidArgument(message, hint="give it one, as in datetime(2024, 1, 1, tzinfo=timezone.utc)")
-        return (as_of - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
-    return int(as_of)

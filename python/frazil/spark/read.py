@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from frazil.errors import InvalidArgument
+from frazil.arguments import field_names, filter_text, milliseconds
 from frazil.spark.options import quote_name
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         InvalidArgument: An argument that does not fit.
         pyspark.errors.AnalysisException: The table cannot be read; the text names the error of frazil.
     """
-    from frazil.iceberg.table import _filter_text, _milliseconds
-
     given: dict[str, str] = {"case-sensitive": str(case_sensitive).lower()}
     if isinstance(table, str | os.PathLike):
         location = str(table)
@@ -76,15 +74,12 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         location = table.metadata_location
         relocate = table._options["relocate"] | dict(relocate or {})  # noqa: SLF001 - one package
         properties = table._options["properties"] | dict(properties or {})  # noqa: SLF001
-    if isinstance(selected_fields, str):
-        message = f"selected_fields is a sequence of names, not the text {selected_fields!r}"
-        raise InvalidArgument(message)
     chosen = {
-        "row-filter": _filter_text(row_filter) or None,
-        "columns": ", ".join(quote_name(name) for name in selected_fields),
+        "row-filter": filter_text(row_filter) or None,
+        "columns": ", ".join(quote_name(name) for name in field_names(selected_fields)),
         "snapshot-id": snapshot_id,
         "ref": ref,
-        "as-of-timestamp": None if as_of is None else _milliseconds(as_of),
+        "as-of-timestamp": None if as_of is None else milliseconds(as_of),
         "limit": limit,
         "relocate": json.dumps(dict(relocate)) if relocate else None,
     }

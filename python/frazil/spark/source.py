@@ -251,7 +251,7 @@ class _Request:
 def _open(location: str, asked: ReadOptions) -> Table:
     from frazil.table import load_table
 
-    return load_table(location, relocate=asked.relocate, properties=asked.properties)
+    return load_table(location, format="iceberg", relocate=asked.relocate, properties=asked.properties)
 
 
 def _property(properties: dict[str, str], name: str, default: int) -> int:

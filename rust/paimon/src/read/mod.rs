@@ -13,6 +13,7 @@ pub mod cast;
 pub mod difference;
 mod evolution;
 pub mod file_reader;
+pub mod filter;
 mod index_selection;
 pub mod output;
 pub mod projection;

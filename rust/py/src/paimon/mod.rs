@@ -1,5 +1,6 @@
 //! Paimon tables, scans, plans, splits.
 
+mod filter;
 mod plan;
 mod reader;
 mod scan;
@@ -17,5 +18,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<split::PaimonDataFile>()?;
     module.add_class::<split::PaimonDeletionFile>()?;
     module.add_class::<reader::SplitReader>()?;
+    module.add_function(wrap_pyfunction!(filter::filter_batch, module)?)?;
     Ok(())
 }

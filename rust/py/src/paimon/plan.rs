@@ -54,7 +54,6 @@ impl PaimonPlan {
             ("files", metrics.files),
             ("files_skipped_by_bucket", metrics.files_skipped_by_bucket),
             ("files_skipped_by_stats", metrics.files_skipped_by_stats),
-            ("files_skipped_by_index", metrics.files_skipped_by_index),
             ("splits", self.0.len()),
         ])
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +16,7 @@ from frazil import _native
 from frazil.errors import CorruptDataFile, LimitExceeded, MissingFile, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 BATCH_ROWS = 131_072
 """Rows of a batch; decoding costs little more per row above this, and memory grows."""
@@ -44,23 +44,41 @@ class DataFile(Protocol):
 
 
 @contextlib.contextmanager
-def open_data_file(files: _native.Files, path: str, file_format: str) -> Iterator[DataFile]:
-    """Open a file at a recorded location; every failure of a reader becomes an error that names the file."""
-    opened = _OPENERS.get(file_format)
-    if opened is None:
-        message = f"data files of format {file_format} are not supported"
-        raise Unsupported(message, context={"file": path})
+def open_data_file(
+    files: _native.Files, path: str, file_format: str, *, int96_unit: Literal["us", "ns"]
+) -> Iterator[DataFile]:
+    """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
+
+    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit.
+    """
     with _named(path), contextlib.ExitStack() as stack:
-        yield opened(files, path, stack)
+        if file_format == "PARQUET":
+            yield _ParquetFile(files, path, stack, int96_unit)
+        elif file_format == "ORC":
+            yield _OrcFile(files, path, stack)
+        elif file_format == "AVRO":
+            yield _AvroFile(files, path)
+        else:
+            message = f"data files of format {file_format} are not supported"
+            raise Unsupported(message, context={"file": path})
+
+
+@contextlib.contextmanager
+def open_stream(files: _native.Files, path: str, compression: str | None) -> Iterator[pa.NativeFile]:
+    """Open a file at a recorded location as a stream of bytes, decompressed; errors as of `open_data_file`."""
+    with _named(path), contextlib.ExitStack() as stack:
+        stream = stack.enter_context(_source(files, path))
+        if compression is not None:
+            stream = stack.enter_context(pa.CompressedInputStream(stream, compression))
+        yield stream
 
 
 class _ParquetFile:
     row_groups = True
 
-    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack) -> None:
+    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str) -> None:
         source = stack.enter_context(_source(files, path))
-        # INT96 timestamps of far years do not fit nanoseconds.
-        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
+        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": int96_unit}
         self._file = stack.enter_context(pq.ParquetFile(source, **options))
         self.schema = self._file.schema_arrow
 
@@ -158,7 +176,7 @@ class _OrcFile:
                 batch = self._file.read_stripe(stripe, wanted[1])
             except (pa.ArrowException, OSError) as error:
                 if position == 0 and _out_of_range(error):
-                    yield from _native_batches(_native.OrcReader(self._files, self._path), wanted)
+                    yield from _native_batches(_native.BatchReader(self._files, self._path, "ORC"), wanted)
                     return
                 raise
             for start in range(0, batch.num_rows, BATCH_ROWS):
@@ -178,9 +196,8 @@ def _out_of_range(error: BaseException) -> bool:
 class _AvroFile:
     row_groups = False
 
-    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack) -> None:
-        del stack
-        self._reader = _native.AvroReader(files, path)
+    def __init__(self, files: _native.Files, path: str) -> None:
+        self._reader = _native.BatchReader(files, path, "AVRO")
         self.schema = self._reader.schema()
 
     def batches(
@@ -193,9 +210,7 @@ class _AvroFile:
         raise NotImplementedError
 
 
-def _native_batches(
-    reader: _native.AvroReader | _native.OrcReader, wanted: Wanted
-) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
+def _native_batches(reader: _native.BatchReader, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
     reader.begin(wanted[1], BATCH_ROWS)
     position = 0
     while (batch := reader.next_batch()) is not None:
@@ -269,10 +284,3 @@ def _named(path: str) -> Iterator[None]:
             raise
         message = f"a data file cannot be decoded: {error} (file: {path})"
         raise CorruptDataFile(message, context=context) from error
-
-
-_OPENERS: dict[str, Callable[[_native.Files, str, contextlib.ExitStack], DataFile]] = {
-    "PARQUET": _ParquetFile,
-    "ORC": _OrcFile,
-    "AVRO": _AvroFile,
-}

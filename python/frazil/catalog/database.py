@@ -1,0 +1,155 @@
+"""Databases that hold a catalog, opened only to read.
+
+No table is made, no row is written, and a SQLite file that is not there stays away. Names go into statements as
+parameters and are compared whole.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from frazil import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+class Database:
+    """The database of a catalog."""
+
+    def __init__(self, catalog: str, catalog_type: str, properties: Mapping[str, str]) -> None:
+        """Take `uri`, of SQLAlchemy or of JDBC, from the properties, and `jdbc.user` and `jdbc.password` if given.
+
+        Raises:
+            InvalidArgument: The properties name no database.
+            MissingFile: There is no such file of SQLite.
+            Unsupported: The driver is not installed.
+        """
+        self._catalog = catalog
+        self._engine = _engine(catalog, catalog_type, properties)
+
+    @property
+    def name(self) -> str:
+        """The address without user and password."""
+        url = self._engine.url
+        return ":".join(part for part in (url.drivername, url.host, url.database) if part)
+
+    def select(self, columns: Sequence[sa.Column[str]], *conditions: sa.ColumnElement[bool]) -> list[tuple[Any, ...]]:
+        """Give the distinct rows of columns where the conditions hold.
+
+        Raises:
+            Catalog: The database refused.
+        """
+        with self._guarded(), self._engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(sa.select(*columns).distinct().where(*conditions))]
+
+    def table(self, name: str, needed: Sequence[str], optional: Sequence[str] = ()) -> sa.Table | None:
+        """Give a table with those of its columns that the database has; None where there is no such table.
+
+        Raises:
+            Catalog: A needed column is missing, or the database refused.
+        """
+        with self._guarded():
+            inspector = sa.inspect(self._engine)
+            if not inspector.has_table(name):
+                return None
+            present = {column["name"].lower() for column in inspector.get_columns(name)}
+        missing = [column for column in needed if column not in present]
+        if missing:
+            message = f"table {name} of catalog {self._catalog!r} has no column {', '.join(missing)}"
+            raise errors.Catalog(message, context={"catalog": self._catalog, "database": self.name})
+        columns = [*needed, *(column for column in optional if column in present)]
+        return sa.Table(name, sa.MetaData(), *(sa.Column(column, sa.String()) for column in columns))
+
+    def needed_table(self, name: str, needed: Sequence[str], what: str, optional: Sequence[str] = ()) -> sa.Table:
+        """Give a table without which there is no `what`.
+
+        Raises:
+            Catalog: There is no such table, or as `table` says.
+        """
+        found = self.table(name, needed, optional)
+        if found is None:
+            message = f"the database of catalog {self._catalog!r} has no table {name}, so it holds no {what}"
+            raise errors.Catalog(message, context={"catalog": self._catalog, "database": self.name})
+        return found
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Turn errors of the database into ours, without statement, parameters and address."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+            text = self._without_password(str(cause))
+            message = f"the database of catalog {self._catalog!r} refused: {text}"
+            context = {"catalog": self._catalog, "database": self.name}
+            raise errors.Catalog(message, context=context) from None
+
+    def _without_password(self, text: str) -> str:
+        password = self._engine.url.password
+        return text.replace(password, "***") if password else text
+
+
+def _engine(name: str, catalog_type: str, properties: Mapping[str, str]) -> sa.Engine:
+    uri = properties.get("uri")
+    if not uri:
+        message = f"catalog {name!r} of type {catalog_type} needs the property 'uri'"
+        raise errors.InvalidArgument(message, context={"catalog": name}, hint="such as sqlite:///path/catalog.db")
+    try:
+        url = _url(uri, properties)
+    except (ArgumentError, ValueError):
+        message = f"the uri of catalog {name!r} is no address of a database"
+        raise errors.InvalidArgument(message, context={"catalog": name}) from None
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(name, url)
+    try:
+        engine = sa.create_engine(url, poolclass=sa.NullPool)
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        message = f"the driver for the database of catalog {name!r} is not installed: {error}"
+        hint = "install it, or name another one, as in postgresql+psycopg://"
+        raise errors.Unsupported(message, context={"catalog": name}, hint=hint) from None
+    return engine.execution_options(postgresql_readonly=True)
+
+
+def _url(uri: str, properties: Mapping[str, str]) -> sa.URL:
+    """Read an address of SQLAlchemy, or one of JDBC, which has user and password in its query or beside it."""
+    jdbc = uri.lower().startswith("jdbc:")
+    address = uri[len("jdbc:") :] if jdbc else uri
+    if jdbc and address.lower().startswith("sqlite:"):
+        path = address[len("sqlite:") :].partition("?")[0]
+        return sa.URL.create("sqlite", database=path.removeprefix("file:"))
+    if address.startswith("postgres://"):
+        address = "postgresql" + address[len("postgres") :]
+    url = sa.make_url(address)
+    given = {"username": properties.get("jdbc.user"), "password": properties.get("jdbc.password")}
+    if jdbc:
+        query = {"user": "username", "password": "password"}
+        for key, part in query.items():
+            value = url.query.get(key)
+            given[part] = given[part] or (value if isinstance(value, str) else None)
+        url = url.difference_update_query(query)
+    return url.set(**{part: value for part, value in given.items() if value})  # type: ignore[arg-type]
+
+
+def _sqlite(name: str, url: sa.URL) -> sa.Engine:
+    """Open a SQLite file only to read, and only when it is there."""
+    database = url.database or ""
+    if database.startswith("file:"):
+        database = unquote(database[len("file:") :].partition("?")[0])
+    if database in {"", ":memory:"} or url.query.get("mode") == "memory":
+        message = f"the uri of catalog {name!r} is a database in memory, which is empty"
+        raise errors.InvalidArgument(message, context={"catalog": name}, hint="such as sqlite:///path/catalog.db")
+    path = Path(database).absolute()
+    if not path.is_file():
+        message = f"the database of catalog {name!r} is not there"
+        raise errors.MissingFile(message, context={"catalog": name, "file": str(path)})
+    address = f"{path.as_uri()}?mode=ro"
+    known = sa.URL.create("sqlite", database=str(path))
+    return sa.create_engine(known, poolclass=sa.NullPool, creator=lambda: sqlite3.connect(address, uri=True))

@@ -1,0 +1,136 @@
+"""Catalogs of Paimon tables.
+
+`metastore` says where the names are kept; `filesystem` unless given:
+
+    warehouse/sales.db/orders/schema/schema-0         filesystem: database sales, table sales.orders
+    paimon_tables                  jdbc:              catalog_key, database_name, table_name
+    paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
+
+A database of a JDBC catalog lies where its property `location` says, or where it would lie in the warehouse. The table
+`orders$branch_b1` is the branch `b1` of `orders`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from frazil.catalog.base import Catalog
+from frazil.catalog.table import NamedTable
+from frazil.catalog.warehouse import Warehouse, file_names
+from frazil.errors import NoSuchTable, Unsupported
+from frazil.paimon.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from frazil.catalog.identifiers import Levels
+
+DATABASE_SUFFIX = ".db"
+BRANCH = "$branch_"
+
+
+class PaimonCatalogTable(NamedTable, Table):
+    """A Paimon table that was loaded by its name. Pickles without the catalog, by its location."""
+
+    def refresh(self) -> PaimonCatalogTable:
+        """Give the table with its newest schema, where the catalog has it now.
+
+        Raises:
+            NoSuchTable: The catalog does not have the table any more.
+        """
+        newest: PaimonCatalogTable = self.catalog.load_table(self.levels)
+        return newest
+
+
+class PaimonCatalog(Catalog[PaimonCatalogTable]):
+    """What the catalogs of Paimon have in common: databases do not nest, and tables are folders."""
+
+    type: ClassVar[str] = "paimon"
+
+    def _open(self, levels: Levels) -> PaimonCatalogTable:
+        name, separator, branch = levels[-1].partition(BRANCH)
+        if not separator and "$" in name:
+            message = f"this release does not read system tables yet, which {levels[-1]!r} is"
+            raise Unsupported(message, context={"catalog": self.name, "table": ".".join(levels)})
+        location = self._location((*levels[:-1], name))
+        opened = PaimonCatalogTable.open(
+            location,
+            relocate=self._readable(),
+            properties=self.storage_properties,
+            branch=branch if separator else None,
+        )
+        table = cast("PaimonCatalogTable", opened)
+        table.catalog = self
+        table.levels = levels
+        return table
+
+    @abstractmethod
+    def _location(self, levels: Levels) -> str:
+        """Where the folder of a table lies now; `NoSuchTable` when the catalog knows of none."""
+
+
+class PaimonFolderCatalog(PaimonCatalog):
+    """The tables of a warehouse folder, as Java's `FileSystemCatalog` lays them out."""
+
+    def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
+        """Take `warehouse`, a path or a URI, from the properties."""
+        self._warehouse = Warehouse(name, self.type, properties)
+        super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
+
+    def _child_namespaces(self, levels: Levels) -> set[Levels]:
+        names = () if levels else (folder.name for folder in self._warehouse.folders(()))
+        return {(name.removesuffix(DATABASE_SUFFIX),) for name in names if name.endswith(DATABASE_SUFFIX)}
+
+    def _tables(self, levels: Levels) -> set[Levels]:
+        if len(levels) != 1:
+            return set()
+        return {(*levels, folder.name) for folder in self._warehouse.folders(_folder(levels)) if _is_table(folder)}
+
+    def _has_table(self, levels: Levels) -> bool:
+        if len(levels) != 2:  # noqa: PLR2004 - database and table
+            return False
+        if self._warehouse.is_local:
+            return _is_table(self._warehouse.folder(_folder(levels)))
+        try:
+            self.load_table(levels)
+        except NoSuchTable:
+            return False
+        return True
+
+    def _has_namespace(self, levels: Levels) -> bool:
+        return len(levels) < 2 and self._warehouse.folder(_folder(levels)).is_dir()  # noqa: PLR2004 - no nesting
+
+    def _namespace_properties(self, levels: Levels) -> dict[str, str]:
+        return {"location": self._warehouse.place(*_folder(levels))}
+
+    def _location(self, levels: Levels) -> str:
+        if len(levels) != 2:  # noqa: PLR2004 - database and table
+            raise self._no_such_table(levels, "a name is a database and a table")
+        return self._warehouse.place(*_folder(levels))
+
+
+def _folder(levels: Levels) -> Levels:
+    return (levels[0] + DATABASE_SUFFIX, *levels[1:]) if levels else ()
+
+
+def _is_table(folder: Path) -> bool:
+    return any(name.startswith("schema-") for name in file_names(folder / "schema"))
+
+
+def paimon_catalog(name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> Catalog[Any]:
+    """Give the catalog that `metastore` names.
+
+    Raises:
+        Unsupported: There are no such catalogs yet.
+    """
+    metastore = properties.get("metastore", "filesystem").lower()
+    if metastore == "filesystem":
+        return PaimonFolderCatalog(name, properties, relocate)
+    if metastore == "jdbc":
+        from frazil.catalog.paimon_jdbc import PaimonJdbcCatalog
+
+        return PaimonJdbcCatalog(name, properties, relocate)
+    message = f"this release does not have Paimon catalogs with the metastore {metastore!r} yet, which {name!r} is"
+    raise Unsupported(message, context={"catalog": name}, hint="the metastores are filesystem, jdbc")

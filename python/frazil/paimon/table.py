@@ -1,0 +1,235 @@
+"""Paimon tables."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
+from frazil.errors import InvalidArgument
+from frazil.paimon.scan import Scan
+from frazil.paimon.schema import Schema
+from frazil.paimon.snapshot import HistoryEntry, Snapshot, Tag
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+MAIN = "main"
+"""The branch that a table has from the beginning."""
+
+
+class Table:
+    """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
+
+    def __init__(self, native: _native.PaimonTable, files: _native.Files, options: dict[str, Any]) -> None:
+        """Use `frazil.load_table` or a catalog instead."""
+        self._native = native
+        self._files = files
+        self._options = options
+
+    @classmethod
+    def open(
+        cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str], branch: str | None = None
+    ) -> Table:
+        """Open the table in a folder, or one of its branches; see `frazil.load_table`."""
+        options = {"relocate": dict(relocate), "properties": dict(properties)}
+        folder = location.rstrip("/") or "/"
+        files = table_files(folder, relocate, properties)
+        return cls(_native.PaimonTable.open(files, folder, branch), files, options)
+
+    def refresh(self) -> Table:
+        """Give the table with its newest schema."""
+        return Table(self._native.refresh(self._files), self._files, self._options)
+
+    def with_branch(self, branch: str) -> Table:
+        """Give the table as it is on a branch.
+
+        Raises:
+            NoSuchSnapshot: The table has no such branch.
+        """
+        return Table(self._on_branch(branch), self._files, self._options)
+
+    @property
+    def location(self) -> str:
+        """The folder of the table."""
+        return self._native.location
+
+    @property
+    def branch(self) -> str:
+        """The branch that is read: `main` unless another one was asked for."""
+        return self._native.branch
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the table, as they were written."""
+        return dict(self.schema().options)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The options of the table, under the name that Iceberg has for them."""
+        return self.options
+
+    @property
+    def primary_keys(self) -> list[str]:
+        """The columns that name a row; none for append tables."""
+        return list(self.schema().primary_keys)
+
+    @property
+    def partition_keys(self) -> list[str]:
+        """The columns whose values are equal in a partition, the outermost first."""
+        return list(self.schema().partition_keys)
+
+    @property
+    def comment(self) -> str | None:
+        """The comment on the table."""
+        return self.schema().comment
+
+    @property
+    def table_type(self) -> str:
+        """`table`, `materialized-table` and so on."""
+        return self.options.get("type", "table")
+
+    @property
+    def definition_query(self) -> str | None:
+        """The query that a materialized table holds the rows of."""
+        return self.options.get("materialized-table.definition-query")
+
+    def schema(self) -> Schema:
+        """Give the newest schema."""
+        return Schema.from_json(json.loads(self._native.schema_json(None)))
+
+    def schemas(self) -> list[Schema]:
+        """Give all schemas that the table knows, the oldest first."""
+        return [Schema.from_json(json.loads(self._native.schema_json(number))) for number in self._native.schema_ids()]
+
+    def snapshots(self) -> list[Snapshot]:
+        """Give the snapshots that did not expire, the oldest first."""
+        texts = (self._native.snapshot_json(number) for number in self._native.snapshot_ids())
+        return [Snapshot.from_json(json.loads(text)) for text in texts]
+
+    def current_snapshot(self) -> Snapshot | None:
+        """Give the newest snapshot; None for a table without one."""
+        found = json.loads(self._native.snapshot_json(None))
+        return None if found is None else Snapshot.from_json(found)
+
+    def tags(self) -> dict[str, Tag]:
+        """Give the tags by name."""
+        return {name: Tag.from_json(name, tag) for name, tag in json.loads(self._native.tags_json()).items()}
+
+    def branches(self) -> list[str]:
+        """Give the names of the branches besides `main`."""
+        return self._native.branches()
+
+    def consumers(self) -> dict[str, int]:
+        """Give the consumers with the snapshot that each reads next."""
+        return dict(json.loads(self._native.consumers_json()))
+
+    def history(self) -> list[HistoryEntry]:
+        """Give when which snapshot became current, the oldest first."""
+        return [HistoryEntry(snapshot.timestamp_ms, snapshot.snapshot_id) for snapshot in self.snapshots()]
+
+    def scan(  # noqa: PLR0913 - as the Iceberg table has it, and options
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: int | datetime.datetime | None = None,
+        limit: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Scan:
+        """Describe a read; nothing is read before rows are asked for.
+
+        Args:
+            row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+            selected_fields: Column names, `s.x` for a field of a ROW, `*` for all columns, and the metadata columns
+                `_ROW_KIND`, `_SEQUENCE_NUMBER`, `_ROW_ID`.
+            case_sensitive: Whether `ID` is another column than `id`.
+            snapshot_id: A snapshot to read, with its own schema.
+            ref: A tag to read, with the schema of its snapshot, or a branch.
+            as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
+            limit: At most so many rows.
+            options: Options of the table for this read, such as `scan.timestamp-millis` or `incremental-between`.
+
+        Raises:
+            InvalidArgument: A column, literal or option that does not fit.
+            NoSuchSnapshot: No such snapshot, tag or branch.
+            Unsupported: The table has a feature that this release does not read.
+        """
+        choice = snapshot_choice(snapshot_id, ref, as_of)
+        native = self._native
+        if ref is not None and self._is_branch(ref):
+            native, choice = self._on_branch(ref), None
+        arguments: dict[str, Any] = {
+            "row_filter": filter_text(row_filter),
+            "selected_fields": field_names(selected_fields),
+            "snapshot": choice,
+            "options": {str(name): _text(value) for name, value in (options or {}).items()},
+            "limit": row_limit(limit),
+            "case_sensitive": case_sensitive,
+        }
+        return Scan(native, arguments)
+
+    def bucket_ids(self, rows: object) -> pa.Array:
+        """Give the bucket of each row, as Java computes it.
+
+        Args:
+            rows: What the Arrow PyCapsule interface exports, with the columns of the bucket key by their names.
+
+        Raises:
+            InvalidArgument: The table has no fixed buckets, or a column is missing or of another type.
+        """
+        import pyarrow as pa
+
+        if isinstance(rows, pa.RecordBatch):
+            return self._native.bucket_ids(rows)
+        batches = pa.table(rows).combine_chunks().to_batches()
+        found = [self._native.bucket_ids(batch) for batch in batches]
+        return pa.concat_arrays(found) if found else pa.array([], pa.int32())
+
+    def _is_branch(self, ref: str) -> bool:
+        if ref != MAIN and ref not in self._native.branches():
+            return False
+        if ref in json.loads(self._native.tags_json()):
+            message = f"{ref!r} is a tag and a branch"
+            hint = "rename one, or read the branch with with_branch and the tag with options={'scan.tag-name': ...}"
+            raise InvalidArgument(message, context={"table": self.location}, hint=hint)
+        return True
+
+    def _on_branch(self, branch: str) -> _native.PaimonTable:
+        if branch == self.branch:
+            return self._native
+        return _native.PaimonTable.open(self._files, self.location, None if branch == MAIN else branch)
+
+    def __repr__(self) -> str:
+        """Give location and the size of the current state."""
+        snapshot = self.current_snapshot()
+        rows = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
+        branch = "" if self.branch == MAIN else f" branch {self.branch!r}"
+        keys = f" with key {', '.join(self.primary_keys)}" if self.primary_keys else ""
+        columns = ", ".join(self.schema().column_names)
+        return f"<frazil.paimon.Table {self.location!r}{branch}: {rows}; columns {columns}{keys}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by location and branch; another process sees the state of its own time."""
+        branch = None if self.branch == MAIN else self.branch
+        return _reopen, (self.location, branch, self._options)
+
+
+def bucket_ids(table: Table, rows: object) -> pa.Array:
+    """Give the bucket of each row; see `Table.bucket_ids`."""
+    return table.bucket_ids(rows)
+
+
+def _reopen(location: str, branch: str | None, options: dict[str, Any]) -> Table:
+    return Table.open(location, branch=branch, **options)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,123 @@
+"""Reading the parts of a scan in their order, while threads read ahead."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+    import pyarrow as pa
+
+Part = TypeVar("Part")
+"""What one thread reads alone: a task, a split, a file."""
+
+QUEUE_BATCHES = 4
+"""How many batches of one part may wait to be taken."""
+
+WAIT_S = 0.1
+"""How long a worker waits before it looks whether the read was given up."""
+
+
+def read_parts(
+    parts: Iterable[Part],
+    read: Callable[[Part], Iterator[pa.RecordBatch]],
+    *,
+    workers: int,
+    limit: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows that `read` gives for each part, in the order of the parts; up to `workers` threads read ahead.
+
+    With a `limit` at most so many rows come, and the rest is not read.
+    """
+    if limit == 0:
+        return
+    batches = _in_turn(parts, read) if workers <= 1 else _ahead(iter(parts), read, workers)
+    try:
+        for batch in batches:
+            if limit is not None and batch.num_rows >= limit:
+                yield batch.slice(0, limit)
+                return
+            if limit is not None:
+                limit -= batch.num_rows
+            yield batch
+    finally:
+        batches.close()
+
+
+def _in_turn(
+    parts: Iterable[Part], read: Callable[[Part], Iterator[pa.RecordBatch]]
+) -> Generator[pa.RecordBatch, None, None]:
+    for part in parts:
+        yield from read(part)
+
+
+class _Reading(Generic[Part]):
+    """One part that a worker reads: its batches, then None, or the error that ended it."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.batches: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(QUEUE_BATCHES)
+
+
+def _ahead(
+    parts: Iterator[Part], read: Callable[[Part], Iterator[pa.RecordBatch]], workers: int
+) -> Generator[pa.RecordBatch, None, None]:
+    todo: queue.Queue[_Reading[Part] | None] = queue.Queue()
+    given_up = threading.Event()
+    threads = [threading.Thread(target=_work, args=(todo, read, given_up), daemon=True) for _ in range(workers)]
+    started: queue.Queue[_Reading[Part]] = queue.Queue()
+
+    def start() -> None:
+        for part in parts:
+            reading = _Reading(part)
+            started.put(reading)
+            todo.put(reading)
+            return
+
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            start()
+        while not started.empty():
+            reading = started.get()
+            while (item := reading.batches.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+            start()
+    finally:
+        given_up.set()
+        for _ in threads:
+            todo.put(None)
+        for thread in threads:
+            thread.join(timeout=WAIT_S)
+
+
+def _work(
+    todo: queue.Queue[_Reading[Part] | None],
+    read: Callable[[Part], Iterator[pa.RecordBatch]],
+    given_up: threading.Event,
+) -> None:
+    while (reading := todo.get()) is not None:
+        last: BaseException | None = None
+        try:
+            for batch in read(reading.part):
+                if not _offer(reading, batch, given_up):
+                    return
+        except BaseException as error:  # noqa: BLE001 - raised again where the rows are taken
+            last = error
+        _offer(reading, last, given_up)
+
+
+def _offer(reading: _Reading[Part], item: pa.RecordBatch | BaseException | None, given_up: threading.Event) -> bool:
+    while not given_up.is_set():
+        try:
+            reading.batches.put(item, timeout=WAIT_S)
+        except queue.Full:
+            continue
+        return True
+    return False

@@ -1,0 +1,130 @@
+"""Catalogs of Paimon tables: names and places; the tables are opened elsewhere."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from frazil import errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.catalog import Catalog
+
+
+def make_table(folder: Path) -> None:
+    (folder / "schema").mkdir(parents=True)
+    (folder / "schema" / "schema-0").write_text("{}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "wh"
+    make_table(root / "sales.db" / "orders")
+    make_table(root / "sales.db" / "Odd name")
+    (root / "sales.db" / "half" / "schema").mkdir(parents=True)
+    (root / "empty.db").mkdir()
+    (root / "no database").mkdir()
+    (root / ".hidden.db").mkdir()
+    return root
+
+
+@pytest.fixture
+def catalog(folder: Path) -> Catalog[Any]:
+    return frazil.load_catalog("p", type="paimon", warehouse=str(folder))
+
+
+def test_databases_are_folders_with_a_suffix(catalog: Catalog[Any], folder: Path) -> None:
+    assert catalog.list_namespaces() == [("empty",), ("sales",)]
+    assert catalog.list_namespaces("sales") == []
+    names = ((), "sales", "empty", "no database", "sales.orders", "no")
+    assert [catalog.namespace_exists(name) for name in names] == [True, True, True, False, False, False]
+    assert catalog.load_namespace_properties("sales") == {"location": f"{folder}/sales.db"}
+    with pytest.raises(errors.NoSuchNamespace, match="'no'"):
+        catalog.list_tables("no")
+
+
+def test_tables_are_folders_with_schemas(catalog: Catalog[Any]) -> None:
+    assert catalog.list_tables("sales") == [("sales", "Odd name"), ("sales", "orders")]
+    assert catalog.list_tables("empty") == catalog.list_tables(()) == []
+    names = ("sales.orders", "sales.half", "orders", "sales.a.b")
+    assert [catalog.table_exists(name) for name in names] == [True, False, False, False]
+
+
+def test_names_that_are_no_tables(catalog: Catalog[Any]) -> None:
+    for name in ("orders", ("a", "b", "c")):
+        with pytest.raises(errors.NoSuchTable, match="a database and a table"):
+            catalog.load_table(name)
+    with pytest.raises(errors.Unsupported, match="system tables"):
+        catalog.load_table("sales.orders$snapshots")
+
+
+@pytest.mark.parametrize("metastore", ["hive", "rest"])
+def test_metastores_that_come_later_are_named(metastore: str) -> None:
+    with pytest.raises(errors.Unsupported, match=metastore) as caught:
+        frazil.load_catalog("p", metastore=metastore, warehouse=".")
+    assert caught.value.hint == "the metastores are filesystem, jdbc"
+
+
+@pytest.fixture
+def database(folder: Path) -> str:
+    pytest.importorskip("sqlalchemy")
+    path = folder / "catalog.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            """
+            CREATE TABLE paimon_tables(catalog_key, database_name, table_name);
+            INSERT INTO paimon_tables VALUES ('jdbc', 'sales', 'orders'), ('jdbc', 'far', 'f'), ('other', 'x', 'y');
+            CREATE TABLE paimon_database_properties(catalog_key, database_name, property_key, property_value);
+            INSERT INTO paimon_database_properties VALUES ('jdbc', 'far', 'exists', 'true'),
+                ('jdbc', 'far', 'location', '/recorded/far'), ('jdbc', 'bare', 'exists', 'true'),
+                ('other', 'x', 'comment', 'not ours');
+            """
+        )
+    connection.close()
+    return f"jdbc:sqlite:{path}"
+
+
+def test_a_database_lists_databases_and_tables(database: str, folder: Path) -> None:
+    catalog = frazil.load_catalog("p", metastore="jdbc", uri=database, warehouse=str(folder))
+    assert catalog.list_namespaces() == [("bare",), ("far",), ("sales",)]
+    assert catalog.list_tables("sales") == [("sales", "orders")]
+    assert catalog.list_tables("bare") == []
+    assert catalog.load_namespace_properties("far") == {"location": "/recorded/far"}
+    assert catalog.load_namespace_properties("bare") == {}
+    names = ("sales.orders", "x.y", "sales.x", "sales")
+    assert [catalog.table_exists(name) for name in names] == [True, False, False, False]
+    with pytest.raises(errors.NoSuchTable, match=r"x\.y"):
+        catalog.load_table("x.y")
+
+
+def test_tables_lie_where_their_database_says(database: str, folder: Path) -> None:
+    relocate = {"/recorded": str(folder / "copied"), str(folder): str(folder)}
+    catalog: Any = frazil.load_catalog("p", metastore="jdbc", uri=database, warehouse=str(folder), relocate=relocate)
+    make_table(folder / "copied" / "far" / "f")
+    assert catalog._location(("far", "f")) == f"{folder}/copied/far/f"
+    assert catalog._location(("sales", "orders")) == f"{folder}/sales.db/orders"
+
+
+def test_the_catalog_key_separates_catalogs(database: str) -> None:
+    catalog = frazil.load_catalog("p", **{"metastore": "jdbc", "uri": database, "catalog-key": "other"})
+    assert catalog.list_tables("x") == [("x", "y")]
+    strange = frazil.load_catalog("p", **{"metastore": "jdbc", "uri": database, "catalog-key": "strange"})
+    with pytest.raises(errors.NoSuchNamespace, match=r"catalog-key 'jdbc', 'other', not 'strange'"):
+        strange.list_tables("x")
+    with pytest.raises(errors.InvalidArgument, match="no warehouse"):
+        frazil.load_catalog("p", metastore="jdbc", uri=database).load_table("sales.orders")
+
+
+def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy")
+    path = tmp_path / "other.db"
+    sqlite3.connect(path).close()
+    path.touch()
+    catalog = frazil.load_catalog("p", type="paimon", metastore="jdbc", uri=f"sqlite:///{path}")
+    with pytest.raises(errors.Catalog, match="holds no Paimon catalog"):
+        catalog.list_namespaces()
