@@ -1,7 +1,7 @@
 //! Columns to rows, byte for byte what Java writes for partitions and keys: bucket numbers are hashes of these bytes.
 //!
-//! NULL of a DECIMAL or TIMESTAMP that has a part keeps its part, zeros, in a row; in arrays and in rows within rows it
-//! does not. Whoever hashes must hash those zeros.
+//! NULL of a DECIMAL or TIMESTAMP that has a part keeps its part, zeros, in a row; in an array it does not. Whoever
+//! hashes must hash those zeros.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -25,7 +25,7 @@ use super::layout::{
 use super::{count_type, field_types, offset};
 use crate::spec::types::{DataType, TypeRoot};
 
-/// Rows of these columns, of kind +I and without their arity.
+/// Rows of these columns, of kind +I and without their arity; none for no columns.
 ///
 /// # Errors
 /// `InvalidArgument` for columns of other Arrow types than [`DataType::arrow`] (timestamps may have any unit) or of
@@ -39,7 +39,7 @@ pub fn encode(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
             types.len()
         )));
     }
-    let row = Row::new(columns, types, true)?;
+    let row = Row::new(columns, types)?;
     let mut out = Out { bytes: Vec::with_capacity(length.saturating_mul(row.fixed_bytes())) };
     let mut offsets = Vec::with_capacity(length + 1);
     offsets.push(0);
@@ -116,14 +116,12 @@ impl Out {
 /// The fields of a row.
 struct Row<'a> {
     fields: Vec<Column<'a>>,
-    /// Whether NULL keeps the part of its type.
-    reserves: bool,
 }
 
 impl<'a> Row<'a> {
-    fn new(columns: &'a [ArrayRef], types: &[DataType], reserves: bool) -> Result<Self> {
+    fn new(columns: &'a [ArrayRef], types: &[DataType]) -> Result<Self> {
         let fields = columns.iter().zip(types).map(|(column, data_type)| Column::new(column, data_type));
-        Ok(Self { fields: fields.collect::<Result<_>>()?, reserves })
+        Ok(Self { fields: fields.collect::<Result<_>>()? })
     }
 
     fn fixed_bytes(&self) -> usize {
@@ -142,7 +140,7 @@ impl<'a> Row<'a> {
                 continue;
             }
             out.set_bit(base, number + 8);
-            if self.reserves && field.reserved_bytes > 0 {
+            if field.reserved_bytes > 0 {
                 let start = out.bytes.len();
                 out.bytes.resize(start + field.reserved_bytes, 0);
                 out.refer(place, start, 0)?;
@@ -267,7 +265,7 @@ impl<'a> Values<'a> {
             TypeRoot::Multiset(element) => Self::map(array, element, &count_type())?,
             TypeRoot::Row(fields) => match array.as_struct_opt() {
                 Some(row) if row.num_columns() == fields.len() => {
-                    Some(Self::Row(Row::new(row.columns(), &field_types(fields), false)?))
+                    Some(Self::Row(Row::new(row.columns(), &field_types(fields))?))
                 }
                 _ => None,
             },

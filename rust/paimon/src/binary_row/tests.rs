@@ -62,6 +62,13 @@ fn null_keeps_the_part_of_its_type() {
     let nothing = hex(&format!("0001000000000000 {zeros}"));
     assert_eq!(one(TimestampMillisecondArray::from(vec![None]), TypeRoot::Timestamp(3)), nothing);
     assert_eq!(one(StringArray::from(vec![None::<&str>]), TEXT), nothing);
+    let data_type = nullable(TypeRoot::Timestamp(6));
+    let inner = DataField { id: 0, name: "t".into(), data_type, description: None, default_value: None };
+    let root = TypeRoot::Row(vec![inner]);
+    let ArrowType::Struct(fields) = nullable(root.clone()).arrow() else { unreachable!() };
+    let nested = StructArray::new(fields, vec![Arc::new(TimestampMicrosecondArray::from(vec![None]))], None);
+    let row = hex(&format!("{zeros} 1800000010000000 0001000000000000 0000000010000000 {zeros}"));
+    assert_eq!(one(nested, root), row);
 }
 
 #[test]

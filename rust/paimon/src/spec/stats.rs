@@ -273,6 +273,7 @@ mod tests {
     }
 
     /// A file with bounds from `values` to twice those.
+    #[expect(clippy::needless_pass_by_value, reason = "so that literals can stand at the calls")]
     fn file(name: &str, values: &[Option<i32>], null_counts: Json, stats_cols: Json, write_cols: Json) -> Json {
         let twice: Vec<_> = values.iter().map(|value| value.map(|value| 2 * value)).collect();
         let stats = json!({"_MIN_VALUES": row(values), "_MAX_VALUES": row(&twice), "_NULL_COUNTS": null_counts});
