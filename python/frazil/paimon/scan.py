@@ -35,8 +35,7 @@ class Plan(Batches):
         """Stream the plan."""
         import pyarrow as pa
 
-        batches = (self._native.batch(index) for index in range(self._native.batch_count))
-        return pa.RecordBatchReader.from_batches(self._native.schema(), batches)
+        return pa.RecordBatchReader.from_batches(self._native.schema(), self._native.batches())
 
     def explain(self) -> str:
         """Say in one line what was kept and what was left out."""

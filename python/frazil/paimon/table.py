@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
-from frazil.errors import InvalidArgument
 from frazil.paimon.scan import Scan
 from frazil.paimon.schema import Schema
 from frazil.paimon.snapshot import HistoryEntry, Snapshot, Tag
@@ -43,7 +42,7 @@ class Table:
 
     def refresh(self) -> Table:
         """Give the table with its newest schema."""
-        return Table(self._native.refresh(self._files), self._files, self._options)
+        return Table(self._native.refresh(), self._files, self._options)
 
     def with_branch(self, branch: str) -> Table:
         """Give the table as it is on a branch.
@@ -162,19 +161,15 @@ class Table:
             NoSuchSnapshot: No such snapshot, tag or branch.
             Unsupported: The table has a feature that this release does not read.
         """
-        choice = snapshot_choice(snapshot_id, ref, as_of)
-        native = self._native
-        if ref is not None and self._is_branch(ref):
-            native, choice = self._on_branch(ref), None
         arguments: dict[str, Any] = {
             "row_filter": filter_text(row_filter),
             "selected_fields": field_names(selected_fields),
-            "snapshot": choice,
+            "snapshot": snapshot_choice(snapshot_id, ref, as_of),
             "options": {str(name): _text(value) for name, value in (options or {}).items()},
             "limit": row_limit(limit),
             "case_sensitive": case_sensitive,
         }
-        return Scan(native, arguments)
+        return Scan(self._native, arguments)
 
     def bucket_ids(self, rows: object) -> pa.Array:
         """Give the bucket of each row, as Java computes it.
@@ -192,15 +187,6 @@ class Table:
         batches = pa.table(rows).combine_chunks().to_batches()
         found = [self._native.bucket_ids(batch) for batch in batches]
         return pa.concat_arrays(found) if found else pa.array([], pa.int32())
-
-    def _is_branch(self, ref: str) -> bool:
-        if ref != MAIN and ref not in self._native.branches():
-            return False
-        if ref in json.loads(self._native.tags_json()):
-            message = f"{ref!r} is a tag and a branch"
-            hint = "rename one, or read the branch with with_branch and the tag with options={'scan.tag-name': ...}"
-            raise InvalidArgument(message, context={"table": self.location}, hint=hint)
-        return True
 
     def _on_branch(self, branch: str) -> _native.PaimonTable:
         if branch == self.branch:

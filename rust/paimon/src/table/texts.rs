@@ -52,18 +52,23 @@ impl Table {
     /// The table or its branch that is meant, and the state of it: a name that no tag has is that of a branch.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` when there is neither; `InvalidArgument` for a branch named twice.
+    /// `NoSuchSnapshot` when there is neither; `InvalidArgument` when there are both.
     pub fn of_ref(&self, choice: SnapshotChoice, branch: Option<&str>) -> Result<(Self, SnapshotChoice)> {
         let table = match branch {
             Some(branch) if branch != self.branch() => self.with_branch(branch)?,
             _ => self.clone(),
         };
         let SnapshotChoice::Ref(name) = &choice else { return Ok((table, choice)) };
-        if table.find_tag(name)?.is_some() {
-            return Ok((table, choice));
-        }
-        if branch.is_none() && (name == super::MAIN_BRANCH || self.branches()?.contains(name)) {
-            return Ok((self.with_branch(name)?, SnapshotChoice::Latest));
+        let is_tag = table.find_tag(name)?.is_some();
+        let is_branch = branch.is_none() && (name == super::MAIN_BRANCH || self.branches()?.contains(name));
+        match (is_tag, is_branch) {
+            (true, true) => {
+                return Err(Error::invalid(format!("`{name}` is a tag and a branch")).with("table", self.location())
+                    .hint("give the option `branch` or the option `scan.tag-name`"));
+            }
+            (true, false) => return Ok((table, choice)),
+            (false, true) => return Ok((self.with_branch(name)?, SnapshotChoice::Latest)),
+            (false, false) => {}
         }
         let known: Vec<String> = table.tags()?.into_iter().map(|(name, _)| name).chain(self.branches()?).collect();
         Err(Error::new(ErrorKind::NoSuchSnapshot, format!("there is no tag or branch `{name}`"))
