@@ -14,6 +14,8 @@ mod bitmap;
 mod bitmap64;
 mod boolean;
 mod collect;
+#[cfg(test)]
+mod list_tests;
 mod listagg;
 mod lists;
 mod merge_map;

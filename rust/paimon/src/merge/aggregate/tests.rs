@@ -287,7 +287,7 @@ proptest! {
             "first_value", "first_non_null_value", "last_value", "last_non_null_value", "primary-key", "max", "min",
             "sum", "product",
         ] {
-            let of = |steps: &[String]| result(function, TypeRoot::Int, &[], &values, &format!("{}", steps.join(" ")));
+            let of = |steps: &[String]| result(function, TypeRoot::Int, &[], &values, &steps.join(" "));
             prop_assert_eq!(of(&forward), of(&mixed), "{}", function);
         }
     }
