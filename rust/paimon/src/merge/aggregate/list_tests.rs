@@ -15,8 +15,8 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 
 const STRING: TypeRoot = TypeRoot::VarChar(i32::MAX.cast_unsigned());
 
-fn nullable(root: TypeRoot) -> Box<DataType> {
-    Box::new(DataType::nullable(root))
+fn nullable(root: TypeRoot) -> DataType {
+    DataType::nullable(root)
 }
 
 fn named(id: i32, name: &str, root: TypeRoot) -> DataField {
@@ -24,19 +24,19 @@ fn named(id: i32, name: &str, root: TypeRoot) -> DataField {
 }
 
 fn ints() -> TypeRoot {
-    TypeRoot::Array(nullable(TypeRoot::Int))
+    TypeRoot::Array(Box::new(nullable(TypeRoot::Int)))
 }
 
 /// `ROW<id INT, sub INT, v STRING>`
 fn table() -> TypeRoot {
     let fields = vec![named(2, "id", TypeRoot::Int), named(3, "sub", TypeRoot::Int), named(4, "v", STRING)];
-    TypeRoot::Array(nullable(TypeRoot::Row(fields)))
+    TypeRoot::Array(Box::new(nullable(TypeRoot::Row(fields))))
 }
 
 /// `MAP<STRING NOT NULL, ROW<v INT, ts STRING>>`
 fn timed() -> TypeRoot {
     let value = TypeRoot::Row(vec![named(2, "v", TypeRoot::Int), named(3, "ts", STRING)]);
-    TypeRoot::Map(Box::new(DataType::required(STRING)), nullable(value))
+    TypeRoot::Map(Box::new(DataType::required(STRING)), Box::new(nullable(value)))
 }
 
 fn inner(data_type: &ArrowType) -> Arc<Field> {
@@ -55,7 +55,7 @@ fn children(data_type: &ArrowType) -> Fields {
 
 /// Lists as `1,2,-` where `-` is NULL, the list too.
 fn int_lists(lists: &[&str]) -> ArrayRef {
-    let mut builder = ListBuilder::new(Int32Builder::new()).with_field(inner(&DataType::nullable(ints()).arrow()));
+    let mut builder = ListBuilder::new(Int32Builder::new()).with_field(inner(&nullable(ints()).arrow()));
     for list in lists {
         list.split(',').filter(|text| !text.is_empty() && *list != "-").for_each(|text| {
             builder.values().append_option(text.parse().ok());
@@ -67,7 +67,7 @@ fn int_lists(lists: &[&str]) -> ArrayRef {
 
 /// Tables as `1.1.a,2.-.b,-`: the rows of id, sub and v.
 fn tables(tables: &[&str]) -> ArrayRef {
-    let element = inner(&DataType::nullable(table()).arrow());
+    let element = inner(&nullable(table()).arrow());
     let fields = children(element.data_type());
     let mut builder = ListBuilder::new(StructBuilder::from_fields(fields, 0)).with_field(element);
     for rows in tables {
@@ -90,7 +90,7 @@ fn tables(tables: &[&str]) -> ArrayRef {
 
 /// Maps as `a=1@2024,b=-,c=2@-`: keys, values and times.
 fn timed_maps(maps: &[&str]) -> ArrayRef {
-    let entries = children(inner(&DataType::nullable(timed()).arrow()).data_type());
+    let entries = children(inner(&nullable(timed()).arrow()).data_type());
     let names = MapFieldNames { entry: "entries".to_string(), ..MapFieldNames::default() };
     let values = StructBuilder::from_fields(children(entries[1].data_type()), 0);
     let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), values)
@@ -124,7 +124,11 @@ fn result(function: &str, root: TypeRoot, pairs: &[(&str, &str)], values: &Array
 #[rstest]
 #[case(&[], "+0 +1 | +2 +0 | +2 | +3 | +0 ~1 | =4 | +2 +2", "[1, 2, 2, 3, -] [1, 2] - [] [1, 2, 2, 3, -] [2, 2] -")]
 #[case(&[], "+1 +4 -4 | +4 -0 | -0 | +0 -2 | +1 -1", "[3, -, 2] [2] - [1, 2] []")]
-#[case(&[("distinct", "true")], "+4 | +4 +1 | =4 | +0 ~4 | +1 -4 | +1 +1 -1 | =2", "[2] [2, 3, -] [2, 2] [1, 2] [3, -] [] -")]
+#[case(
+    &[("distinct", "true")],
+    "+4 | +4 +1 | =4 | +0 ~4 | +1 -4 | +1 +1 -1 | =2",
+    "[2] [2, 3, -] [2, 2] [1, 2] [3, -] [] -",
+)]
 #[case(&[("ignore-retract", "true")], "+0 -0", "[1, 2]")]
 fn elements_are_collected(#[case] pairs: &[(&str, &str)], #[case] steps: &str, #[case] expected: &str) {
     let values = int_lists(&["1,2", "2,3,-", "-", "", "2,2"]);
@@ -135,11 +139,25 @@ fn elements_are_collected(#[case] pairs: &[(&str, &str)], #[case] steps: &str, #
 #[case(&[], "+0 +1", "[{1, 1, a}, {2, 1, b}, {1, 1, dup}, {1, 1, A}, {3, -, c}]")]
 #[case(&[], "+5 | +5 +4 | +2 +4 | =5 | =2", "[-, {1, 1, x}] [{1, 1, x}, {1, 0, old}] [{1, 0, old}] [-, {1, 1, x}] -")]
 #[case(&[], "+1 +1 -4 | +1 +1 -1 | +4 -2 | -4", "[{1, 1, A}, {3, -, c}, {1, 1, A}, {3, -, c}] [] [{1, 0, old}] -")]
-#[case(&[("count-limit", "3")], "+0 +1 | +1 +0 | +4 ~1", "[{1, 1, a}, {2, 1, b}, {1, 1, dup}] [{1, 1, A}, {3, -, c}, {1, 1, a}] [{1, 1, A}, {3, -, c}, {1, 0, old}]")]
-#[case(&[("nested-key", "id")], "+0 +1 | +0 | +1 +3", "[{1, 1, A}, {2, 1, b}, {3, -, c}] [{1, 1, a}, {2, 1, b}, {1, 1, dup}] [{1, 1, A}, {3, -, c2}, {-, 1, nullkey}]")]
+#[case(
+    &[("count-limit", "3")],
+    "+0 +1 | +1 +0 | +4 ~1",
+    "[{1, 1, a}, {2, 1, b}, {1, 1, dup}] [{1, 1, A}, {3, -, c}, {1, 1, a}] [{1, 1, A}, {3, -, c}, {1, 0, old}]",
+)]
+#[case(
+    &[("nested-key", "id")],
+    "+0 +1 | +0 | +1 +3",
+    "[{1, 1, A}, {2, 1, b}, {3, -, c}] [{1, 1, a}, {2, 1, b}, {1, 1, dup}] [{1, 1, A}, {3, -, c2}, {-, 1, \
+     nullkey}]",
+)]
 #[case(&[("nested-key", "id")], "+0 -1 | +0 -0 | +1 ~0", "[{2, 1, b}] [] [{1, 1, A}, {2, 1, b}, {3, -, c}]")]
 #[case(&[("nested-key", "id, v")], "+0 +4", "[{1, 1, a}, {2, 1, b}, {1, 1, dup}, {1, 0, old}]")]
-#[case(&[("nested-key", "id"), ("nested-sequence-field", "sub")], "+0 +4 | +4 ~0 | +4 +1 +4 | +1 +3", "[{1, 1, dup}, {2, 1, b}] [{1, 1, dup}, {2, 1, b}] [{1, 1, A}, {3, -, c}] [{1, 1, A}, {3, -, c2}, {-, 1, nullkey}]")]
+#[case(
+    &[("nested-key", "id"), ("nested-sequence-field", "sub")],
+    "+0 +4 | +4 ~0 | +4 +1 +4 | +1 +3",
+    "[{1, 1, dup}, {2, 1, b}] [{1, 1, dup}, {2, 1, b}] [{1, 1, A}, {3, -, c}] [{1, 1, A}, {3, -, c2}, {-, 1, \
+     nullkey}]",
+)]
 fn nested_tables_are_updated(#[case] pairs: &[(&str, &str)], #[case] steps: &str, #[case] expected: &str) {
     let values = tables(&["1.1.a,2.1.b,1.1.dup", "1.1.A,3.-.c", "-", "-.1.nullkey,3.-.c2", "1.0.old", "-,1.1.x"]);
     assert_eq!(result("nested_update", table(), pairs, &values, steps), expected);
@@ -169,7 +187,8 @@ fn maps_are_merged(#[case] steps: &str, #[case] expected: &str) {
 #[case("+1 ~0 +2", "{b: {2, 2024-01-03}, c: {2, 2020}}")]
 #[case(
     "=2 | +2 | +2 +3",
-    "{a: -, b: {3, 2024-01-03}, e: {5, -}} {a: -, b: {3, 2024-01-03}, e: {5, -}} {a: {8, 2}, b: {3, 2024-01-03}, e: {5, -}}"
+    "{a: -, b: {3, 2024-01-03}, e: {5, -}} {a: -, b: {3, 2024-01-03}, e: {5, -}} {a: {8, 2}, b: {3, \
+     2024-01-03}, e: {5, -}}"
 )]
 #[case("+4 +5 | +5 +4", "{a: {1, \u{ffff}}} {a: {1, \u{ffff}}}")]
 fn maps_are_merged_by_the_times_of_their_keys(#[case] steps: &str, #[case] expected: &str) {
@@ -188,7 +207,11 @@ fn maps_are_merged_by_the_times_of_their_keys(#[case] steps: &str, #[case] expec
 #[rstest]
 #[case("collect", TypeRoot::Int, &[])]
 #[case("merge_map", ints(), &[])]
-#[case("merge_map_with_keytime", TypeRoot::Map(Box::new(DataType::required(STRING)), nullable(TypeRoot::Int)), &[])]
+#[case(
+    "merge_map_with_keytime",
+    TypeRoot::Map(Box::new(DataType::required(STRING)), Box::new(nullable(TypeRoot::Int))),
+    &[],
+)]
 #[case("nested_update", ints(), &[])]
 #[case("nested_update", table(), &[("nested-key", "nope")])]
 #[case("nested_update", table(), &[("nested-sequence-field", "sub")])]
@@ -221,6 +244,18 @@ fn what_cannot_retract_says_so(
     );
 }
 
+#[rstest]
+#[case("nested_update")]
+#[case("nested_partial_update")]
+fn other_ways_with_null_keys_are_refused(#[case] function: &str) {
+    let of = |strategy| {
+        let pairs = options(&[("nested-key", "id"), ("nested-key-null-strategy", strategy)]);
+        aggregator(function, &field(table()), &pairs).map(|_| ())
+    };
+    of("merge").unwrap();
+    assert_eq!(of("ignore").unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
 #[test]
 fn lists_of_several_batches_and_slices_are_told_apart() {
     let first = int_lists(&["1", "2,3", "4"]).slice(1, 2);
@@ -247,8 +282,8 @@ proptest! {
     ) {
         let shown = |value: u8| if value == 0 { "-".to_string() } else { value.to_string() };
         let rows = |record: &Vec<(u8, u8, u8)>| {
-            let rows: Vec<String> = record.iter().map(|(id, sub, v)| format!("{id}.{}.{}", shown(*sub), shown(*v))).collect();
-            rows.join(",")
+            let row = |(id, sub, v): &(u8, u8, u8)| format!("{id}.{}.{}", shown(*sub), shown(*v));
+            record.iter().map(row).collect::<Vec<_>>().join(",")
         };
         let records: Vec<String> = records.iter().map(rows).collect();
         let values = tables(&records.iter().map(String::as_str).collect::<Vec<_>>());
@@ -258,7 +293,8 @@ proptest! {
         let mixed: Vec<String> = later.chain((0..split).rev().map(|row| format!("~{row}"))).collect();
         let sorted = |function: &str, steps: &[String]| {
             let text = result(function, table(), &[("nested-key", "id")], &values, &steps.join(" "));
-            let mut rows: Vec<String> = text.trim_matches(['[', ']']).split("}, ").map(|row| row.replace('}', "")).collect();
+            let rows = text.trim_matches(['[', ']']).split("}, ");
+            let mut rows: Vec<String> = rows.map(|row| row.replace('}', "")).collect();
             rows.sort();
             rows
         };

@@ -30,6 +30,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod union;
+#[cfg(test)]
+mod union_tests;
 
 use std::fmt::Debug;
 

@@ -35,6 +35,7 @@ enum Rows {
 impl NestedUpdate {
     pub(super) fn try_new(subject: Subject, field: &DataField, options: &Options) -> Result<Self> {
         let fields = row_fields(&subject, field)?;
+        check_null_keys(&subject, field, options)?;
         let keys = named(&subject, fields, options.list(&option(&field.name, "nested-key")))?;
         let sequence = named(&subject, fields, options.list(&option(&field.name, "nested-sequence-field")))?;
         if keys.is_empty() && !sequence.is_empty() {
@@ -161,6 +162,16 @@ impl FieldAggregator for NestedUpdate {
 
     fn finish(&mut self) -> Result<ArrayRef> {
         self.lists.finish(!matches!(self.accumulator, Rows::Null))
+    }
+}
+
+/// Refuses what newer versions of Paimon do with rows whose key has NULLs; here they are keys like others.
+pub(super) fn check_null_keys(subject: &Subject, field: &DataField, options: &Options) -> Result<()> {
+    match options.text(&option(&field.name, "nested-key-null-strategy")) {
+        Some(strategy) if !strategy.eq_ignore_ascii_case("merge") => {
+            Err(subject.unsupported(&format!("`nested-key-null-strategy` is `{strategy}`, only `merge` is supported")))
+        }
+        _ => Ok(()),
     }
 }
 

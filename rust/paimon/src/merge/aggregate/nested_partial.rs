@@ -10,7 +10,7 @@ use frazil_core::error::{Error, Result};
 
 use super::FieldAggregator;
 use super::lists::{self, Lists};
-use super::nested::{named, row_fields};
+use super::nested::{check_null_keys, named, row_fields};
 use super::picks::Pick;
 use super::subject::{Subject, option};
 use super::table::Table;
@@ -44,6 +44,7 @@ enum Rows {
 
 impl NestedPartialUpdate {
     pub(super) fn try_new(subject: Subject, field: &DataField, options: &Options) -> Result<Self> {
+        check_null_keys(&subject, field, options)?;
         let keys = named(&subject, row_fields(&subject, field)?, options.list(&option(&field.name, "nested-key")))?;
         if keys.is_empty() {
             return Err(subject.invalid("it needs `nested-key`"));

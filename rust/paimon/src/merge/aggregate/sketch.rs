@@ -45,12 +45,33 @@ impl Sets for HllSketches {
 
 fn read(bytes: &[u8]) -> Result<HllSketch, String> {
     let sketch = HllSketch::deserialize(bytes).map_err(|error| error.to_string())?;
+    check_registers(bytes)?;
     match bytes {
         [SET_WORDS, _, _, _, _, flags, _, mode, ..] if flags & COMPACT != 0 && mode & CURRENT_MODE == SET => {
             refilled(bytes)
         }
         _ => Ok(sketch),
     }
+}
+
+/// Refuses registers of more than 6 bits, which the library takes for granted that there are none.
+fn check_registers(image: &[u8]) -> Result<(), String> {
+    let [_, _, _, lg_k, _, _, least, mode, ..] = image else { return Ok(()) };
+    if *mode & CURRENT_MODE != REGISTERS {
+        return Ok(());
+    }
+    let registers = image.get(EXCEPTIONS.end..).unwrap_or_default();
+    let most = match mode >> 2 & 3 {
+        // Two to a byte, above the least of all; 15 is an exception.
+        NARROW => {
+            let pairs = registers.iter().take(1 << lg_k.saturating_sub(1).min(20));
+            let most = pairs.flat_map(|pair| [pair & 15, pair >> 4]).filter(|register| *register < 15).max();
+            most.unwrap_or_default().saturating_add(*least)
+        }
+        WIDE => registers.iter().copied().max().unwrap_or_default(),
+        _ => 0,
+    };
+    if most > MAX_REGISTER { Err(format!("a register of {most}, above {MAX_REGISTER}")) } else { Ok(()) }
 }
 
 /// Writes the lg of the slots that Java has for registers of more than 4 bits.
@@ -70,6 +91,12 @@ fn write_exception_slots(image: &mut [u8]) {
 const EXCEPTION_LG_SLOTS: [u8; 22] = [0, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13];
 /// Where the count of those registers is.
 const EXCEPTIONS: std::ops::Range<usize> = 36..40;
+/// The type of registers of 4 bits.
+const NARROW: u8 = 0;
+/// The type of registers of 8 bits.
+const WIDE: u8 = 2;
+/// The most that 6 bits hold.
+const MAX_REGISTER: u8 = 63;
 /// The mode of registers.
 const REGISTERS: u8 = 2;
 /// The words of the preamble of a list.
