@@ -16,3 +16,5 @@ pub mod section;
 pub mod split;
 pub mod stream;
 pub mod table_scan;
+#[cfg(test)]
+mod testing;
