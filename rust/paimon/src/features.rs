@@ -67,7 +67,6 @@ pub const FEATURES: &[FeatureInfo] = &[
     feature("row tracking", Yes, NotYet),
     feature("data evolution", Yes, NotYet),
     feature("file indexes", Yes, NotYet),
-    feature("global indexes", No, No),
     feature("external data paths", Yes, NotYet),
     feature("Parquet data files", Yes, NotYet),
     feature("ORC data files", Yes, NotYet),
@@ -100,7 +99,6 @@ const REFUSED_WHEN_GIVEN: &[(&str, &str)] = &[
     ("scan.fallback-snapshot-branch", "chain tables are not read"),
     ("scan.fallback-delta-branch", "chain tables are not read"),
     ("scan.primary-branch", "a branch that comes first is not read"),
-    ("upsert-key", "an upsert key is not merged by"),
 ];
 
 /// Options of which only some values are known.

@@ -330,18 +330,16 @@ fn parse_snapshot(files: &Numbered<'_>, what: &str, id: i64, content: &[u8]) -> 
 }
 
 fn read_snapshot(files: &Numbered<'_>, what: &str, id: i64) -> Result<Snapshot> {
-    match files.read(id)? {
-        Some(content) => parse_snapshot(files, what, id, &content),
-        None => {
-            let numbers = files.numbers()?;
-            let hint = match (numbers.first(), numbers.last()) {
-                (Some(first), Some(last)) => format!("there are {first} to {last}"),
-                _ => "there is none at all".to_string(),
-            };
-            let missing = Error::new(ErrorKind::NoSuchSnapshot, format!("there is no {what} {id}"));
-            Err(missing.with("folder", &files.folder).hint(hint))
-        }
+    if let Some(content) = files.read(id)? {
+        return parse_snapshot(files, what, id, &content);
     }
+    let numbers = files.numbers()?;
+    let hint = match (numbers.first(), numbers.last()) {
+        (Some(first), Some(last)) => format!("there are {first} to {last}"),
+        _ => "there is none at all".to_string(),
+    };
+    let missing = Error::new(ErrorKind::NoSuchSnapshot, format!("there is no {what} {id}"));
+    Err(missing.with("folder", &files.folder).hint(hint))
 }
 
 /// Some of the names that there are.

@@ -100,7 +100,6 @@ fn what_is_no_type_is_corrupt() {
         " ",
         "INT INT",
         "INT NOT",
-        "NOT NULL",
         "DECIMAL(39, 0)",
         "DECIMAL(0, 0)",
         "DECIMAL(5, 6)",

@@ -15,7 +15,8 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 
-use super::Table;
+use super::numbered::present;
+use super::{LIMIT_BYTES, Table, check_name, parse_snapshot};
 use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::snapshot::{CommitKind, Snapshot};
@@ -46,8 +47,8 @@ const CREATION_KEY: &str = "scan.file-creation-time-millis";
 
 const INCREMENTAL_KEYS: [&str; 3] = ["incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"];
 
-/// Snapshots that are read together when a watermark is looked for.
-const BATCH: usize = 64;
+/// Snapshots that are read together when one is looked for.
+const MAX_BATCH: usize = 64;
 
 impl SnapshotChoice {
     /// What the options choose; None where they choose nothing, or changes instead of a snapshot.
@@ -82,19 +83,23 @@ impl SnapshotChoice {
         }))
     }
 
-    /// This choice, or what the options choose where it is the latest.
+    /// This choice, or what the options choose where it is the latest. A `scan.mode` that says no more than that the
+    /// latest snapshot is read yields to this choice.
     ///
     /// # Errors
     /// As [`SnapshotChoice::from_options`]; `InvalidArgument` when both choose, and not the same.
     pub fn or_options(&self, options: &Options) -> Result<Self> {
-        match (self, Self::from_options(options)?) {
-            (Self::Latest, Some(chosen)) => Ok(chosen),
-            (choice, Some(chosen)) if *choice != chosen => {
-                Err(Error::invalid("the scan and its options choose different snapshots")
-                    .hint("leave out one of them: the arguments, or the options `scan.*`"))
-            }
-            (choice, _) => Ok(choice.clone()),
+        let by_options = Self::from_options(options)?;
+        if *self == Self::Latest {
+            return Ok(by_options.unwrap_or_default());
         }
+        let mut others = INCREMENTAL_KEYS.iter().chain([&CREATION_KEY]);
+        let other = mode(options) == "compacted-full" || others.any(|key| options.text(key).is_some());
+        if other || by_options.is_some_and(|chosen| chosen != *self) {
+            return Err(Error::invalid("the scan and its options choose differently")
+                .hint("leave out one of them: the arguments, or the options `scan.*` and `incremental-*`"));
+        }
+        Ok(self.clone())
     }
 
     /// Whether the snapshot is read by its own schema and not by the latest one. To be asked of what
@@ -123,7 +128,7 @@ impl Table {
     }
 
     fn version(&self, text: &str) -> Result<Snapshot> {
-        super::check_name("tag", text)?;
+        check_name("tag", text)?;
         if let Some(tag) = self.find_tag(text)? {
             return Ok(tag);
         }
@@ -140,41 +145,35 @@ impl Table {
     /// Commit times do not decrease.
     fn as_of(&self, time_ms: i64) -> Result<Snapshot> {
         let ids = self.snapshot_ids()?;
+        let files = self.snapshot_files();
         let (mut low, mut high, mut found) = (0, ids.len(), None);
         while let Some(&id) = ids.get(low..high).and_then(|ids| ids.get(ids.len() / 2)) {
             let middle = low + (high - low) / 2;
-            let snapshot = self.snapshot(id)?;
-            if snapshot.time_ms <= time_ms {
-                found = Some(snapshot);
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        found.ok_or_else(|| match ids.first().map(|&id| self.snapshot(id)) {
-            Some(Ok(first)) => self
-                .none_like(format!("was committed by {time_ms} ms"))
-                .hint(format!("the earliest that is left is {}, committed at {} ms", first.id, first.time_ms)),
-            _ => self.none_like(format!("was committed by {time_ms} ms")),
-        })
-    }
-
-    /// Not every snapshot has a watermark, so that all are looked at, from the earliest.
-    fn at_watermark(&self, watermark: i64) -> Result<Snapshot> {
-        let files = self.snapshot_files();
-        for ids in files.numbers()?.chunks(BATCH) {
-            let locations: Vec<String> = ids.iter().map(|&id| files.location(id)).collect();
-            let wanted: Vec<&str> = locations.iter().map(String::as_str).collect();
-            for (&id, content) in ids.iter().zip(self.files().read_all(&wanted, super::LIMIT_BYTES)) {
-                // A snapshot that vanishes between listing and reading has expired.
-                let Some(content) = super::present(content)? else { continue };
-                let snapshot = super::parse_snapshot(&files, "snapshot", id, &content)?;
-                if snapshot.watermark.is_some_and(|found| found >= watermark) {
-                    return Ok(snapshot);
+            match files.read(id)?.map(|content| parse_snapshot(&files, "snapshot", id, &content)).transpose()? {
+                Some(snapshot) if snapshot.time_ms > time_ms => high = middle,
+                // A snapshot that vanishes between listing and reading has expired, with all before it.
+                snapshot => {
+                    found = snapshot;
+                    low = middle + 1;
                 }
             }
         }
-        Err(self.none_like(format!("has the watermark {watermark} or a later one")))
+        found.ok_or_else(|| {
+            let none = self.none_like(&format!("was committed by {time_ms} ms"));
+            match self.first_like(&ids, |_| true) {
+                Ok(Some(first)) => {
+                    none.hint(format!("the earliest that is left is {}, committed at {} ms", first.id, first.time_ms))
+                }
+                _ => none,
+            }
+        })
+    }
+
+    /// Not every snapshot has a watermark, so that all are looked at.
+    fn at_watermark(&self, watermark: i64) -> Result<Snapshot> {
+        let reached = |snapshot: &Snapshot| snapshot.watermark.is_some_and(|found| found >= watermark);
+        let found = self.first_like(&self.snapshot_ids()?, reached)?;
+        found.ok_or_else(|| self.none_like(&format!("has the watermark {watermark} or a later one")))
     }
 
     /// Full compactions where they are scheduled, any compaction otherwise.
@@ -196,16 +195,33 @@ impl Table {
             let scheduled = every.is_none_or(|commits| identifier == i64::MAX || identifier % commits == 0);
             snapshot.commit_kind == CommitKind::Compact && scheduled
         };
-        for &id in self.snapshot_ids()?.iter().rev() {
-            let snapshot = self.snapshot(id)?;
-            if wanted(&snapshot) {
-                return Ok(Some(snapshot));
-            }
-        }
-        self.latest_snapshot()
+        let mut ids = self.snapshot_ids()?;
+        ids.reverse();
+        self.first_like(&ids, wanted)?.map_or_else(|| self.latest_snapshot(), |found| Ok(Some(found)))
     }
 
-    fn none_like(&self, what: String) -> Error {
+    /// The first of these snapshots that is wanted; they are read together, more and more of them.
+    fn first_like(&self, ids: &[i64], wanted: impl Fn(&Snapshot) -> bool) -> Result<Option<Snapshot>> {
+        let files = self.snapshot_files();
+        let (mut rest, mut batch) = (ids, 1);
+        while let Some((ids, others)) = rest.split_at_checked(batch.min(rest.len())).filter(|_| !rest.is_empty()) {
+            let locations: Vec<String> = ids.iter().map(|&id| files.location(id)).collect();
+            let locations: Vec<&str> = locations.iter().map(String::as_str).collect();
+            for (&id, content) in ids.iter().zip(self.files().read_all(&locations, LIMIT_BYTES)) {
+                // A snapshot that vanishes between listing and reading has expired.
+                let Some(content) = present(content)? else { continue };
+                let snapshot = parse_snapshot(&files, "snapshot", id, &content)?;
+                if wanted(&snapshot) {
+                    return Ok(Some(snapshot));
+                }
+            }
+            rest = others;
+            batch = (batch * 4).min(MAX_BATCH);
+        }
+        Ok(None)
+    }
+
+    fn none_like(&self, what: &str) -> Error {
         Error::new(ErrorKind::NoSuchSnapshot, format!("no snapshot {what}")).with("table", self.location())
     }
 }

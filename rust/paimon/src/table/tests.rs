@@ -9,20 +9,22 @@ use crate::spec::snapshot::CommitKind;
 const ROOT: &str = "s3://bucket/d.db/t";
 
 /// A table of files: `path` or `path=content`; what a path ends with says what stands there by default.
-struct Files_ {
+struct Made {
     storage: Arc<MemoryStorage>,
     files: Files,
 }
 
-fn files(entries: &[&str]) -> Files_ {
+fn files(entries: &[&str]) -> Made {
     let storage = Arc::new(MemoryStorage::default());
     let files = Files::below(storage.clone(), ROOT).unwrap();
-    let made = Files_ { storage, files };
-    entries.iter().for_each(|entry| made.put(entry));
+    let made = Made { storage, files };
+    for entry in entries {
+        made.put(entry);
+    }
     made
 }
 
-impl Files_ {
+impl Made {
     fn put(&self, entry: &str) {
         let (path, content) = match entry.split_once('=') {
             Some((path, content)) => (path, content.to_string()),
@@ -227,7 +229,7 @@ fn time_travel_reads_columns_of_then_under_options_of_now() {
 }
 
 /// Snapshots 3 to 6: a compaction at 4, watermarks 10 and 20 at 4 and 6, a tag that keeps snapshot 1.
-fn travelled() -> Files_ {
+fn travelled() -> Made {
     let entries = [
         "schema/schema-0".to_string(),
         format!("snapshot/snapshot-3={}", snapshot(3, "APPEND", "")),
@@ -322,7 +324,34 @@ fn arguments_and_options_agree_or_are_refused() {
     assert_eq!(SnapshotChoice::Latest.or_options(&by_id).unwrap(), SnapshotChoice::Id(3));
     assert_eq!(SnapshotChoice::Id(3).or_options(&by_id).unwrap(), SnapshotChoice::Id(3));
     assert_eq!(SnapshotChoice::Id(4).or_options(&by_id).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    for (name, value) in
+        [("scan.mode", "compacted-full"), ("incremental-between", "1,2"), ("scan.file-creation-time-millis", "5")]
+    {
+        let error = SnapshotChoice::Id(4).or_options(&options(&[(name, value)])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{name}");
+    }
+    let latest_mode = options(&[("scan.mode", "latest")]);
+    assert_eq!(SnapshotChoice::Id(4).or_options(&latest_mode).unwrap(), SnapshotChoice::Id(4));
     assert!(SnapshotChoice::Id(3).is_time_travel() && !SnapshotChoice::Latest.is_time_travel());
+}
+
+#[test]
+fn a_snapshot_is_found_among_many() {
+    let made = files(&["schema/schema-0"]);
+    for id in 1..=150 {
+        let more = if id >= 100 { r#", "watermark": 7"# } else { "" };
+        let kind = if id == 2 { "COMPACT" } else { "APPEND" };
+        made.put(&format!("snapshot/snapshot-{id}={}", snapshot(id, kind, more)));
+    }
+    let table = made.open();
+    let choose = |name: &str, value: &str| {
+        table.choose(&SnapshotChoice::Latest, &options(&[(name, value)])).unwrap().unwrap().id
+    };
+    assert_eq!(choose("scan.watermark", "7"), 100);
+    assert_eq!(choose("scan.mode", "compacted-full"), 2);
+    for id in [1, 2, 74, 149] {
+        assert_eq!(choose("scan.timestamp-millis", &format!("{id}999")), id);
+    }
 }
 
 #[test]
