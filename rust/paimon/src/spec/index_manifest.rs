@@ -190,3 +190,123 @@ fn global_index(batch: &RecordBatch, row: usize) -> Result<Option<GlobalIndex>> 
         source_meta: bytes("_SOURCE_META")?,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::super::testing::{NO_FIELDS, avro, optional, record, required, with};
+    use super::*;
+
+    fn fields(with_cardinality: bool) -> Json {
+        let mut range = vec![required("f0", "string"), required("f1", "int"), required("f2", "int")];
+        if with_cardinality {
+            range.push(optional("_CARDINALITY", "long"));
+        }
+        let range = record("record__DELETIONS_VECTORS_RANGES", &json!(range));
+        let global = json!([
+            required("_ROW_RANGE_START", "long"),
+            required("_ROW_RANGE_END", "long"),
+            required("_INDEX_FIELD_ID", "int"),
+            optional("_EXTRA_FIELD_IDS", json!({"type": "array", "items": "int"})),
+            optional("_INDEX_META", "bytes"),
+        ]);
+        json!([
+            required("_VERSION", "int"),
+            required("_KIND", "int"),
+            required("_PARTITION", "bytes"),
+            required("_BUCKET", "int"),
+            required("_INDEX_TYPE", "string"),
+            required("_FILE_NAME", "string"),
+            required("_FILE_SIZE", "long"),
+            required("_ROW_COUNT", "long"),
+            optional("_DELETIONS_VECTORS_RANGES", json!({"type": "array", "items": ["null", range]})),
+            optional("_GLOBAL_INDEX", record("record__GLOBAL_INDEX", &global)),
+        ])
+    }
+
+    fn index() -> Json {
+        json!({
+            "_VERSION": 1, "_KIND": 0, "_PARTITION": NO_FIELDS, "_BUCKET": 3, "_INDEX_TYPE": DELETION_VECTORS,
+            "_FILE_NAME": "index-1", "_FILE_SIZE": 63, "_ROW_COUNT": 2, "_GLOBAL_INDEX": null,
+            "_DELETIONS_VECTORS_RANGES": [
+                {"f0": "a.parquet", "f1": 1, "f2": 22, "_CARDINALITY": 5},
+                {"f0": "b.parquet", "f1": 31, "f2": 24, "_CARDINALITY": null},
+            ],
+        })
+    }
+
+    fn range(data_file: &str, offset: i32, length: i32, cardinality: Option<i64>) -> DeletionRange {
+        DeletionRange { data_file: data_file.into(), offset, length, cardinality }
+    }
+
+    fn entries(fields: &Json, records: &[Json]) -> Result<Vec<IndexEntry>> {
+        read(avro(fields, records), &Context::default())
+    }
+
+    #[test]
+    fn ranges_are_read_with_and_without_cardinality() {
+        let entry = entries(&fields(true), &[index()]).unwrap().remove(0);
+        let ranges = vec![range("a.parquet", 1, 22, Some(5)), range("b.parquet", 31, 24, None)];
+        let expected = IndexEntry {
+            kind: ADD,
+            partition: NO_FIELDS.to_vec(),
+            bucket: 3,
+            index_type: DELETION_VECTORS.into(),
+            file_name: "index-1".into(),
+            file_size: 63,
+            row_count: 2,
+            deletion_ranges: ranges,
+            external_path: None,
+            global_index: None,
+        };
+        assert_eq!(entry, expected);
+        let mut old = index();
+        for range in old["_DELETIONS_VECTORS_RANGES"].as_array_mut().unwrap() {
+            range.as_object_mut().unwrap().remove("_CARDINALITY");
+        }
+        let entry = entries(&fields(false), &[old]).unwrap().remove(0);
+        let ranges = vec![range("a.parquet", 1, 22, None), range("b.parquet", 31, 24, None)];
+        assert_eq!(entry, IndexEntry { deletion_ranges: ranges, ..expected });
+    }
+
+    #[test]
+    fn other_indexes_have_no_ranges() {
+        let hash = with(with(index(), "/_DELETIONS_VECTORS_RANGES", Json::Null), "/_INDEX_TYPE", HASH);
+        let global = json!({
+            "_ROW_RANGE_START": 0, "_ROW_RANGE_END": 9, "_INDEX_FIELD_ID": 2, "_EXTRA_FIELD_IDS": [3], "_INDEX_META": null,
+        });
+        let global = with(hash.clone(), "/_GLOBAL_INDEX", global);
+        let entries = entries(&fields(true), &[hash, index(), global]).unwrap();
+        assert_eq!((entries[0].index_type.as_str(), entries[0].deletion_ranges.len()), (HASH, 0));
+        assert_eq!((entries[1].deletion_ranges.len(), &entries[1].global_index), (2, &None));
+        let expected = GlobalIndex {
+            row_range_start: 0,
+            row_range_end: 9,
+            field_id: 2,
+            extra_field_ids: Some(vec![3]),
+            index_meta: None,
+            source_meta: None,
+        };
+        assert_eq!(entries[2].global_index, Some(expected));
+    }
+
+    #[test]
+    fn what_the_specification_forbids_is_refused() {
+        let first = "/_DELETIONS_VECTORS_RANGES/0";
+        for (path, value) in [
+            ("/_KIND", json!(2)),
+            ("/_FILE_SIZE", json!(-1)),
+            ("/_ROW_COUNT", json!(-1)),
+            (&format!("{first}/f1"), json!(-1)),
+            (&format!("{first}/f2"), json!(-1)),
+            (&format!("{first}/_CARDINALITY"), json!(-1)),
+            (first, Json::Null),
+        ] {
+            let error = entries(&fields(true), &[with(index(), path, value)]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptManifest, "{path}");
+        }
+        let error = entries(&fields(true), &[with(index(), "/_VERSION", 2)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+}

@@ -106,3 +106,99 @@ fn manifest(batch: &RecordBatch, row: usize) -> Result<ManifestFileMeta> {
         max_row_id: long("_MAX_ROW_ID")?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use frazil_core::error::Error;
+    use serde_json::{Value as Json, json};
+
+    use super::super::testing::{NO_FIELDS, avro, optional, required, stats, with};
+    use super::*;
+
+    fn fields(with_ranges: bool) -> Json {
+        let mut fields = vec![
+            required("_VERSION", "int"),
+            required("_FILE_NAME", "string"),
+            required("_FILE_SIZE", "long"),
+            required("_NUM_ADDED_FILES", "long"),
+            required("_NUM_DELETED_FILES", "long"),
+            stats("_PARTITION_STATS"),
+            required("_SCHEMA_ID", "long"),
+        ];
+        if with_ranges {
+            let ints = ["_MIN_BUCKET", "_MAX_BUCKET", "_MIN_LEVEL", "_MAX_LEVEL"];
+            fields.extend(ints.map(|name| optional(name, "int")));
+            fields.extend(["_MIN_ROW_ID", "_MAX_ROW_ID", "_TOTAL_BUCKETS"].map(|name| optional(name, "long")));
+        }
+        json!(fields)
+    }
+
+    fn listed(name: &str) -> Json {
+        json!({
+            "_VERSION": 2, "_FILE_NAME": name, "_FILE_SIZE": 1, "_NUM_ADDED_FILES": 2, "_NUM_DELETED_FILES": 3,
+            "_PARTITION_STATS": {"_MIN_VALUES": NO_FIELDS, "_MAX_VALUES": [9], "_NULL_COUNTS": [null, 7]},
+            "_SCHEMA_ID": 4, "_MIN_BUCKET": 5, "_MAX_BUCKET": 6, "_MIN_LEVEL": null, "_MAX_LEVEL": 0, "_MIN_ROW_ID": 8,
+            "_MAX_ROW_ID": 9, "_TOTAL_BUCKETS": 1,
+        })
+    }
+
+    fn expected() -> ManifestFileMeta {
+        ManifestFileMeta {
+            file_name: "m".into(),
+            file_size: 1,
+            num_added_files: 2,
+            num_deleted_files: 3,
+            partition_stats: SimpleStats {
+                min: NO_FIELDS.to_vec(),
+                max: vec![9],
+                null_counts: Some(vec![None, Some(7)]),
+            },
+            schema_id: 4,
+            min_bucket: Some(5),
+            max_bucket: Some(6),
+            min_level: None,
+            max_level: Some(0),
+            min_row_id: Some(8),
+            max_row_id: Some(9),
+        }
+    }
+
+    fn list(fields: &Json, records: &[Json]) -> Result<Vec<ManifestFileMeta>> {
+        read(avro(fields, records), &Context::default())
+    }
+
+    #[test]
+    fn manifests_come_in_order_with_what_their_release_says_of_them() {
+        let read = list(&fields(true), &[listed("m"), listed("a")]).unwrap();
+        assert_eq!(read[0], expected());
+        assert_eq!(read[1].file_name, "a");
+        let (min_bucket, max_bucket, max_level, min_row_id, max_row_id) = (None, None, None, None, None);
+        let old = ManifestFileMeta { min_bucket, max_bucket, max_level, min_row_id, max_row_id, ..expected() };
+        let mut record = listed("m");
+        record
+            .as_object_mut()
+            .unwrap()
+            .retain(|name, _| !name.contains("_BUCKET") && !name.contains("_LEVEL") && !name.contains("_ROW_ID"));
+        assert_eq!(list(&fields(false), &[record]).unwrap(), [old]);
+        assert!(list(&fields(true), &[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn orc_is_read_like_avro() {
+        let orc = Bytes::from_static(include_bytes!("../../testdata/manifest-list.orc"));
+        let read = read(orc, &Context::default()).unwrap();
+        assert_eq!(read.len(), 1);
+        assert!(read[0].file_name.starts_with("manifest-") && read[0].file_size > 0 && read[0].num_added_files > 0);
+        assert_eq!(read[0].partition_stats.min[..13], [&[0, 0, 0, 1], &[0; 8][..], b"a"].concat());
+    }
+
+    #[test]
+    fn what_the_specification_forbids_is_refused() {
+        let kind = |records: &[Json]| list(&fields(true), records).map_err(|error: Error| error.kind()).unwrap_err();
+        for name in ["_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES"] {
+            assert_eq!(kind(&[with(listed("m"), &format!("/{name}"), -1)]), ErrorKind::CorruptManifest);
+        }
+        assert_eq!(kind(&[listed("m"), listed("m")]), ErrorKind::CorruptManifest);
+        assert_eq!(kind(&[with(listed("m"), "/_VERSION", 1)]), ErrorKind::Unsupported);
+    }
+}

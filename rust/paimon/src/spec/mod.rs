@@ -13,4 +13,6 @@ pub mod schema;
 pub mod snapshot;
 pub mod stats;
 pub mod type_text;
+#[cfg(test)]
+mod testing;
 pub mod types;

@@ -237,3 +237,105 @@ pub(super) fn column(name: &str, [min, max, null_counts]: [&str; 3]) -> Column {
     ];
     meta_file::column(name, Kind::Struct(fields)).required()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int32Type;
+    use arrow_array::{BooleanArray, Int32Array};
+    use frazil_core::context::Context;
+    use serde_json::{Value as Json, json};
+
+    use super::super::manifest::{self, Wanted};
+    use super::super::testing::{NO_FIELDS, avro, entry, manifest_fields, with};
+    use super::*;
+    use crate::binary_row::{encode, with_arity};
+
+    fn fields(names: &[&str]) -> Vec<DataField> {
+        let field = |(id, name): (i32, &&str)| DataField {
+            id,
+            name: (*name).to_string(),
+            data_type: DataType::nullable(TypeRoot::Int),
+            description: None,
+            default_value: None,
+        };
+        (0..).zip(names).map(field).collect()
+    }
+
+    fn row(values: &[Option<i32>]) -> Vec<u8> {
+        if values.is_empty() {
+            return NO_FIELDS.to_vec();
+        }
+        let types = vec![DataType::nullable(TypeRoot::Int); values.len()];
+        let columns: Vec<ArrayRef> = values.iter().map(|value| Arc::new(Int32Array::from(vec![*value])) as _).collect();
+        with_arity(&encode(&columns, &types).unwrap(), values.len()).unwrap().value(0).to_vec()
+    }
+
+    /// A file with bounds from `values` to twice those.
+    #[expect(clippy::needless_pass_by_value, reason = "so that literals can stand at the calls")]
+    fn file(name: &str, values: &[Option<i32>], null_counts: Json, stats_cols: Json, write_cols: Json) -> Json {
+        let twice: Vec<_> = values.iter().map(|value| value.map(|value| 2 * value)).collect();
+        let stats = json!({"_MIN_VALUES": row(values), "_MAX_VALUES": row(&twice), "_NULL_COUNTS": null_counts});
+        let record = with(entry(name), "/_FILE/_VALUE_STATS", stats);
+        with(with(record, "/_FILE/_VALUE_STATS_COLS", stats_cols), "/_FILE/_WRITE_COLS", write_cols)
+    }
+
+    fn entries(records: &[Json]) -> ManifestEntries {
+        manifest::read(avro(&manifest_fields("_LATER"), records), Wanted::ALL, &Context::default()).unwrap()
+    }
+
+    fn ints(array: &ArrayRef) -> Vec<Option<i32>> {
+        array.as_primitive::<Int32Type>().iter().collect()
+    }
+
+    #[test]
+    fn bounds_are_found_whatever_columns_they_are_of() {
+        let records = [
+            file("all", &[Some(1), Some(2), Some(3)], json!([0, 1, null]), Json::Null, Json::Null),
+            file("dense", &[Some(30), Some(10)], json!([5, 6]), json!(["c", "a"]), Json::Null),
+            file("written", &[Some(200), None, Some(7)], json!([1, 2, 3]), Json::Null, json!(["b", "c", "_ROW_ID"])),
+            file("both", &[Some(400)], json!([4]), json!(["c"]), json!(["b", "c"])),
+            file("none", &[], json!([]), json!([]), Json::Null),
+            file("unknown", &[], Json::Null, Json::Null, Json::Null),
+            file("dense again", &[Some(31), Some(11)], json!([7, 8]), json!(["c", "a"]), Json::Null),
+        ];
+        let entries = entries(&records);
+        let [c, a] = <[_; 2]>::try_from(value_stats(&entries, &fields(&["a", "b", "c"]), &[2, 0]).unwrap()).unwrap();
+        assert_eq!(ints(&c.min), [Some(3), Some(30), None, Some(400), None, None, Some(31)]);
+        assert_eq!(ints(&c.max), [Some(6), Some(60), None, Some(800), None, None, Some(62)]);
+        let counts = vec![None, Some(5), Some(2), Some(4), None, None, Some(7)];
+        assert_eq!(c.null_counts, Int64Array::from(counts));
+        assert_eq!(ints(&a.min), [Some(1), Some(10), None, None, None, None, Some(11)]);
+        assert_eq!(a.null_counts, Int64Array::from(vec![Some(0), Some(6), None, None, None, None, Some(8)]));
+        let dense = entries.filter(&BooleanArray::from(vec![false, true, false, false, false, false, true])).unwrap();
+        let [b] = <[_; 1]>::try_from(value_stats(&dense, &fields(&["a", "b", "c"]), &[1]).unwrap()).unwrap();
+        assert_eq!((ints(&b.min), b.null_counts), (vec![None, None], Int64Array::new_null(2)));
+    }
+
+    #[test]
+    fn no_entries_have_no_bounds() {
+        let stats = value_stats(&entries(&[]), &fields(&["a"]), &[0]).unwrap();
+        assert_eq!((stats[0].min.len(), stats[0].max.data_type()), (0, &ArrowType::Int32));
+        assert!(value_stats(&entries(&[]), &fields(&["a"]), &[1]).is_err());
+    }
+
+    #[test]
+    fn bounds_of_other_columns_than_they_say_are_corrupt() {
+        let short = entries(&[file("f", &[Some(1)], json!([0]), Json::Null, Json::Null)]);
+        let error = value_stats(&short, &fields(&["a", "b"]), &[0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptManifest);
+    }
+
+    #[test]
+    fn keys_have_all_their_fields() {
+        let stats =
+            json!({"_MIN_VALUES": row(&[Some(1), None]), "_MAX_VALUES": row(&[Some(9), None]), "_NULL_COUNTS": [0]});
+        let entries = entries(&[with(entry("f"), "/_FILE/_KEY_STATS", stats)]);
+        let types = vec![DataType::nullable(TypeRoot::Int); 2];
+        let columns = entries.key_stats().columns(&types, &[0, 1]).unwrap();
+        assert_eq!((ints(&columns[0].min), ints(&columns[0].max)), (vec![Some(1)], vec![Some(9)]));
+        assert_eq!(columns[0].null_counts, Int64Array::from(vec![Some(0)]));
+        assert_eq!(columns[1].null_counts, Int64Array::new_null(1));
+    }
+}

@@ -1,0 +1,112 @@
+//! Metadata files for tests, encoded by another Avro library.
+
+use apache_avro::types::Value;
+use apache_avro::{Schema, Writer};
+use bytes::Bytes;
+use serde_json::{Value as Json, json};
+
+/// An Avro file of records with these fields. Bytes are lists of numbers.
+pub(super) fn avro(fields: &Json, records: &[Json]) -> Bytes {
+    let schema = record("record", fields);
+    let schema = Schema::parse_str(&schema.to_string()).unwrap();
+    let mut writer = Writer::new(&schema, Vec::new()).unwrap();
+    for record in records {
+        writer.append_value(value(record).resolve(&schema).unwrap()).unwrap();
+    }
+    writer.into_inner().unwrap().into()
+}
+
+fn value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(value) => Value::Boolean(*value),
+        Json::Number(number) => Value::Long(number.as_i64().unwrap()),
+        Json::String(text) => Value::String(text.clone()),
+        Json::Array(items) => Value::Array(items.iter().map(value).collect()),
+        Json::Object(fields) => {
+            Value::Record(fields.iter().map(|(name, field)| (name.clone(), value(field))).collect())
+        }
+    }
+}
+
+pub(super) fn record(name: &str, fields: &Json) -> Json {
+    json!({"type": "record", "name": name, "fields": fields})
+}
+
+pub(super) fn required(name: &str, data_type: &str) -> Json {
+    json!({"name": name, "type": data_type})
+}
+
+/// A field that may be null, and is where a record does not have it.
+pub(super) fn optional(name: &str, data_type: impl Into<Json>) -> Json {
+    json!({"name": name, "type": ["null", data_type.into()], "default": null})
+}
+
+/// The field of statistics.
+pub(super) fn stats(name: &str) -> Json {
+    let counts = json!({"type": "array", "items": ["null", "long"]});
+    let fields =
+        json!([required("_MIN_VALUES", "bytes"), required("_MAX_VALUES", "bytes"), optional("_NULL_COUNTS", counts)]);
+    json!({"name": name, "type": record(&format!("record_{name}"), &fields)})
+}
+
+/// The fields of manifests, those of the file as a release had them that ended with `last`.
+pub(super) fn manifest_fields(last: &str) -> Json {
+    let names = json!({"type": "array", "items": "string"});
+    let file = [
+        required("_FILE_NAME", "string"),
+        required("_FILE_SIZE", "long"),
+        required("_ROW_COUNT", "long"),
+        required("_MIN_KEY", "bytes"),
+        required("_MAX_KEY", "bytes"),
+        stats("_KEY_STATS"),
+        stats("_VALUE_STATS"),
+        required("_MIN_SEQUENCE_NUMBER", "long"),
+        required("_MAX_SEQUENCE_NUMBER", "long"),
+        required("_SCHEMA_ID", "long"),
+        required("_LEVEL", "int"),
+        json!({"name": "_EXTRA_FILES", "type": names}),
+        optional("_CREATION_TIME", json!({"type": "long", "logicalType": "timestamp-millis"})),
+        optional("_DELETE_ROW_COUNT", "long"),
+        optional("_EMBEDDED_FILE_INDEX", "bytes"),
+        optional("_FILE_SOURCE", "int"),
+        optional("_VALUE_STATS_COLS", names.clone()),
+        optional("_EXTERNAL_PATH", "string"),
+        optional("_FIRST_ROW_ID", "long"),
+        optional("_WRITE_COLS", names),
+        optional("_LATER", "long"),
+    ];
+    let end = file.iter().position(|field| field["name"] == last).unwrap();
+    json!([
+        required("_VERSION", "int"),
+        required("_KIND", "int"),
+        required("_PARTITION", "bytes"),
+        required("_BUCKET", "int"),
+        required("_TOTAL_BUCKETS", "int"),
+        {"name": "_FILE", "type": record("record__FILE", &json!(file[..=end]))},
+    ])
+}
+
+/// A row without fields, with its arity.
+pub(super) const NO_FIELDS: [u8; 12] = [0; 12];
+
+/// The ADD entry of a file that says no more than it must.
+pub(super) fn entry(file_name: &str) -> Json {
+    let stats = json!({"_MIN_VALUES": NO_FIELDS, "_MAX_VALUES": NO_FIELDS, "_NULL_COUNTS": null});
+    json!({
+        "_VERSION": 2, "_KIND": 0, "_PARTITION": NO_FIELDS, "_BUCKET": 0, "_TOTAL_BUCKETS": 1,
+        "_FILE": {
+            "_FILE_NAME": file_name, "_FILE_SIZE": 1000, "_ROW_COUNT": 10, "_MIN_KEY": NO_FIELDS, "_MAX_KEY": NO_FIELDS,
+            "_KEY_STATS": stats, "_VALUE_STATS": stats, "_MIN_SEQUENCE_NUMBER": 1, "_MAX_SEQUENCE_NUMBER": 10,
+            "_SCHEMA_ID": 0, "_LEVEL": 0, "_EXTRA_FILES": [], "_CREATION_TIME": null, "_DELETE_ROW_COUNT": null,
+            "_EMBEDDED_FILE_INDEX": null, "_FILE_SOURCE": null, "_VALUE_STATS_COLS": null, "_EXTERNAL_PATH": null,
+            "_FIRST_ROW_ID": null, "_WRITE_COLS": null, "_LATER": null,
+        },
+    })
+}
+
+/// The same with another value at a path such as `/_FILE/_LEVEL`.
+pub(super) fn with(mut record: Json, path: &str, value: impl Into<Json>) -> Json {
+    *record.pointer_mut(path).unwrap() = value.into();
+    record
+}
