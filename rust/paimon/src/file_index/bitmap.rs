@@ -20,8 +20,8 @@ use frazil_core::bitmap::Positions;
 use frazil_core::bytes::Cursor;
 use frazil_core::error::{Error, Result};
 
-use super::check_rows;
 use super::value::{Layout, Question, Value, Values};
+use super::{check_rows, count};
 use crate::spec::types::TypeRoot;
 
 /// The rows that pass; None for a version, a type or a question that has no answer here.
@@ -175,10 +175,4 @@ impl<'a> Index<'a> {
         found.union_with(&bitmap);
         Ok(())
     }
-}
-
-/// A count of things that follow.
-fn count(cursor: &mut Cursor<'_>) -> Result<u32> {
-    let found = cursor.be_i32()?;
-    u32::try_from(found).map_err(|_| cursor.error(format_args!("{found} entries")))
 }

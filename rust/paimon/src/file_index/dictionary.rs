@@ -13,6 +13,7 @@
 use frazil_core::bytes::Cursor;
 use frazil_core::error::{Error, Result};
 
+use super::count;
 use super::value::{Layout, Value};
 
 const VERSION: u8 = 1;
@@ -44,10 +45,10 @@ impl<'a> Dictionary<'a> {
         if head.byte()? != VERSION {
             return Ok(None);
         }
-        let count = length(&mut head)? as usize;
-        let (starts_bytes, chunks_bytes) = (length(&mut head)? as usize, length(&mut head)? as usize);
-        if count.checked_mul(4) != Some(starts_bytes) {
-            return Err(head.error(format_args!("{starts_bytes} bytes for where {count} chunks start")));
+        let chunk_count = count(&mut head)? as usize;
+        let (starts_bytes, chunks_bytes) = (count(&mut head)? as usize, count(&mut head)? as usize);
+        if chunk_count.checked_mul(4) != Some(starts_bytes) {
+            return Err(head.error(format_args!("{starts_bytes} bytes for where {chunk_count} chunks start")));
         }
         let (starts, chunks) = (cursor.take(starts_bytes)?, cursor.take(chunks_bytes)?);
         Ok(Some(Self { layout, values, starts, chunks, keys: cursor.rest() }))
@@ -59,8 +60,8 @@ impl<'a> Dictionary<'a> {
         let Some(last) = chunks.checked_sub(1) else { return Ok(0) };
         let chunk = self.chunk(last)?;
         let further = partition(chunk.further as usize, |at| Ok(holds(&self.further(&chunk, at)?)))?;
-        let count = u32::try_from(further).ok().and_then(|further| chunk.code.checked_add(1)?.checked_add(further));
-        count.filter(|count| *count <= self.values).ok_or_else(|| {
+        let before = u32::try_from(further).ok().and_then(|further| chunk.code.checked_add(1)?.checked_add(further));
+        before.filter(|before| *before <= self.values).ok_or_else(|| {
             Error::corrupt(format!("a chunk from code {} in a dictionary of {} values", chunk.code, self.values))
         })
     }
@@ -74,17 +75,17 @@ impl<'a> Dictionary<'a> {
             return Err(cursor.error(format_args!("version {version} of a chunk in a dictionary of version {VERSION}")));
         }
         let first = self.layout.read(&mut cursor)?;
-        let (code, keys_start, further) = (length(&mut cursor)?, length(&mut cursor)?, length(&mut cursor)?);
+        let (code, keys_start, further) = (count(&mut cursor)?, count(&mut cursor)?, count(&mut cursor)?);
         let mut keys = Cursor::new(self.keys);
         keys.take(keys_start as usize)?;
         let starts = match self.layout {
             Layout::Bytes => {
-                let starts_bytes = length(&mut cursor)? as usize;
+                let starts_bytes = count(&mut cursor)? as usize;
                 Some(keys.take(starts_bytes)?)
             }
             _ => None,
         };
-        let keys = keys.take(length(&mut cursor)? as usize)?;
+        let keys = keys.take(count(&mut cursor)? as usize)?;
         Ok(Chunk { first, code, further, starts, keys })
     }
 
@@ -104,20 +105,14 @@ impl<'a> Dictionary<'a> {
 
 /// What follows a length.
 pub(super) fn block<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>> {
-    let bytes = length(cursor)?;
+    let bytes = count(cursor)?;
     cursor.take(bytes as usize).map(Cursor::new)
-}
-
-/// A length or a count.
-pub(super) fn length(cursor: &mut Cursor<'_>) -> Result<u32> {
-    let found = cursor.be_i32()?;
-    u32::try_from(found).map_err(|_| cursor.error(format_args!("negative length {found}")))
 }
 
 fn start_at(starts: &[u8], at: usize) -> Result<usize> {
     let mut cursor = Cursor::new(starts);
     cursor.take(at.saturating_mul(4))?;
-    length(&mut cursor).map(|start| start as usize)
+    count(&mut cursor).map(|start| start as usize)
 }
 
 /// How many of `0..count` hold, where those that do come first.

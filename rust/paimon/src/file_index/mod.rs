@@ -62,7 +62,7 @@ pub struct IndexedColumn {
     pub read_type: DataType,
 }
 
-/// The indexes of one data file. Cheap to clone.
+/// The indexes of one data file; clones share its bytes.
 #[derive(Debug, Clone)]
 pub struct FileIndex {
     bytes: Bytes,
@@ -222,9 +222,9 @@ impl Selection {
 }
 
 fn read_head(cursor: &mut Cursor<'_>, indexes: &mut Vec<Index>, end: usize) -> Result<()> {
-    for _ in 0..cursor.be_i32()? {
+    for _ in 0..count(cursor)? {
         let column = text(cursor)?;
-        for _ in 0..cursor.be_i32()? {
+        for _ in 0..count(cursor)? {
             let kind_length = cursor.array().map(u16::from_be_bytes)?;
             let kind = match cursor.take(usize::from(kind_length))? {
                 b"bloom-filter" => Kind::BloomFilter,
@@ -269,6 +269,12 @@ fn modified_utf8(text: &str) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// A length, or a count of things that follow.
+fn count(cursor: &mut Cursor<'_>) -> Result<u32> {
+    let found = cursor.be_i32()?;
+    u32::try_from(found).map_err(|_| cursor.error(format_args!("a count or length of {found}")))
 }
 
 /// An index of another number of rows is not of this file.

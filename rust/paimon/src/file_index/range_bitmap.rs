@@ -22,7 +22,7 @@ use frazil_core::error::{Error, Result};
 use super::bit_slices::BitSlices;
 use super::dictionary::{self, Dictionary};
 use super::value::{Layout, Question, Value, Values};
-use super::{MEMBERS_MAX, check_rows};
+use super::{MEMBERS_MAX, check_rows, count};
 use crate::spec::types::TypeRoot;
 
 const VERSION: u8 = 1;
@@ -72,9 +72,9 @@ impl<'a> Index<'a> {
             return Ok(None);
         }
         check_rows(head.be_i32()?, rows)?;
-        let values = dictionary::length(&mut head)?;
+        let values = count(&mut head)?;
         let extent = if values == 0 { None } else { Some((layout.read(&mut head)?, layout.read(&mut head)?)) };
-        let dictionary_bytes = dictionary::length(&mut head)?;
+        let dictionary_bytes = count(&mut head)?;
         let dictionary = cursor.take(dictionary_bytes as usize)?;
         let Some(dictionary) = Dictionary::read(dictionary, layout, values)? else { return Ok(None) };
         let Some(slices) = read_slices(&mut cursor, rows)? else { return Ok(None) };
@@ -152,13 +152,13 @@ fn read_slices<'a>(cursor: &mut Cursor<'a>, rows: usize) -> Result<Option<BitSli
     if head.byte()? != VERSION {
         return Ok(None);
     }
-    let count = head.byte()?;
-    let exists_bytes = dictionary::length(&mut head)?;
+    let slice_count = head.byte()?;
+    let exists_bytes = count(&mut head)?;
     let mut places = dictionary::block(&mut head)?;
     let exists = cursor.take(exists_bytes as usize)?;
     let bitmaps = cursor.rest();
-    let slices = (0..count).map(|_| {
-        let (start, length) = (dictionary::length(&mut places)? as usize, dictionary::length(&mut places)? as usize);
+    let slices = (0..slice_count).map(|_| {
+        let (start, length) = (count(&mut places)? as usize, count(&mut places)? as usize);
         let bitmap = start.checked_add(length).and_then(|end| bitmaps.get(start..end));
         bitmap.ok_or_else(|| Error::corrupt("a bit slice lies outside of its index"))
     });

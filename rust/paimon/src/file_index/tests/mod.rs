@@ -1,2 +1,3 @@
 mod encode;
+mod java;
 mod laws;
