@@ -154,8 +154,8 @@ mod tests {
         let filter = bind(&Predicate::parse(filter).unwrap(), schema.as_ref(), true).unwrap();
         let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let read = ReadContext {
-            files: Files::below(Arc::new(MemoryStorage::default()), "memory:///t").unwrap(),
-            table_location: "memory:///t".into(),
+            files: Files::below(Arc::new(MemoryStorage::default()), "s3://bucket/t").unwrap(),
+            table_location: "s3://bucket/t".into(),
             schemas: [(0, schema.clone())].into(),
             schema,
             options: Options::new(options),

@@ -18,3 +18,5 @@ pub mod stream;
 pub mod table_scan;
 pub mod task;
 pub mod wire;
+#[cfg(test)]
+mod testing;

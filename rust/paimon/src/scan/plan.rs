@@ -391,3 +391,7 @@ fn with_schemas(mut read: ReadContext, table: &Table, entries: &ManifestEntries)
     }
     Ok(read)
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

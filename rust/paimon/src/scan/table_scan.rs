@@ -181,6 +181,10 @@ impl TableScan {
             Some(Incremental::Diff(states)) => Reads::Diff(states),
             None => Reads::State(table.choose(&choice, &options)?.into_iter().collect()),
         };
+        if matches!(reads, Reads::Diff(_)) && options.boolean("data-evolution.enabled", false)? {
+            // New files may hold new columns of old rows.
+            return Err(Error::unsupported("the difference of snapshots of a table with `data-evolution.enabled`"));
+        }
         let snapshot = match &reads {
             Reads::State(snapshots) => snapshots.first(),
             Reads::Changes(..) | Reads::Diff(..) => None,
