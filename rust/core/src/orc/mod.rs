@@ -47,7 +47,7 @@ impl OrcFile {
     ///
     /// # Errors
     /// `CorruptData`; `Unsupported` for unions and LZO.
-    pub fn open(bytes: Bytes, is_nanos: fn(&HashMap<String, String>) -> bool) -> Result<Self> {
+    pub fn open(bytes: Bytes, is_nanos: &dyn Fn(&HashMap<String, String>) -> bool) -> Result<Self> {
         let tail = tail::read(&bytes, is_nanos)?;
         Ok(Self { bytes, schema: Arc::new(Schema::new(tail.fields)), by_cpp: tail.by_cpp })
     }

@@ -42,7 +42,7 @@ pub(super) struct Tail {
 }
 
 /// Reads and checks the tail.
-pub(super) fn read(file: &[u8], is_nanos: fn(&HashMap<String, String>) -> bool) -> Result<Tail> {
+pub(super) fn read(file: &[u8], is_nanos: &dyn Fn(&HashMap<String, String>) -> bool) -> Result<Tail> {
     let footer = footer(file)?;
     let mut tree = Tree { types: &footer.types, next: 1, is_nanos };
     let Some(root) = footer.types.first().filter(|root| root.kind() == Kind::Struct) else {
@@ -131,7 +131,7 @@ struct Tree<'a> {
     types: &'a [Type],
     /// The number that the next type in pre-order must have.
     next: usize,
-    is_nanos: fn(&HashMap<String, String>) -> bool,
+    is_nanos: &'a dyn Fn(&HashMap<String, String>) -> bool,
 }
 
 impl Tree<'_> {

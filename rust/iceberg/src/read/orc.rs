@@ -15,5 +15,5 @@ pub fn open_orc(bytes: Bytes) -> Result<OrcFile> {
     let is_nanos = |attributes: &HashMap<String, String>| {
         attributes.get("iceberg.timestamp-unit").is_some_and(|unit| unit.eq_ignore_ascii_case("NANOS"))
     };
-    OrcFile::open(bytes, is_nanos).map_err(|error| error.corrupt_as(ErrorKind::CorruptDataFile))
+    OrcFile::open(bytes, &is_nanos).map_err(|error| error.corrupt_as(ErrorKind::CorruptDataFile))
 }

@@ -59,6 +59,8 @@ pub struct FileReader {
     constants: Arc<HashMap<i32, ArrayRef>>,
     deleted: Option<Positions>,
     selected: Option<BooleanBuffer>,
+    /// Which fields of the target are read of it, by position; None for all.
+    takes: Option<Vec<usize>>,
     projection: Option<Projection>,
     rows: i64,
 }
@@ -85,6 +87,7 @@ impl FileReader {
             constants,
             deleted: None,
             selected: None,
+            takes: None,
             projection: None,
             rows: 0,
         }
@@ -102,6 +105,14 @@ impl FileReader {
     pub fn only(mut self, selected: Option<BooleanBuffer>) -> Self {
         self.selected = selected;
         self
+    }
+
+    /// Reads only these columns of the target; the others are NULL in the batches.
+    pub fn take_only(&mut self, columns: &[usize]) {
+        let mut fields: Vec<usize> = columns.iter().copied().filter(|at| *at < self.target.fields.len()).collect();
+        fields.sort_unstable();
+        self.takes = Some(fields);
+        self.schema = nullable(&self.schema);
     }
 
     /// What the manifest says of the file.
@@ -128,7 +139,11 @@ impl FileReader {
             format: self.format()?,
             constants: &self.constants,
         };
-        let projection = Projection::try_new(&self.target.fields, &self.target.system, &file);
+        let wanted: Vec<DataField> = match &self.takes {
+            None => self.target.fields.clone(),
+            Some(takes) => takes.iter().filter_map(|at| self.target.fields.get(*at).cloned()).collect(),
+        };
+        let projection = Projection::try_new(&wanted, &self.target.system, &file);
         let projection = projection.map_err(|e| corrupt(e, &self.path))?;
         let wanted = (projection.leaves().to_vec(), projection.top_level().to_vec());
         self.projection = Some(projection);
@@ -182,9 +197,8 @@ impl FileReader {
         for column in &self.target.system {
             columns.push(self.system(*column, &new_null_array(&column.data_type().arrow(), rows), 0, rows)?);
         }
-        let nullable = self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
-        let schema = Arc::new(ArrowSchema::new(nullable.collect::<Vec<_>>()));
-        Ok(RecordBatch::try_new_with_options(schema, columns, &RecordBatchOptions::new().with_row_count(Some(rows)))?)
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(nullable(&self.schema), columns, &options)?)
     }
 
     /// Ends the file.
@@ -202,11 +216,28 @@ impl FileReader {
     fn project(&self, batch: Option<&RecordBatch>, first: u64, rows: usize) -> Result<RecordBatch> {
         let projection = self.projection.as_ref().ok_or_else(|| Error::internal("the file was not opened"))?;
         let mut columns = projection.project(batch, rows)?;
+        if let Some(takes) = &self.takes {
+            columns = self.spread(columns, takes, rows);
+        }
         for (column, array) in self.target.system.iter().zip(columns.iter_mut().skip(self.target.fields.len())) {
             *array = self.system(*column, array, first, rows)?;
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+
+    /// Columns of the target from those that were read of it.
+    fn spread(&self, read: Vec<ArrayRef>, takes: &[usize], rows: usize) -> Vec<ArrayRef> {
+        let mut read = read.into_iter();
+        let fields = self.target.fields.iter().enumerate();
+        let mut columns: Vec<ArrayRef> = fields
+            .map(|(at, field)| {
+                let taken = takes.binary_search(&at).ok().and_then(|_| read.next());
+                taken.unwrap_or_else(|| new_null_array(&field.data_type.arrow(), rows))
+            })
+            .collect();
+        columns.extend(read);
+        columns
     }
 
     /// A system column: as the file has it where it has it, from the manifest else.
@@ -231,6 +262,11 @@ impl FileReader {
 fn part(bits: &BooleanBuffer, first: u64, rows: usize) -> Result<BooleanBuffer> {
     let first = usize::try_from(first).ok().filter(|first| first.checked_add(rows).is_some_and(|end| end <= bits.len()));
     first.map(|first| bits.slice(first, rows)).ok_or_else(|| Error::corrupt("the file has more rows than its index"))
+}
+
+fn nullable(schema: &ArrowSchema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 
 /// Numbers with NULLs replaced by row.

@@ -86,10 +86,11 @@ impl Output {
     /// `Unsupported` naming a column that the other schema lacks or has with another type.
     pub fn of_schema(&self, schema: &TableSchema) -> Result<Self> {
         let other = |field: &DataField| {
-            let found = schema.field(&field.name).filter(|other| other.data_type == field.data_type);
-            found.cloned().ok_or_else(|| {
+            let found = schema.field(&field.name).filter(|other| other.data_type.root == field.data_type.root);
+            let found = found.ok_or_else(|| {
                 Error::unsupported("the fallback branch has another schema").with("column", &field.name)
-            })
+            })?;
+            Ok(DataField { data_type: field.data_type.clone(), ..found.clone() })
         };
         Ok(Self { fields: self.fields.iter().map(other).collect::<Result<_>>()?, metadata: self.metadata.clone() })
     }

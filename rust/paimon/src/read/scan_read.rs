@@ -79,6 +79,13 @@ impl ScanRead {
             files.push(reader);
         }
         let stages = self.stages(split, &target, &skipped)?;
+        for source in stages.iter().flat_map(Stage::zipped) {
+            for &file in &source.files {
+                if let Some(file) = files.get_mut(file) {
+                    file.take_only(&source.columns);
+                }
+            }
+        }
         self.machine(files, stages, target, split.streaming, context)
     }
 

@@ -60,6 +60,14 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// The sources of files that are put side by side.
+    pub fn zipped(&self) -> &[ZipSource] {
+        match self {
+            Self::Zip(sources) => sources,
+            Self::Files(_) | Self::Merge(_) | Self::Difference => &[],
+        }
+    }
+
     /// The same with the numbers of files `offset` higher.
     #[must_use]
     pub fn shifted(self, offset: usize) -> Self {
