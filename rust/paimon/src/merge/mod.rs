@@ -23,14 +23,14 @@ mod engine;
 mod first_row;
 mod held;
 mod merger;
+#[cfg(test)]
+mod model_tests;
 mod order;
 mod output;
 mod partial_update;
 mod pending;
 mod runs;
 mod spec;
-#[cfg(test)]
-mod model_tests;
 #[cfg(test)]
 mod tests;
 

@@ -350,3 +350,69 @@ fn random_histories_merge_as_the_model_says() {
         assert!(merged == expected, "seed {seed}, {:?}\n{merged:?}\n{expected:?}", case.options);
     }
 }
+
+/// Five runs of a million rows, as a release build merges them: `cargo test --release -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures; prints rows per second"]
+fn throughput() {
+    use arrow_array::{ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray};
+    use arrow_schema::{DataType, Field, Schema};
+
+    const ROWS: i64 = 1_000_000;
+    let text_key = std::env::var("FRAZIL_TEXT_KEY").is_ok();
+    let key = |key: i64| format!("user-{key:010}");
+    let key_type = if text_key { DataType::Utf8 } else { DataType::Int64 };
+    let fields = vec![
+        Field::new("k", key_type, false),
+        Field::new("v1", DataType::Float64, true),
+        Field::new("v2", DataType::Float64, true),
+        Field::new("s", DataType::Utf8, true),
+        Field::new("_SEQUENCE_NUMBER", DataType::Int64, false),
+        Field::new("_VALUE_KIND", DataType::Int8, false),
+    ];
+    let schema = Arc::new(Schema::new(fields));
+    let mut random = Random(17);
+    let mut runs: Vec<Vec<RecordBatch>> = Vec::new();
+    for number in 0..5_i64 {
+        let mut keys: Vec<i64> = (0..ROWS).map(|_| i64::try_from(random.below(2_000_000)).unwrap()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let make = |keys: &[i64]| {
+            let keyed: ArrayRef = if text_key {
+                Arc::new(keys.iter().map(|&of| Some(key(of))).collect::<StringArray>())
+            } else {
+                Arc::new(Int64Array::from(keys.to_vec()))
+            };
+            let doubles = || -> ArrayRef { Arc::new(Float64Array::from(vec![1.5; keys.len()])) };
+            let texts: StringArray = keys.iter().map(|of| Some(format!("value {}", of % 1000))).collect();
+            let numbers = Int64Array::from_iter_values((0..).take(keys.len()).map(|row| row + number * ROWS));
+            let kinds = Int8Array::from(vec![0; keys.len()]);
+            let columns =
+                vec![keyed, doubles(), doubles(), Arc::new(texts) as ArrayRef, Arc::new(numbers), Arc::new(kinds)];
+            RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()
+        };
+        runs.push(keys.chunks(65_536).map(make).collect());
+    }
+    let rows: usize = runs.iter().flatten().map(RecordBatch::num_rows).sum();
+    for options in
+        [&[][..], &[("sequence.field", "v1")], &[UPDATE], &[AGGREGATE, ("fields.v1.aggregate-function", "sum")]]
+    {
+        let (mut table, options) = table(&["v1", "v2", "s"], options);
+        let types = [crate::spec::types::TypeRoot::BigInt, crate::spec::types::TypeRoot::Double];
+        for (field, root) in table.fields.iter_mut().zip([&types[0], &types[1], &types[1]]) {
+            field.data_type.root = root.clone();
+        }
+        table.fields[3].data_type.root = crate::spec::types::TypeRoot::VarChar(100);
+        let spec = MergeSpec::try_new(&table, &options).unwrap();
+        let mut best = f64::MAX;
+        let mut merged = 0;
+        for _ in 0..5 {
+            let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default()).unwrap();
+            let input = runs.clone();
+            let start = std::time::Instant::now();
+            merged = run(&mut merger, input).unwrap().iter().map(RecordBatch::num_rows).sum();
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        println!("{options:?}: {rows} -> {merged}, {:.1} M rows/s", rows as f64 / best / 1e6);
+    }
+}

@@ -70,6 +70,14 @@ impl Pending {
         self.ranged += len as usize;
     }
 
+    /// Takes back the last row of the range that was pushed last.
+    pub(super) fn shorten(&mut self) {
+        if let Some(Part::Range { len, .. }) = self.parts.last_mut() {
+            *len -= 1;
+            self.ranged -= 1;
+        }
+    }
+
     /// Decides that a key becomes what its columns make of these records.
     pub(super) fn push_merged(&mut self, records: &[Pick], base: Option<(Pick, Option<usize>)>, last: Pick, kind: i8) {
         let keys = &mut self.keys;

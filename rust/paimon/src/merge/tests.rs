@@ -412,3 +412,20 @@ fn runs_that_do_not_overlap_go_out_uncopied() {
     let last = merged.last().unwrap().column(0).as_primitive::<Int32Type>().values();
     assert!(second.column(0).as_primitive::<Int32Type>().values().inner().data_ptr() == last.inner().data_ptr());
 }
+
+#[test]
+fn a_key_may_go_on_in_the_next_batch() {
+    let (table, options) = table(&["v"], &[]);
+    let spec = MergeSpec::try_new(&table, &options).unwrap();
+    let schema = arrow(&table.fields);
+    let part = |from: i32| {
+        batch(
+            &schema,
+            &(from..from + 101).map(|key| record(key, i64::from(from), ADD, &[Some(from)])).collect::<Vec<_>>(),
+        )
+    };
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 1, &Context::default()).unwrap();
+    let merged: Vec<_> = run(&mut merger, vec![vec![part(0), part(100)]]).unwrap().iter().flat_map(records).collect();
+    assert_eq!(merged.iter().map(|record| record.key).collect::<Vec<_>>(), (0..201).collect::<Vec<_>>());
+    assert_eq!(merged[100].values, [Some(100)]);
+}
