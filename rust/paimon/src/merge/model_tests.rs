@@ -351,6 +351,13 @@ fn random_histories_merge_as_the_model_says() {
     }
 }
 
+/// What this thread has used, where the system says it.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds: f64 = text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN);
+    nanoseconds / 1e9
+}
+
 /// Five runs of a million rows, as a release build merges them: `cargo test --release -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures; prints rows per second"]
@@ -409,10 +416,10 @@ fn throughput() {
         for _ in 0..5 {
             let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default()).unwrap();
             let input = runs.clone();
-            let start = std::time::Instant::now();
+            let start = cpu_seconds();
             merged = run(&mut merger, input).unwrap().iter().map(RecordBatch::num_rows).sum();
-            best = best.min(start.elapsed().as_secs_f64());
+            best = best.min(cpu_seconds() - start);
         }
-        println!("{options:?}: {rows} -> {merged}, {:.1} M rows/s", rows as f64 / best / 1e6);
+        println!("{options:?}: {rows} -> {merged}, {:.1} M rows per CPU second", rows as f64 / best / 1e6);
     }
 }
