@@ -10,14 +10,28 @@
 //! | merge_map, merge_map_with_keytime | where the entries lie | MAP; MAP to ROW |
 //! | rbm32, rbm64, hll_sketch, theta_sketch | bytes | VARBINARY |
 
+mod bitmap;
+mod bitmap64;
 mod boolean;
+mod collect;
+#[cfg(test)]
+mod list_tests;
 mod listagg;
+mod lists;
+mod merge_map;
+mod nested;
+mod nested_partial;
 mod number;
 mod picks;
 mod select;
+mod sketch;
 mod subject;
+mod table;
 #[cfg(test)]
 mod tests;
+mod union;
+#[cfg(test)]
+mod union_tests;
 
 use std::fmt::Debug;
 
@@ -79,6 +93,15 @@ pub fn aggregator(function: &str, field: &DataField, options: &Options) -> Resul
         "bool_and" => Box::new(boolean::Truth::try_new(subject, &field.data_type, true)?),
         "bool_or" => Box::new(boolean::Truth::try_new(subject, &field.data_type, false)?),
         "listagg" => Box::new(listagg::ListAgg::try_new(subject, field, options)?),
+        "collect" => Box::new(collect::Collect::try_new(subject, field, options)?),
+        "merge_map" => Box::new(merge_map::MergeMap::try_new(subject, field)?),
+        "merge_map_with_keytime" => Box::new(merge_map::MergeMap::with_time(subject, field)?),
+        "nested_update" => Box::new(nested::NestedUpdate::try_new(subject, field, options)?),
+        "nested_partial_update" => Box::new(nested_partial::NestedPartialUpdate::try_new(subject, field, options)?),
+        "rbm32" => union::aggregator(subject, &field.data_type, bitmap::Bitmaps)?,
+        "rbm64" => union::aggregator(subject, &field.data_type, bitmap64::LongBitmaps)?,
+        "hll_sketch" => union::aggregator(subject, &field.data_type, sketch::HllSketches)?,
+        "theta_sketch" => union::aggregator(subject, &field.data_type, sketch::ThetaSketches)?,
         _ => {
             let message = format!("the aggregate function `{function}` of field `{}` is not supported", field.name);
             return Err(Error::unsupported(message));

@@ -46,6 +46,11 @@ impl Subject {
         Error::invalid(format!("the aggregate function `{}` of field `{}`: {problem}", self.function, self.field))
     }
 
+    /// The options of the field ask for what is not supported.
+    pub(super) fn unsupported(&self, problem: &str) -> Error {
+        Error::unsupported(format!("the aggregate function `{}` of field `{}`: {problem}", self.function, self.field))
+    }
+
     /// Bytes that the function cannot read.
     pub(super) fn corrupt(&self, problem: &str) -> Error {
         Error::corrupt(format!("a value of field `{}` is not what `{}` takes: {problem}", self.field, self.function))

@@ -101,7 +101,11 @@ fn functions_of_truth(#[case] function: &str, #[case] steps: &str, #[case] expec
 #[case(&[], "+0 +1 +2 +3 +0 | +2 +0 | +2 | +3 | +0 ~1 | +2 ~0 | =4", "a,b,a a  - b,a a a;a;b")]
 #[case(&[("list-agg-delimiter", ";")], "+0 +1", "a;b")]
 #[case(&[("list-agg-delimiter", "")], "+0 +1", "ab")]
-#[case(&[("distinct", "true"), ("list-agg-delimiter", ";")], "+0 +4 +1 +0 | +4 +4 | =4 | +5 +0 | +1 ~4 | +0 +6", "a;b a;a;b a;a;b ab;a a;a;b a;c")]
+#[case(
+    &[("distinct", "true"), ("list-agg-delimiter", ";")],
+    "+0 +4 +1 +0 | +4 +4 | =4 | +5 +0 | +1 ~4 | +0 +6",
+    "a;b a;a;b a;a;b ab;a a;a;b a;c",
+)]
 fn texts_are_joined(#[case] pairs: &[(&str, &str)], #[case] steps: &str, #[case] expected: &str) {
     let values = vec![Some("a"), Some("b"), Some(""), None, Some("a;a;b"), Some("ab"), Some("a;;c")];
     let values: ArrayRef = Arc::new(StringArray::from(values));
@@ -287,7 +291,7 @@ proptest! {
             "first_value", "first_non_null_value", "last_value", "last_non_null_value", "primary-key", "max", "min",
             "sum", "product",
         ] {
-            let of = |steps: &[String]| result(function, TypeRoot::Int, &[], &values, &format!("{}", steps.join(" ")));
+            let of = |steps: &[String]| result(function, TypeRoot::Int, &[], &values, &steps.join(" "));
             prop_assert_eq!(of(&forward), of(&mixed), "{}", function);
         }
     }

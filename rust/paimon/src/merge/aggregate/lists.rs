@@ -1,0 +1,243 @@
+//! Elements of lists, and entries of maps, by where they lie.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, MapArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::DataType as ArrowType;
+use arrow_select::interleave::interleave;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::picks::{Pick, Sources};
+use super::subject::Subject;
+
+/// The lists, or maps, that elements were picked of, and those that are made of the picks.
+#[derive(Debug)]
+pub(super) struct Lists {
+    pub(super) subject: Subject,
+    sources: Sources,
+    /// One for each array of the sources.
+    parts: Vec<Part>,
+    /// What elements are equal by.
+    identity: Columns,
+    /// What elements are ordered by.
+    order: Columns,
+    results: Results,
+}
+
+/// The elements of an array of lists.
+#[derive(Debug)]
+struct Part {
+    elements: ArrayRef,
+    offsets: OffsetBuffer<i32>,
+    identities: OnceCell<Rows>,
+    orders: OnceCell<Rows>,
+}
+
+#[derive(Debug, Default)]
+struct Results {
+    picks: Vec<Pick>,
+    /// Where each list ends in the picks; None is NULL.
+    ends: Vec<Option<usize>>,
+}
+
+/// Columns of elements, as bytes that are equal and ordered as the values are.
+#[derive(Debug)]
+struct Columns {
+    /// Which fields of the elements; None is the elements as a whole.
+    fields: Option<Vec<usize>>,
+    converter: Option<RowConverter>,
+}
+
+impl Lists {
+    /// Lists whose elements are equal when these fields of theirs are, or as a whole (None).
+    pub(super) fn try_new(subject: Subject, identity: Option<Vec<usize>>, order: Vec<usize>) -> Result<Self> {
+        let element = element_type(&subject.data_type).ok_or_else(|| subject.wrong_type("ARRAY or MAP"))?;
+        let identity = Columns::try_new(element, identity)?;
+        let order = Columns::try_new(element, Some(order))?;
+        let mut lists = Self {
+            sources: Sources::new(&subject.data_type),
+            parts: Vec::new(),
+            identity,
+            order,
+            results: Results::default(),
+            subject,
+        };
+        let null = lists.sources.array(0).and_then(Part::of);
+        lists.parts.extend(null);
+        Ok(lists)
+    }
+
+    /// The elements of a list; None is NULL.
+    pub(super) fn picks(&mut self, values: &ArrayRef, row: usize) -> Result<Option<Vec<Pick>>> {
+        let list = self.list(values, row)?;
+        Ok(list.map(|(part, elements)| elements.map(|element| (part, element)).collect()))
+    }
+
+    /// Whether an element is NULL.
+    pub(super) fn is_null(&self, (part, element): Pick) -> bool {
+        self.parts.get(part).is_none_or(|part| part.elements.is_null(element))
+    }
+
+    /// What an element is equal by.
+    pub(super) fn identity(&self, (part, element): Pick) -> Result<&[u8]> {
+        let rows = self.part(part)?.rows(&self.identity, |part| &part.identities)?;
+        Ok(rows.row(element).data())
+    }
+
+    /// What an element is ordered by.
+    pub(super) fn order(&self, (part, element): Pick) -> Result<&[u8]> {
+        let rows = self.part(part)?.rows(&self.order, |part| &part.orders)?;
+        Ok(rows.row(element).data())
+    }
+
+    /// A field of the elements of a part; the elements are structs.
+    pub(super) fn field(&self, part: usize, field: usize) -> Result<&ArrayRef> {
+        let column = self.part(part)?.elements.as_struct_opt().and_then(|elements| elements.columns().get(field));
+        column.ok_or_else(|| Error::internal("an element without the field"))
+    }
+
+    /// How many parts there are.
+    pub(super) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The next list of the result.
+    pub(super) fn append(&mut self, elements: Option<impl IntoIterator<Item = Pick>>) {
+        let Results { picks, ends } = &mut self.results;
+        let is_valid = elements.is_some();
+        picks.extend(elements.into_iter().flatten());
+        ends.push(is_valid.then_some(picks.len()));
+    }
+
+    /// The next list of the result is one that is there.
+    pub(super) fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let list = self.list(values, row)?;
+        self.append(list.map(|(part, elements)| elements.map(move |element| (part, element))));
+        Ok(())
+    }
+
+    /// The lists of the result. Picks stay good if they are told to.
+    pub(super) fn finish(&mut self, keep: bool) -> Result<ArrayRef> {
+        let Results { picks, ends } = std::mem::take(&mut self.results);
+        let arrays: Vec<&dyn Array> = self.parts.iter().map(|part| &*part.elements).collect();
+        let elements = interleave(&arrays, &picks)?;
+        let result = assemble(&self.subject.data_type, elements, &ends)?;
+        if !keep {
+            self.clear();
+        }
+        Ok(result)
+    }
+
+    /// Lets go of the lists; picks of them are void.
+    pub(super) fn clear(&mut self) {
+        self.sources.clear();
+        self.parts.truncate(1);
+    }
+
+    fn part(&self, part: usize) -> Result<&Part> {
+        self.parts.get(part).ok_or_else(|| Error::internal("an element of a list that is gone"))
+    }
+
+    fn list(&mut self, values: &ArrayRef, row: usize) -> Result<Option<(usize, Range<usize>)>> {
+        let Some((number, row)) = self.sources.pick(values, row) else {
+            return Err(self.subject.misfit(values, row));
+        };
+        if number == self.parts.len() {
+            self.parts.extend(Part::of(values));
+        }
+        if values.is_null(row) {
+            return Ok(None);
+        }
+        let part = self.part(number)?;
+        let offset = |at: usize| part.offsets.get(at).and_then(|offset| usize::try_from(*offset).ok());
+        let (start, end) = offset(row).zip(offset(row + 1)).ok_or_else(|| Error::internal("a list without offsets"))?;
+        Ok(Some((number, start..end)))
+    }
+}
+
+/// A list array of elements. `ends` is where each list ends, None for NULL.
+pub(super) fn assemble(data_type: &ArrowType, elements: ArrayRef, ends: &[Option<usize>]) -> Result<ArrayRef> {
+    let mut last = 0;
+    let mut offsets = vec![0];
+    for end in ends {
+        last = end
+            .map_or(Ok(last), i32::try_from)
+            .map_err(|_| Error::new(ErrorKind::LimitExceeded, "the lists of a batch have 2^31 elements and more"))?;
+        offsets.push(last);
+    }
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let nulls = ends.iter().any(Option::is_none).then(|| ends.iter().map(Option::is_some).collect::<NullBuffer>());
+    Ok(match data_type {
+        ArrowType::List(field) => Arc::new(ListArray::try_new(Arc::clone(field), offsets, elements, nulls)?),
+        ArrowType::Map(field, ordered) => {
+            let entries = elements.as_struct_opt().cloned().ok_or_else(|| Error::internal("a map without entries"))?;
+            Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *ordered)?)
+        }
+        _ => return Err(Error::internal("neither list nor map")),
+    })
+}
+
+impl Part {
+    /// None for what is neither list nor map.
+    fn of(lists: &ArrayRef) -> Option<Self> {
+        let (elements, offsets): (ArrayRef, _) = match lists.data_type() {
+            ArrowType::List(_) => {
+                lists.as_list_opt().map(|lists| (Arc::clone(lists.values()), lists.offsets().clone()))?
+            }
+            _ => {
+                lists.as_map_opt().map(|maps| (Arc::new(maps.entries().clone()) as ArrayRef, maps.offsets().clone()))?
+            }
+        };
+        Some(Self { elements, offsets, identities: OnceCell::new(), orders: OnceCell::new() })
+    }
+
+    /// The rows of columns, converted when they are first asked for.
+    fn rows(&self, columns: &Columns, cell: fn(&Self) -> &OnceCell<Rows>) -> Result<&Rows> {
+        let cell = cell(self);
+        if let Some(rows) = cell.get() {
+            return Ok(rows);
+        }
+        let rows = columns.rows(&self.elements)?;
+        Ok(cell.get_or_init(|| rows))
+    }
+}
+
+impl Columns {
+    fn try_new(element: &ArrowType, fields: Option<Vec<usize>>) -> Result<Self> {
+        let types: Vec<ArrowType> = match (&fields, element) {
+            (None, _) => vec![element.clone()],
+            (Some(fields), ArrowType::Struct(children)) => {
+                fields.iter().filter_map(|field| children.get(*field)).map(|child| child.data_type().clone()).collect()
+            }
+            (Some(_), _) => Vec::new(),
+        };
+        let sort_fields: Vec<SortField> = types.into_iter().map(SortField::new).collect();
+        let is_supported = !sort_fields.is_empty() && RowConverter::supports_fields(&sort_fields);
+        let converter = is_supported.then(|| RowConverter::new(sort_fields)).transpose()?;
+        Ok(Self { fields, converter })
+    }
+
+    fn rows(&self, elements: &ArrayRef) -> Result<Rows> {
+        let converter = self.converter.as_ref().ok_or_else(|| Error::internal("elements that cannot be compared"))?;
+        let columns = match (&self.fields, elements.as_struct_opt()) {
+            (Some(fields), Some(elements)) => {
+                fields.iter().filter_map(|field| elements.columns().get(*field)).cloned().collect()
+            }
+            _ => vec![Arc::clone(elements)],
+        };
+        Ok(converter.convert_columns(&columns)?)
+    }
+}
+
+/// The type of the elements of lists, and of the entries of maps.
+pub(super) fn element_type(data_type: &ArrowType) -> Option<&ArrowType> {
+    match data_type {
+        ArrowType::List(element) | ArrowType::Map(element, _) => Some(element.data_type()),
+        _ => None,
+    }
+}

@@ -1,0 +1,195 @@
+//! `nested_update` and `nested_partial_update`: arrays of rows as tables, with keys of their own.
+
+use arrow_array::ArrayRef;
+use frazil_core::error::Result;
+
+use super::FieldAggregator;
+use super::lists::Lists;
+use super::picks::Pick;
+use super::subject::{Subject, option};
+use super::table::Table;
+use crate::spec::options::Options;
+use crate::spec::types::{DataField, TypeRoot};
+
+/// Merges tables: a later row takes the place of the one with its key. Without keys rows are appended.
+#[derive(Debug)]
+pub(super) struct NestedUpdate {
+    lists: Lists,
+    has_keys: bool,
+    /// Whether a row replaces only one whose sequence fields are not above its own.
+    has_sequence: bool,
+    /// The most rows of a table.
+    limit: usize,
+    accumulator: Rows,
+}
+
+#[derive(Debug, Default)]
+enum Rows {
+    #[default]
+    Null,
+    /// As they came.
+    All(Vec<Pick>),
+    Keyed(Table),
+}
+
+impl NestedUpdate {
+    pub(super) fn try_new(subject: Subject, field: &DataField, options: &Options) -> Result<Self> {
+        let fields = row_fields(&subject, field)?;
+        check_null_keys(&subject, field, options)?;
+        let keys = named(&subject, fields, options.list(&option(&field.name, "nested-key")))?;
+        let sequence = named(&subject, fields, options.list(&option(&field.name, "nested-sequence-field")))?;
+        if keys.is_empty() && !sequence.is_empty() {
+            return Err(subject.invalid("`nested-sequence-field` needs `nested-key`"));
+        }
+        let limit = match options.integer(&option(&field.name, "count-limit"))? {
+            None => usize::MAX,
+            Some(limit) => {
+                usize::try_from(limit).map_err(|_| subject.invalid(&format!("`count-limit` is {limit}, below 0")))?
+            }
+        };
+        let (has_keys, has_sequence) = (!keys.is_empty(), !sequence.is_empty());
+        let lists = Lists::try_new(subject, has_keys.then_some(keys), sequence)?;
+        Ok(Self { lists, has_keys, has_sequence, limit, accumulator: Rows::Null })
+    }
+
+    /// Earlier and later rows; of the later ones no more than there is room for.
+    fn merged(&self, earlier: Rows, later: Vec<Pick>) -> Result<Rows> {
+        let count = match &earlier {
+            Rows::Null => return Ok(Rows::All(later)),
+            Rows::All(rows) => rows.len(),
+            Rows::Keyed(table) => table.len(),
+        };
+        if count >= self.limit {
+            return Ok(earlier);
+        }
+        let later = later.into_iter().filter(|row| !self.lists.is_null(*row)).take(self.limit - count);
+        let mut table = match earlier {
+            Rows::Keyed(table) => table,
+            Rows::Null => Table::default(),
+            Rows::All(mut rows) => {
+                rows.retain(|row| !self.lists.is_null(*row));
+                if !self.has_keys {
+                    rows.extend(later);
+                    return Ok(Rows::All(rows));
+                }
+                let mut table = Table::default();
+                rows.into_iter().try_for_each(|row| self.put(&mut table, row))?;
+                table
+            }
+        };
+        later.into_iter().try_for_each(|row| self.put(&mut table, row))?;
+        Ok(Rows::Keyed(table))
+    }
+
+    fn put(&self, table: &mut Table, row: Pick) -> Result<()> {
+        if self.has_sequence
+            && let Some((_, known)) = table.find(&self.lists, row)?
+            && self.lists.order(row)? < self.lists.order(known)?
+        {
+            return Ok(());
+        }
+        table.put(&self.lists, row)
+    }
+}
+
+impl FieldAggregator for NestedUpdate {
+    fn begin(&mut self) {
+        self.accumulator = Rows::Null;
+    }
+
+    fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let Some(later) = self.lists.picks(values, row)? else { return Ok(()) };
+        let earlier = std::mem::take(&mut self.accumulator);
+        self.accumulator = self.merged(earlier, later)?;
+        Ok(())
+    }
+
+    fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let Some(earlier) = self.lists.picks(values, row)? else { return Ok(()) };
+        let later = match std::mem::take(&mut self.accumulator) {
+            Rows::Null => {
+                self.accumulator = Rows::All(earlier);
+                return Ok(());
+            }
+            Rows::All(rows) => rows,
+            Rows::Keyed(table) => table.picks().collect(),
+        };
+        self.accumulator = self.merged(Rows::All(earlier), later)?;
+        Ok(())
+    }
+
+    fn retract(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        if self.lists.subject.ignore_retract {
+            return Ok(());
+        }
+        let Some(retracted) = self.lists.picks(values, row)? else { return Ok(()) };
+        let rows = match std::mem::take(&mut self.accumulator) {
+            Rows::Null => return Ok(()),
+            Rows::All(rows) => rows,
+            Rows::Keyed(table) => table.picks().collect(),
+        };
+        let is_row = |row: &Pick| !self.lists.is_null(*row);
+        let mut gone = Table::default();
+        retracted.into_iter().filter(is_row).try_for_each(|row| gone.put(&self.lists, row))?;
+        let mut kept = Table::default();
+        let mut all = Vec::new();
+        for row in rows.into_iter().filter(is_row) {
+            if gone.find(&self.lists, row)?.is_some() {
+                continue;
+            }
+            if self.has_keys {
+                kept.put(&self.lists, row)?;
+            } else {
+                all.push(row);
+            }
+        }
+        self.accumulator = if self.has_keys { Rows::Keyed(kept) } else { Rows::All(all) };
+        Ok(())
+    }
+
+    fn append(&mut self) -> Result<()> {
+        match std::mem::take(&mut self.accumulator) {
+            Rows::Null => self.lists.append(None::<[Pick; 0]>),
+            Rows::All(rows) => self.lists.append(Some(rows)),
+            Rows::Keyed(table) => self.lists.append(Some(table.picks())),
+        }
+        Ok(())
+    }
+
+    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        self.lists.append_value(values, row)
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef> {
+        self.lists.finish(!matches!(self.accumulator, Rows::Null))
+    }
+}
+
+/// Refuses what newer versions of Paimon do with rows whose key has NULLs; here they are keys like others.
+pub(super) fn check_null_keys(subject: &Subject, field: &DataField, options: &Options) -> Result<()> {
+    match options.text(&option(&field.name, "nested-key-null-strategy")) {
+        Some(strategy) if !strategy.eq_ignore_ascii_case("merge") => {
+            Err(subject.unsupported(&format!("`nested-key-null-strategy` is `{strategy}`, only `merge` is supported")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The fields of the rows of an ARRAY of ROW.
+pub(super) fn row_fields<'a>(subject: &Subject, field: &'a DataField) -> Result<&'a [DataField]> {
+    if let TypeRoot::Array(element) = &field.data_type.root
+        && let TypeRoot::Row(fields) = &element.root
+    {
+        return Ok(fields);
+    }
+    Err(subject.wrong_type("ARRAY of ROW"))
+}
+
+/// The places of fields by their names.
+pub(super) fn named(subject: &Subject, fields: &[DataField], names: Vec<&str>) -> Result<Vec<usize>> {
+    let place = |name: &str| fields.iter().position(|field| field.name == name);
+    let places = names
+        .into_iter()
+        .map(|name| place(name).ok_or_else(|| subject.invalid(&format!("no field of the rows is `{name}`"))));
+    places.collect()
+}

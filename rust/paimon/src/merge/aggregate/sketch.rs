@@ -1,0 +1,174 @@
+//! `hll_sketch` and `theta_sketch`: sketches of Apache DataSketches (documentation: "Cardinality Sketches").
+//!
+//! Two sketches are united at a time, and the result is written as the Java library writes it, so that it has the same
+//! bytes. What matters of the layouts (little endian):
+//!
+//! ```text
+//! hll    u8 words of preamble | u8 1 | u8 7 | u8 lg k | u8 lg slots | u8 flags | u8 count of a list | u8 mode
+//!        list  u32 coupons                      set  u32 count | u32 coupons, in the order of their slots
+//! theta  u8 longs of preamble | u8 3 | u8 3 | u16 0 | u8 flags | u16 seed hash | [u32 hashes | f32 1.0]
+//!        [u64 theta] | u64 hashes
+//! ```
+
+use datasketches::hll::{HllSketch, HllType, HllUnion};
+use datasketches::theta::{CompactThetaSketch, ThetaUnionBuilder};
+
+use super::union::Sets;
+
+/// HyperLogLog sketches.
+#[derive(Debug)]
+pub(super) struct HllSketches;
+
+impl Sets for HllSketches {
+    /// As it is written: a sketch in memory knows more of its past than Java has at hand.
+    type Set = Vec<u8>;
+
+    fn read(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        Ok(bytes.to_vec())
+    }
+
+    fn unite(&self, earlier: Vec<u8>, later: Vec<u8>) -> Result<Vec<u8>, String> {
+        let (earlier, later) = (read(&earlier)?, read(&later)?);
+        // The later sketch is the one that the union starts as, and its size is the limit.
+        let mut union = HllUnion::new(later.lg_config_k()).map_err(|error| error.to_string())?;
+        union.update(&later);
+        union.update(&earlier);
+        let mut bytes = union.to_sketch(HllType::Hll4).serialize();
+        write_exception_slots(&mut bytes);
+        Ok(bytes)
+    }
+
+    fn write(&self, set: Vec<u8>) -> Result<Vec<u8>, String> {
+        Ok(set)
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<HllSketch, String> {
+    let sketch = HllSketch::deserialize(bytes).map_err(|error| error.to_string())?;
+    check_registers(bytes)?;
+    match bytes {
+        [SET_WORDS, _, _, _, _, flags, _, mode, ..] if flags & COMPACT != 0 && mode & CURRENT_MODE == SET => {
+            refilled(bytes)
+        }
+        _ => Ok(sketch),
+    }
+}
+
+/// Refuses registers of more than 6 bits, which the library takes for granted that there are none.
+fn check_registers(image: &[u8]) -> Result<(), String> {
+    let [_, _, _, lg_k, _, _, least, mode, ..] = image else { return Ok(()) };
+    if *mode & CURRENT_MODE != REGISTERS {
+        return Ok(());
+    }
+    let registers = image.get(EXCEPTIONS.end..).unwrap_or_default();
+    let most = match mode >> 2 & 3 {
+        // Two to a byte, above the least of all; 15 is an exception.
+        NARROW => {
+            let pairs = registers.iter().take(1 << lg_k.saturating_sub(1).min(20));
+            let most = pairs.flat_map(|pair| [pair & 15, pair >> 4]).filter(|register| *register < 15).max();
+            most.unwrap_or_default().saturating_add(*least)
+        }
+        WIDE => registers.iter().copied().max().unwrap_or_default(),
+        _ => 0,
+    };
+    if most > MAX_REGISTER { Err(format!("a register of {most}, above {MAX_REGISTER}")) } else { Ok(()) }
+}
+
+/// Writes the lg of the slots that Java has for registers of more than 4 bits.
+fn write_exception_slots(image: &mut [u8]) {
+    let count = image.get(EXCEPTIONS).and_then(|count| count.first_chunk().copied()).map_or(0, u32::from_le_bytes);
+    if let [_, _, _, lg_k, lg_slots, _, _, mode, ..] = image
+        && *mode & CURRENT_MODE == REGISTERS
+        && count > 0
+    {
+        let first = EXCEPTION_LG_SLOTS.get(usize::from(*lg_k)).copied().unwrap_or_default();
+        // Three quarters of the slots are used at most.
+        *lg_slots = (first..32).find(|lg| 4 * u64::from(count) <= 3 << lg).unwrap_or(first);
+    }
+}
+
+/// The lg of the first slots for registers of more than 4 bits, by lg k.
+const EXCEPTION_LG_SLOTS: [u8; 22] = [0, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13];
+/// Where the count of those registers is.
+const EXCEPTIONS: std::ops::Range<usize> = 36..40;
+/// The type of registers of 4 bits.
+const NARROW: u8 = 0;
+/// The type of registers of 8 bits.
+const WIDE: u8 = 2;
+/// The most that 6 bits hold.
+const MAX_REGISTER: u8 = 63;
+/// The mode of registers.
+const REGISTERS: u8 = 2;
+/// The words of the preamble of a list.
+const LIST_WORDS: u8 = 2;
+/// The words of the preamble of a set.
+const SET_WORDS: u8 = 3;
+/// The flag of an image that leaves unused slots out.
+const COMPACT: u8 = 1 << 3;
+/// The bits of the mode that tell lists, sets and registers apart; the others tell the type of registers.
+const CURRENT_MODE: u8 = 3;
+/// The mode of a set.
+const SET: u8 = 1;
+/// The lg of the slots of a list.
+const LIST_LG_SLOTS: u8 = 3;
+/// A list of one coupon more becomes a set.
+const LIST_COUPONS: usize = 7;
+
+/// The sketch of a compact set, filled as Java fills it: coupon by coupon, growing from the smallest set. Colliding
+/// coupons lie in other slots than in a set that had its size from the start.
+fn refilled(bytes: &[u8]) -> Result<HllSketch, String> {
+    let ([_, version, family, lg_k, _, _, _, mode, ..], Some(coupons)) =
+        (bytes, bytes.get(4 * usize::from(SET_WORDS)..))
+    else {
+        return Err("a set without a preamble".to_string());
+    };
+    let mut union = HllUnion::new(*lg_k).map_err(|error| error.to_string())?;
+    for coupons in coupons.chunks(4 * LIST_COUPONS) {
+        let count = u8::try_from(coupons.len() / 4).unwrap_or_default();
+        let mut list = vec![LIST_WORDS, *version, *family, *lg_k, LIST_LG_SLOTS, COMPACT, count, mode & !CURRENT_MODE];
+        list.extend_from_slice(coupons);
+        union.update(&HllSketch::deserialize(&list).map_err(|error| error.to_string())?);
+    }
+    Ok(union.to_sketch(HllType::Hll8))
+}
+
+/// Theta sketches.
+#[derive(Debug)]
+pub(super) struct ThetaSketches;
+
+/// Where the flags are.
+const FLAGS: usize = 5;
+/// The flag of a sketch of one hash and no preamble beyond the first long.
+const SINGLE: u8 = 1 << 5;
+/// The flag of a sketch of nothing.
+const EMPTY: u8 = 1 << 2;
+/// Where the sampling probability is, which is always 1.
+const PROBABILITY: std::ops::Range<usize> = 12..16;
+
+impl Sets for ThetaSketches {
+    type Set = CompactThetaSketch;
+
+    fn read(&self, bytes: &[u8]) -> Result<CompactThetaSketch, String> {
+        CompactThetaSketch::deserialize(bytes).map_err(|error| error.to_string())
+    }
+
+    fn unite(&self, earlier: CompactThetaSketch, later: CompactThetaSketch) -> Result<CompactThetaSketch, String> {
+        let mut union = ThetaUnionBuilder::default().build().map_err(|error| error.to_string())?;
+        union.update(&earlier).map_err(|error| error.to_string())?;
+        union.update(&later).map_err(|error| error.to_string())?;
+        Ok(union.to_sketch(true))
+    }
+
+    fn write(&self, set: CompactThetaSketch) -> Result<Vec<u8>, String> {
+        let mut bytes = set.serialize();
+        let longs = bytes.first().copied();
+        if longs == Some(1) {
+            if let Some(flags) = bytes.get_mut(FLAGS).filter(|flags| **flags & EMPTY == 0) {
+                *flags |= SINGLE;
+            }
+        } else if let Some(probability) = bytes.get_mut(PROBABILITY) {
+            probability.copy_from_slice(&1f32.to_le_bytes());
+        }
+        Ok(bytes)
+    }
+}
