@@ -25,6 +25,7 @@ enum Engine {
 }
 
 /// Options, and what the model has to know of them.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 struct Case {
     engine: Engine,
     options: &'static [(&'static str, &'static str)],
@@ -160,7 +161,7 @@ impl Case {
         match self.engine {
             Engine::Deduplicate => counted().next_back().and_then(own),
             Engine::FirstRow => counted().next().and_then(own),
-            Engine::Aggregation => self.aggregate(records),
+            Engine::Aggregation => Some(self.aggregate(records)),
             Engine::PartialUpdate if counted().next().is_none() => records.last().and_then(own),
             Engine::PartialUpdate => {
                 let counted: Vec<_> = counted().cloned().collect();
@@ -169,7 +170,7 @@ impl Case {
         }
     }
 
-    fn aggregate(&self, records: &[Record]) -> Merged {
+    fn aggregate(&self, records: &[Record]) -> (i8, Row) {
         let mut row = vec![None; COLUMNS.len()];
         let mut kind = 0;
         for record in records {
@@ -184,7 +185,7 @@ impl Case {
                 *value = fold(function, *value, record.values[column], record.kind & 1 == 1, false);
             }
         }
-        Some((kind, row))
+        (kind, row)
     }
 
     fn update(&self, records: &[Record]) -> (i8, Row) {
@@ -222,12 +223,11 @@ impl Case {
                     continue;
                 };
                 *value = match (newer(sequence), self.function(column)) {
-                    (None, _) => *value,
+                    (None, _) | (Some(false), None) => *value,
                     (Some(true), _) if sequence.contains(&column) => input,
                     (Some(newer), Some(function)) => fold(function, *value, input, retract, !newer),
                     (Some(true), None) if retract => None,
                     (Some(true), None) => input,
-                    (Some(false), None) => *value,
                 };
             }
         }
@@ -318,7 +318,9 @@ fn history(random: &mut Random, case: &Case) -> Vec<Vec<Record>> {
 fn expected(case: &Case, runs: &[Vec<Record>]) -> Vec<(i32, i8, Row)> {
     let mut keys: BTreeMap<i32, Vec<(usize, Record)>> = BTreeMap::new();
     for (run, records) in runs.iter().enumerate() {
-        records.iter().for_each(|record| keys.entry(record.key).or_default().push((run, record.clone())));
+        for record in records {
+            keys.entry(record.key).or_default().push((run, record.clone()));
+        }
     }
     let mut merged = Vec::new();
     for (key, mut records) in keys {

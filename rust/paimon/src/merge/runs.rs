@@ -150,6 +150,7 @@ impl<K: Keys> Runs<K> {
 
     /// Whether the row of `a` goes before that of `b`: by key, then the older run.
     #[inline]
+    #[expect(clippy::needless_bitwise_bool, reason = "which run is next cannot be predicted, so nothing is to branch")]
     fn before(&self, a: Node<K::Word>, b: Node<K::Word>) -> bool {
         if K::EXACT {
             return (a.word < b.word) | ((a.word == b.word) & (a.run < b.run));
@@ -212,7 +213,7 @@ impl<K: Keys> Runs<K> {
     )]
     fn replay(&mut self, run: u32, word: K::Word) {
         let mut winner = Node { word, run };
-        let mut at = (self.leaf_of[run as usize] as usize + self.leaves.len()) / 2;
+        let mut at = usize::midpoint(self.leaf_of[run as usize] as usize, self.leaves.len());
         while at > 0 {
             let other = self.losers[at];
             let swap = self.before(other, winner);
@@ -225,7 +226,7 @@ impl<K: Keys> Runs<K> {
 
     /// The best of those that lost against the winner.
     fn challenger(&self, run: u32) -> Option<Node<K::Word>> {
-        let mut at = (self.leaf_of.get(run as usize).copied()? as usize + self.leaves.len()) / 2;
+        let mut at = usize::midpoint(self.leaf_of.get(run as usize).copied()? as usize, self.leaves.len());
         let mut best: Option<Node<K::Word>> = None;
         while at > 0 {
             let other = *self.losers.get(at)?;
