@@ -74,11 +74,10 @@ impl Engine for Aggregation {
         let Some(&last) = records.last() else { return Ok(()) };
         let mut start = 0;
         let mut base = None;
-        if self.remove_on_delete {
-            if let Some(at) = records.iter().rposition(|&record| batches.kind(record) == DELETE) {
-                start = at + 1;
-                base = records.get(at).map(|&record| (record, None));
-            }
+        let deletes = |record: &Pick| self.remove_on_delete && batches.kind(*record) == DELETE;
+        if let Some(at) = records.iter().rposition(deletes) {
+            start = at + 1;
+            base = records.get(at).map(|&record| (record, None));
         }
         let counted = records.get(start..).unwrap_or_default();
         pending.push_merged(counted, base, last, if counted.is_empty() { DELETE } else { INSERT });
@@ -95,11 +94,7 @@ impl Engine for Aggregation {
             Rule::Function(function) => return fold(function.as_mut(), column, batches, keys),
         };
         if *required {
-            for (pick, key) in picks.iter_mut().zip(&keys.keys) {
-                if pick.is_null() {
-                    *pick = key.base.map_or(key.last, |(base, _)| base);
-                }
-            }
+            keys.fill(&mut picks);
         }
         Ok(Decided::picks(picks))
     }

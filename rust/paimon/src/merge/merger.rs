@@ -119,7 +119,7 @@ impl Merger {
             let mut rules = Rules { batches, engine: engine.as_mut(), pending, limit: *limit };
             match self.race.advance(&mut rules)? {
                 Pause::Need(run) => {
-                    if !self.pending.is_empty() && self.crowded() {
+                    if !self.pending.is_empty() && self.race.settled() && self.crowded() {
                         return self.give().map(Step::Batch);
                     }
                     if !self.complete(run) {

@@ -14,7 +14,7 @@
 //! sequence number, then what takes back before what adds, then by run: a later run is newer. A key with one record
 //! goes out as it is, with its row kind, whatever the engine.
 //!
-//! Held are at most two batches of each run and those that a full output batch needs.
+//! Held are the batch at hand of each run, and of batches that are through at most about as many bytes again.
 
 pub mod aggregate;
 mod aggregation;
@@ -23,14 +23,14 @@ mod engine;
 mod first_row;
 mod held;
 mod merger;
+#[cfg(test)]
+mod model_tests;
 mod order;
 mod output;
 mod partial_update;
 mod pending;
 mod runs;
 mod spec;
-#[cfg(test)]
-mod model_tests;
 #[cfg(test)]
 mod tests;
 

@@ -25,6 +25,7 @@ enum Engine {
 }
 
 /// Options, and what the model has to know of them.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 struct Case {
     engine: Engine,
     options: &'static [(&'static str, &'static str)],
@@ -160,7 +161,7 @@ impl Case {
         match self.engine {
             Engine::Deduplicate => counted().next_back().and_then(own),
             Engine::FirstRow => counted().next().and_then(own),
-            Engine::Aggregation => self.aggregate(records),
+            Engine::Aggregation => Some(self.aggregate(records)),
             Engine::PartialUpdate if counted().next().is_none() => records.last().and_then(own),
             Engine::PartialUpdate => {
                 let counted: Vec<_> = counted().cloned().collect();
@@ -169,7 +170,7 @@ impl Case {
         }
     }
 
-    fn aggregate(&self, records: &[Record]) -> Merged {
+    fn aggregate(&self, records: &[Record]) -> (i8, Row) {
         let mut row = vec![None; COLUMNS.len()];
         let mut kind = 0;
         for record in records {
@@ -184,7 +185,7 @@ impl Case {
                 *value = fold(function, *value, record.values[column], record.kind & 1 == 1, false);
             }
         }
-        Some((kind, row))
+        (kind, row)
     }
 
     fn update(&self, records: &[Record]) -> (i8, Row) {
@@ -222,12 +223,11 @@ impl Case {
                     continue;
                 };
                 *value = match (newer(sequence), self.function(column)) {
-                    (None, _) => *value,
+                    (None, _) | (Some(false), None) => *value,
                     (Some(true), _) if sequence.contains(&column) => input,
                     (Some(newer), Some(function)) => fold(function, *value, input, retract, !newer),
                     (Some(true), None) if retract => None,
                     (Some(true), None) => input,
-                    (Some(false), None) => *value,
                 };
             }
         }
@@ -318,7 +318,9 @@ fn history(random: &mut Random, case: &Case) -> Vec<Vec<Record>> {
 fn expected(case: &Case, runs: &[Vec<Record>]) -> Vec<(i32, i8, Row)> {
     let mut keys: BTreeMap<i32, Vec<(usize, Record)>> = BTreeMap::new();
     for (run, records) in runs.iter().enumerate() {
-        records.iter().for_each(|record| keys.entry(record.key).or_default().push((run, record.clone())));
+        for record in records {
+            keys.entry(record.key).or_default().push((run, record.clone()));
+        }
     }
     let mut merged = Vec::new();
     for (key, mut records) in keys {
@@ -348,5 +350,78 @@ fn random_histories_merge_as_the_model_says() {
             merged.iter().flat_map(records).map(|record| (record.key, record.kind, record.values)).collect();
         let expected = expected(case, &runs);
         assert!(merged == expected, "seed {seed}, {:?}\n{merged:?}\n{expected:?}", case.options);
+    }
+}
+
+/// What this thread has used, where the system says it.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds: f64 = text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN);
+    nanoseconds / 1e9
+}
+
+/// Five runs of a million rows, as a release build merges them: `cargo test --release -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures; prints rows per second"]
+fn throughput() {
+    use arrow_array::{ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray};
+    use arrow_schema::{DataType, Field, Schema};
+
+    const ROWS: i64 = 1_000_000;
+    let text_key = std::env::var("FRAZIL_TEXT_KEY").is_ok();
+    let key = |key: i64| format!("user-{key:010}");
+    let key_type = if text_key { DataType::Utf8 } else { DataType::Int64 };
+    let fields = vec![
+        Field::new("k", key_type, false),
+        Field::new("v1", DataType::Float64, true),
+        Field::new("v2", DataType::Float64, true),
+        Field::new("s", DataType::Utf8, true),
+        Field::new("_SEQUENCE_NUMBER", DataType::Int64, false),
+        Field::new("_VALUE_KIND", DataType::Int8, false),
+    ];
+    let schema = Arc::new(Schema::new(fields));
+    let mut random = Random(17);
+    let mut runs: Vec<Vec<RecordBatch>> = Vec::new();
+    for number in 0..5_i64 {
+        let mut keys: Vec<i64> = (0..ROWS).map(|_| i64::try_from(random.below(2_000_000)).unwrap()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let make = |keys: &[i64]| {
+            let keyed: ArrayRef = if text_key {
+                Arc::new(keys.iter().map(|&of| Some(key(of))).collect::<StringArray>())
+            } else {
+                Arc::new(Int64Array::from(keys.to_vec()))
+            };
+            let doubles = || -> ArrayRef { Arc::new(Float64Array::from(vec![1.5; keys.len()])) };
+            let texts: StringArray = keys.iter().map(|of| Some(format!("value {}", of % 1000))).collect();
+            let numbers = Int64Array::from_iter_values((0..).take(keys.len()).map(|row| row + number * ROWS));
+            let kinds = Int8Array::from(vec![0; keys.len()]);
+            let columns =
+                vec![keyed, doubles(), doubles(), Arc::new(texts) as ArrayRef, Arc::new(numbers), Arc::new(kinds)];
+            RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()
+        };
+        runs.push(keys.chunks(65_536).map(make).collect());
+    }
+    let rows: usize = runs.iter().flatten().map(RecordBatch::num_rows).sum();
+    for options in
+        [&[][..], &[("sequence.field", "v1")], &[UPDATE], &[AGGREGATE, ("fields.v1.aggregate-function", "sum")]]
+    {
+        let (mut table, options) = table(&["v1", "v2", "s"], options);
+        let types = [crate::spec::types::TypeRoot::BigInt, crate::spec::types::TypeRoot::Double];
+        for (field, root) in table.fields.iter_mut().zip([&types[0], &types[1], &types[1]]) {
+            field.data_type.root = root.clone();
+        }
+        table.fields[3].data_type.root = crate::spec::types::TypeRoot::VarChar(100);
+        let spec = MergeSpec::try_new(&table, &options).unwrap();
+        let mut best = f64::MAX;
+        let mut merged = 0;
+        for _ in 0..5 {
+            let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default()).unwrap();
+            let input = runs.clone();
+            let start = cpu_seconds();
+            merged = run(&mut merger, input).unwrap().iter().map(RecordBatch::num_rows).sum();
+            best = best.min(cpu_seconds() - start);
+        }
+        println!("{options:?}: {rows} -> {merged}, {:.1} M rows per CPU second", rows as f64 / best / 1e6);
     }
 }

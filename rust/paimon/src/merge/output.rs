@@ -51,10 +51,10 @@ impl<'a> Rows<'a> {
 /// # Errors
 /// `LimitExceeded` for more text than a column of Arrow holds.
 pub(super) fn gather(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
-    if let [Part::Range { batch, start, len }] = rows.parts {
-        if let Some(array) = arrays.get(*batch as usize) {
-            return Ok(array.slice(*start as usize, *len as usize));
-        }
+    if let [Part::Range { batch, start, len }] = rows.parts
+        && let Some(array) = arrays.get(*batch as usize)
+    {
+        return Ok(array.slice(*start as usize, *len as usize));
     }
     macro_rules! primitive {
         ($type:ty) => {
@@ -184,9 +184,9 @@ fn nested(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<A
     for stretch in rows.stretches() {
         match stretch {
             Stretch::Single(picks) => {
-                places.extend(picks.iter().map(|pick| {
-                    if pick.is_null() { (arrays.len(), 0) } else { (pick.batch as usize, pick.row as usize) }
-                }))
+                let place = |pick: &Pick| (pick.batch as usize, pick.row as usize);
+                let or_null = |pick: &Pick| if pick.is_null() { (arrays.len(), 0) } else { place(pick) };
+                places.extend(picks.iter().map(or_null));
             }
             Stretch::Range(batch, start, end) => places.extend((start..end).map(|row| (batch, row))),
         }
@@ -225,4 +225,74 @@ fn validity(arrays: &[ArrayRef], rows: Rows<'_>) -> Option<NullBuffer> {
 #[cold]
 fn too_long(bytes: usize) -> Error {
     Error::new(ErrorKind::LimitExceeded, format!("{bytes} bytes of text in one batch, at most {} fit", i32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::{Int32Builder, ListBuilder};
+    use arrow_array::{BinaryArray, Decimal128Array, Int64Array, ListArray, StringArray, StructArray};
+    use arrow_schema::Field;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn some(row: usize) -> Option<i64> {
+        (row % 3 != 1).then(|| i64::try_from(row).unwrap())
+    }
+
+    fn lists(offset: usize) -> ListArray {
+        let mut lists = ListBuilder::new(Int32Builder::new());
+        for row in offset..offset + 40 {
+            lists.append_option((row % 3 != 1).then(|| vec![Some(1), None, i32::try_from(row).ok()]));
+        }
+        lists.finish()
+    }
+
+    fn array(of: &str, offset: usize) -> ArrayRef {
+        let rows = || offset..offset + 40;
+        match of {
+            "int" => Arc::new(rows().map(some).collect::<Int64Array>()),
+            "required" => Arc::new(Int64Array::from_iter_values(rows().map(|row| i64::try_from(row).unwrap()))),
+            "decimal" => Arc::new(rows().map(|row| some(row).map(i128::from)).collect::<Decimal128Array>()),
+            "text" => Arc::new(
+                rows()
+                    .map(|row| some(row).map(|n| "\u{e9}".repeat(usize::try_from(n).unwrap() % 5)))
+                    .collect::<StringArray>(),
+            ),
+            "bytes" => Arc::new(
+                rows()
+                    .map(|row| some(row).map(|n| vec![255_u8; usize::try_from(n).unwrap() % 4]))
+                    .collect::<BinaryArray>(),
+            ),
+            "truth" => Arc::new(rows().map(|row| some(row).map(|n| n % 2 == 0)).collect::<BooleanArray>()),
+            "list" => Arc::new(lists(offset)),
+            _ => {
+                let field = Arc::new(Field::new("x", DataType::Int64, true));
+                Arc::new(StructArray::from(vec![(field, array("int", offset))]))
+            }
+        }
+    }
+
+    #[rstest]
+    fn rows_are_what_arrow_interleaves(
+        #[values("int", "required", "decimal", "text", "bytes", "truth", "list", "row")] of: &str,
+        #[values(0, 7)] skipped: usize,
+    ) {
+        let arrays: Vec<ArrayRef> = [0, 100].iter().map(|&offset| array(of, offset).slice(skipped, 30)).collect();
+        let pick = |batch, row| Pick { batch, row };
+        let picks = [pick(0, 3), pick(1, 29), Pick::NULL, pick(1, 0), pick(0, 29)];
+        let range = |batch, start, len| Part::Range { batch, start, len };
+        let parts = [Part::Rows(2), range(1, 5, 25), range(0, 0, 1), Part::Rows(3), range(0, 2, 9)];
+        let rows = Rows { picks: &picks, parts: &parts, len: 40 };
+        let data_type = arrays[0].data_type();
+        let null = new_null_array(data_type, 1);
+        let mut places = vec![(0, 3), (1, 29)];
+        places.extend((5..30).map(|row| (1, row)));
+        places.extend([(0, 0), (2, 0), (1, 0), (0, 29)]);
+        places.extend((2..11).map(|row| (0, row)));
+        let expected = arrow_select::interleave::interleave(&[&arrays[0], &arrays[1], &null], &places).unwrap();
+        assert_eq!(&gather(data_type, &arrays, rows).unwrap(), &expected);
+        let whole = Rows { picks: &[], parts: &[range(1, 5, 25)], len: 25 };
+        assert_eq!(&gather(data_type, &arrays, whole).unwrap(), &arrays[1].slice(5, 25));
+    }
 }

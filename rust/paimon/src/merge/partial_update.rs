@@ -141,30 +141,6 @@ impl PartialUpdate {
         }
         last
     }
-
-    fn last_non_null(&self, column: usize, batches: &Batches, keys: &MergedKeys) -> Vec<Pick> {
-        let nulls: Vec<_> = batches.0.iter().map(|held| held.batch.column(column).logical_nulls()).collect();
-        let valid = |pick: Pick| {
-            let of = nulls.get(pick.batch as usize).and_then(Option::as_ref);
-            of.is_none_or(|nulls| nulls.is_valid(pick.row as usize))
-        };
-        let last = |key: &MergedKey| {
-            let mut records = keys.records(key).iter().rev().copied();
-            records.find(|&record| valid(record) && !batches.retracts(record)).unwrap_or(Pick::NULL)
-        };
-        keys.keys.iter().map(last).collect()
-    }
-
-    /// Columns without NULL take what the record that removed the row has, or else any record.
-    fn fill(&self, column: &Column, picks: &mut [Pick], keys: &MergedKeys) {
-        if column.required {
-            for (pick, key) in picks.iter_mut().zip(&keys.keys) {
-                if pick.is_null() {
-                    *pick = key.base.map_or(key.last, |(base, _)| base);
-                }
-            }
-        }
-    }
 }
 
 impl Engine for PartialUpdate {
@@ -210,7 +186,7 @@ impl Engine for PartialUpdate {
         let Some(of) = self.columns.get(column) else { return Err(Error::internal("a column that there is not")) };
         let mut picks = match of.rule {
             Rule::Key => keys.keys.iter().map(|key| key.last).collect(),
-            Rule::LastNonNull => self.last_non_null(column, batches, keys),
+            Rule::LastNonNull => last_non_null(column, batches, keys),
             Rule::Sequence(group) => self.groups.get(group).map(|group| group.sequence.clone()).unwrap_or_default(),
             Rule::Value(group) => self.groups.get(group).map(|group| group.values.clone()).unwrap_or_default(),
             Rule::Function(group, function) => {
@@ -220,7 +196,9 @@ impl Engine for PartialUpdate {
                 return Ok(Decided::computed(result, batches));
             }
         };
-        self.fill(of, &mut picks, keys);
+        if of.required {
+            keys.fill(&mut picks);
+        }
         Ok(Decided::picks(picks))
     }
 }
@@ -277,6 +255,20 @@ impl Function {
             (false, false) => self.aggregator.add_reversed(values, row),
         }
     }
+}
+
+/// The last value of those that add.
+fn last_non_null(column: usize, batches: &Batches, keys: &MergedKeys) -> Vec<Pick> {
+    let nulls: Vec<_> = batches.0.iter().map(|held| held.batch.column(column).logical_nulls()).collect();
+    let valid = |pick: Pick| {
+        let of = nulls.get(pick.batch as usize).and_then(Option::as_ref);
+        of.is_none_or(|nulls| nulls.is_valid(pick.row as usize))
+    };
+    let last = |key: &MergedKey| {
+        let mut records = keys.records(key).iter().rev().copied();
+        records.find(|&record| valid(record) && !batches.retracts(record)).unwrap_or(Pick::NULL)
+    };
+    keys.keys.iter().map(last).collect()
 }
 
 #[cold]

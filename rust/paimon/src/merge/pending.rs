@@ -47,6 +47,15 @@ impl MergedKeys {
     pub(super) fn records(&self, key: &MergedKey) -> &[Pick] {
         self.records.get(key.start as usize..key.end as usize).unwrap_or_default()
     }
+
+    /// For columns without NULL: what the record that removed the row has, or else the last one.
+    pub(super) fn fill(&self, picks: &mut [Pick]) {
+        for (pick, key) in picks.iter_mut().zip(&self.keys) {
+            if pick.is_null() {
+                *pick = key.base.map_or(key.last, |(base, _)| base);
+            }
+        }
+    }
 }
 
 impl Pending {
@@ -68,6 +77,14 @@ impl Pending {
         self.end_part();
         self.parts.push(Part::Range { batch, start, len });
         self.ranged += len as usize;
+    }
+
+    /// Takes back the last row of the range that was pushed last.
+    pub(super) fn shorten(&mut self) {
+        if let Some(Part::Range { len, .. }) = self.parts.last_mut() {
+            *len -= 1;
+            self.ranged -= 1;
+        }
     }
 
     /// Decides that a key becomes what its columns make of these records.

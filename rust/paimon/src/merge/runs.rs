@@ -58,6 +58,9 @@ pub(super) trait Race: Debug + Send {
     /// Goes on until something is missing or enough.
     fn advance(&mut self, rules: &mut Rules<'_>) -> Result<Pause>;
 
+    /// Whether what is pending can go out: not while the last row of a range might have more records.
+    fn settled(&self) -> bool;
+
     /// Batches that a run or an open key still needs.
     fn needs(&self, batch: usize) -> bool;
 
@@ -103,6 +106,8 @@ pub(super) struct Runs<K: Keys> {
     waiting: Option<u32>,
     /// The records of the least key so far.
     open: Vec<Pick>,
+    /// The last row of a range that went to the end of its batch: the next batch of its run may go on with its key.
+    tail: Option<(u32, Pick)>,
     streak: u32,
     last_run: u32,
 }
@@ -120,6 +125,7 @@ impl<K: Keys> Runs<K> {
             stale: true,
             waiting: None,
             open: Vec::new(),
+            tail: None,
             streak: 0,
             last_run: u32::MAX,
         }
@@ -144,6 +150,7 @@ impl<K: Keys> Runs<K> {
 
     /// Whether the row of `a` goes before that of `b`: by key, then the older run.
     #[inline]
+    #[expect(clippy::needless_bitwise_bool, reason = "which run is next cannot be predicted, so nothing is to branch")]
     fn before(&self, a: Node<K::Word>, b: Node<K::Word>) -> bool {
         if K::EXACT {
             return (a.word < b.word) | ((a.word == b.word) & (a.run < b.run));
@@ -206,7 +213,7 @@ impl<K: Keys> Runs<K> {
     )]
     fn replay(&mut self, run: u32, word: K::Word) {
         let mut winner = Node { word, run };
-        let mut at = (self.leaf_of[run as usize] as usize + self.leaves.len()) / 2;
+        let mut at = usize::midpoint(self.leaf_of[run as usize] as usize, self.leaves.len());
         while at > 0 {
             let other = self.losers[at];
             let swap = self.before(other, winner);
@@ -219,7 +226,7 @@ impl<K: Keys> Runs<K> {
 
     /// The best of those that lost against the winner.
     fn challenger(&self, run: u32) -> Option<Node<K::Word>> {
-        let mut at = (self.leaf_of.get(run as usize).copied()? as usize + self.leaves.len()) / 2;
+        let mut at = usize::midpoint(self.leaf_of.get(run as usize).copied()? as usize, self.leaves.len());
         let mut best: Option<Node<K::Word>> = None;
         while at > 0 {
             let other = *self.losers.get(at)?;
@@ -296,6 +303,19 @@ impl<K: Keys> Runs<K> {
         Some(lead)
     }
 
+    /// Takes back the last row of a range whose key goes on in the next batch.
+    fn settle(&mut self, rules: &mut Rules<'_>) {
+        let Some((run, tail)) = self.tail.take() else { return };
+        let place = self.place(run);
+        let next = Pick { batch: place.batch, row: place.row };
+        let keys = self.keys_of(tail.batch).zip(self.keys_of(next.batch));
+        if place.ended || keys.is_none_or(|(x, y)| x.compare(tail.row as usize, y, next.row as usize).is_ne()) {
+            return;
+        }
+        rules.pending.shorten();
+        self.open.push(tail);
+    }
+
     /// Moves a run on by some rows; whether it has a row at hand then.
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "nodes name runs that have a place")]
@@ -356,6 +376,10 @@ impl<K: Keys> Race for Runs<K> {
         if let Some(run) = self.waiting {
             return Ok(Pause::Need(run as usize));
         }
+        self.settle(rules);
+        if rules.pending.len() >= rules.limit {
+            return Ok(Pause::Full);
+        }
         if self.stale {
             if let Some(run) = self.places.iter().position(|place| !place.ended && place.row >= place.len) {
                 return Ok(Pause::Need(run));
@@ -382,16 +406,24 @@ impl<K: Keys> Race for Runs<K> {
                 self.open.push(Pick { batch: place.batch, row: place.row });
                 rows = 1;
             }
-            let more = self.step(run, rows);
+            let last = {
+                let place = self.place(run);
+                Pick { batch: place.batch, row: place.row + rows - 1 }
+            };
+            if !self.step(run, rows) {
+                self.tail = (rows > 1).then_some((run, last));
+                return Ok(Pause::Need(run as usize));
+            }
             if rows >= ALONE {
                 return Ok(Pause::Full);
-            }
-            if !more {
-                return Ok(Pause::Need(run as usize));
             }
         }
         self.close(rules)?;
         Ok(Pause::Done)
+    }
+
+    fn settled(&self) -> bool {
+        self.tail.is_none()
     }
 
     fn needs(&self, batch: usize) -> bool {

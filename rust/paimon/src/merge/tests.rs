@@ -412,3 +412,47 @@ fn runs_that_do_not_overlap_go_out_uncopied() {
     let last = merged.last().unwrap().column(0).as_primitive::<Int32Type>().values();
     assert!(second.column(0).as_primitive::<Int32Type>().values().inner().data_ptr() == last.inner().data_ptr());
 }
+
+#[test]
+fn a_key_may_go_on_in_the_next_batch() {
+    let (table, options) = table(&["v"], &[]);
+    let spec = MergeSpec::try_new(&table, &options).unwrap();
+    let schema = arrow(&table.fields);
+    let part = |from: i32| {
+        batch(
+            &schema,
+            &(from..from + 101).map(|key| record(key, i64::from(from), ADD, &[Some(from)])).collect::<Vec<_>>(),
+        )
+    };
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 1, &Context::default()).unwrap();
+    let merged: Vec<_> = run(&mut merger, vec![vec![part(0), part(100)]]).unwrap().iter().flat_map(records).collect();
+    assert_eq!(merged.iter().map(|record| record.key).collect::<Vec<_>>(), (0..201).collect::<Vec<_>>());
+    assert_eq!(merged[100].values, [Some(100)]);
+}
+
+#[test]
+fn keys_of_several_columns_compare_one_after_the_other() {
+    let fields = vec![
+        field(0, "v", DataType::nullable(TypeRoot::Int)),
+        field(1, "a", DataType::required(TypeRoot::VarChar(9))),
+        field(2, "b", DataType::required(TypeRoot::Int)),
+    ];
+    let table = schema_of(fields, &["b", "a"], BTreeMap::new());
+    let spec = MergeSpec::try_new(&table, &Options::default()).unwrap();
+    let schema = arrow(&table.fields);
+    let part = |number: i64, keys: &[(i32, &str)]| {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from(vec![Some(i32::try_from(number).unwrap()); keys.len()])),
+            Arc::new(StringArray::from_iter_values(keys.iter().map(|key| key.1))),
+            Arc::new(Int32Array::from_iter_values(keys.iter().map(|key| key.0))),
+            Arc::new(Int64Array::from(vec![number; keys.len()])),
+            Arc::new(Int8Array::from(vec![ADD; keys.len()])),
+        ];
+        vec![RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()]
+    };
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &Context::default()).unwrap();
+    let runs =
+        vec![part(0, &[(-1, "z"), (1, ""), (1, "a much longer key text"), (2, "a")]), part(1, &[(1, ""), (1, "b")])];
+    let merged = run(&mut merger, runs).unwrap();
+    assert_eq!(merged[0].column(0).as_primitive::<Int32Type>().values(), &[0, 1, 0, 1, 0]);
+}
