@@ -45,17 +45,23 @@ class DataFile(Protocol):
 
 @contextlib.contextmanager
 def open_data_file(
-    files: _native.Files, path: str, file_format: str, *, int96_unit: Literal["us", "ns"]
+    files: _native.Files,
+    path: str,
+    file_format: str,
+    *,
+    int96_unit: Literal["us", "ns"],
+    nanosecond_ids: Sequence[int] = (),
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
 
-    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit.
+    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit. So do
+    those of ORC files with far years, but for nanoseconds in the fields of `nanosecond_ids`.
     """
     with _named(path), contextlib.ExitStack() as stack:
         if file_format == "PARQUET":
             yield _ParquetFile(files, path, stack, int96_unit)
         elif file_format == "ORC":
-            yield _OrcFile(files, path, stack)
+            yield _OrcFile(files, path, stack, nanosecond_ids)
         elif file_format == "AVRO":
             yield _AvroFile(files, path)
         else:
@@ -155,10 +161,12 @@ def _raw(value: object, physical_type: str) -> bytes | None:
 class _OrcFile:
     row_groups = False
 
-    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack) -> None:
+    def __init__(
+        self, files: _native.Files, path: str, stack: contextlib.ExitStack, nanosecond_ids: Sequence[int]
+    ) -> None:
         from pyarrow import orc
 
-        self._files, self._path = files, path
+        self._files, self._path, self._nanosecond_ids = files, path, nanosecond_ids
         source = stack.enter_context(_source(files, path))
         self._file = orc.ORCFile(source)
         self.schema = self._file.schema
@@ -176,7 +184,8 @@ class _OrcFile:
                 batch = self._file.read_stripe(stripe, wanted[1])
             except (pa.ArrowException, OSError) as error:
                 if position == 0 and _out_of_range(error):
-                    yield from _native_batches(_native.BatchReader(self._files, self._path, "ORC"), wanted)
+                    reader = _native.BatchReader(self._files, self._path, "ORC", self._nanosecond_ids)
+                    yield from _native_batches(reader, wanted)
                     return
                 raise
             for start in range(0, batch.num_rows, BATCH_ROWS):
@@ -197,7 +206,7 @@ class _AvroFile:
     row_groups = False
 
     def __init__(self, files: _native.Files, path: str) -> None:
-        self._reader = _native.BatchReader(files, path, "AVRO")
+        self._reader = _native.BatchReader(files, path, "AVRO", ())
         self.schema = self._reader.schema()
 
     def batches(

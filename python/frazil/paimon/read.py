@@ -62,8 +62,9 @@ def read_splits(
 
 def _file(files: _native.Files, reader: _native.SplitReader, index: int) -> Generator[Batch, None, None]:
     """Open a file, which the first step does, and give its batches. Every error of pyarrow passes `open_data_file`."""
-    path, file_format = reader.file(index)
-    with open_data_file(files, path, file_format, int96_unit=INT96_UNIT) as data:
+    path, file_format, nanosecond_ids = reader.file(index)
+    opened = open_data_file(files, path, file_format, int96_unit=INT96_UNIT, nanosecond_ids=nanosecond_ids)
+    with opened as data:
         wanted = reader.open(index, data.schema)
         yield -1, None, 0
         yield from data.batches(wanted, None)

@@ -1,5 +1,6 @@
 //! Data files that pyarrow does not read: Avro, and ORC files that its reader refuses.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use arrow_array::RecordBatch;
@@ -9,7 +10,8 @@ use frazil_core::avro::{AvroFile, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::orc::OrcFile;
-use frazil_iceberg::read::orc::open_orc;
+use frazil_iceberg::read::orc as iceberg;
+use frazil_paimon::read::orc as paimon;
 use pyo3::prelude::*;
 
 use crate::arrow;
@@ -38,12 +40,21 @@ enum Source {
 
 #[pymethods]
 impl BatchReader {
-    /// Opens the file at a recorded location; the format is `AVRO` or `ORC`.
+    /// Opens the file at a recorded location; the format is `AVRO` or `ORC`. Timestamps of ORC come as microseconds but
+    /// for Iceberg's own of nanoseconds and the Paimon fields of these ids.
     #[new]
-    fn new(py: Python<'_>, files: &Files, path: String, file_format: &str) -> PyResult<Self> {
+    #[pyo3(signature = (files, path, file_format, nanosecond_ids))]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    fn new(
+        py: Python<'_>,
+        files: &Files,
+        path: String,
+        file_format: &str,
+        nanosecond_ids: Vec<i32>,
+    ) -> PyResult<Self> {
         let file = detached(py, || {
             let content = files.0.read(&path, FILE_LIMIT_BYTES)?;
-            Source::open(content, file_format).map_err(|e| corrupt(e, &path))
+            Source::open(content, file_format, &nanosecond_ids).map_err(|e| corrupt(e, &path))
         })?;
         Ok(Self { file, path, batches: Mutex::default() })
     }
@@ -77,10 +88,15 @@ impl BatchReader {
 }
 
 impl Source {
-    fn open(content: Bytes, file_format: &str) -> Result<Self> {
+    fn open(content: Bytes, file_format: &str, nanosecond_ids: &[i32]) -> Result<Self> {
         match file_format {
             "AVRO" => AvroFile::open(content).map(Self::Avro),
-            "ORC" => open_orc(content).map(Self::Orc),
+            "ORC" => {
+                let is_nanos = |attributes: &HashMap<String, String>| {
+                    iceberg::is_nanos(attributes) || paimon::is_one_of(attributes, nanosecond_ids)
+                };
+                OrcFile::open(content, &is_nanos).map(Self::Orc)
+            }
             other => Err(Error::unsupported(format!("data files of format {other} are not supported"))),
         }
     }

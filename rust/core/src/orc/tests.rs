@@ -36,7 +36,7 @@ fn micros(_: &HashMap<String, String>) -> bool {
 }
 
 fn read(bytes: &[u8], columns: &[usize], batch_rows: usize) -> Result<Vec<RecordBatch>> {
-    OrcFile::open(Bytes::copy_from_slice(bytes), micros)?.batches(columns, batch_rows)?.collect()
+    OrcFile::open(Bytes::copy_from_slice(bytes), &micros)?.batches(columns, batch_rows)?.collect()
 }
 
 fn written(column: ArrayRef) -> Vec<u8> {
@@ -50,7 +50,7 @@ fn written(column: ArrayRef) -> Vec<u8> {
 
 #[test]
 fn timestamps_of_any_year_are_read_at_every_level() {
-    let file = OrcFile::open(Bytes::from(far_file()), micros).unwrap();
+    let file = OrcFile::open(Bytes::from(far_file()), &micros).unwrap();
     let item = Arc::new(Field::new("item", DataType::Timestamp(TimeUnit::Microsecond, None), true));
     assert_eq!(file.schema().field(3).data_type(), &DataType::List(item));
     let batches: Vec<_> = file.batches(&[5, 1, 2, 3, 4], 3).unwrap().collect::<Result<_>>().unwrap();
@@ -73,7 +73,7 @@ fn timestamps_of_any_year_are_read_at_every_level() {
 
 #[test]
 fn attributes_travel_as_metadata() {
-    let file = OrcFile::open(Bytes::from_static(ICEBERG_FILE), micros).unwrap();
+    let file = OrcFile::open(Bytes::from_static(ICEBERG_FILE), &micros).unwrap();
     let ids = file.schema().fields().iter().map(|field| field.metadata()["iceberg.id"].as_str());
     assert_eq!(ids.collect::<Vec<_>>(), ["1", "2", "3"]);
     let batches = read(ICEBERG_FILE, &[0, 1, 2], 100).unwrap();
@@ -84,7 +84,7 @@ fn attributes_travel_as_metadata() {
 fn nanoseconds_are_kept_where_the_column_has_them_and_refused_where_they_do_not_fit() {
     let values = vec![1_000_000_001, -1_999_999_999];
     let bytes = written(Arc::new(TimestampNanosecondArray::from(values.clone())));
-    let exact = OrcFile::open(Bytes::from(bytes.clone()), |_| true).unwrap();
+    let exact = OrcFile::open(Bytes::from(bytes.clone()), &|_| true).unwrap();
     let batch = exact.batches(&[0], 10).unwrap().next().unwrap().unwrap();
     assert_eq!(batch.column(0).as_ref(), &TimestampNanosecondArray::from(values) as &dyn Array);
     let floored = read(&bytes, &[0], 10).unwrap();
@@ -93,7 +93,7 @@ fn nanoseconds_are_kept_where_the_column_has_them_and_refused_where_they_do_not_
         &TimestampMicrosecondArray::from(vec![1_000_000, -2_000_000]) as &dyn Array
     );
 
-    let far = OrcFile::open(Bytes::from(far_file()), |_| true).unwrap();
+    let far = OrcFile::open(Bytes::from(far_file()), &|_| true).unwrap();
     let mut batches = far.batches(&[1], 10).unwrap();
     assert_eq!(batches.next().unwrap().unwrap_err().kind(), ErrorKind::CorruptData);
     assert!(batches.next().is_none());
@@ -101,7 +101,7 @@ fn nanoseconds_are_kept_where_the_column_has_them_and_refused_where_they_do_not_
 
 #[test]
 fn timestamps_that_would_be_misread_are_refused() {
-    let file = OrcFile::open(Bytes::from_static(CPP_FILE), micros).unwrap();
+    let file = OrcFile::open(Bytes::from_static(CPP_FILE), &micros).unwrap();
     for column in 1..6 {
         assert_eq!(file.batches(&[0, column], 10).unwrap_err().kind(), ErrorKind::Unsupported);
     }
@@ -110,7 +110,7 @@ fn timestamps_that_would_be_misread_are_refused() {
 
 #[test]
 fn columns_that_do_not_exist_are_refused() {
-    let file = OrcFile::open(Bytes::from(far_file()), micros).unwrap();
+    let file = OrcFile::open(Bytes::from(far_file()), &micros).unwrap();
     assert_eq!(file.batches(&[], 10).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(file.batches(&[6], 10).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }

@@ -15,6 +15,7 @@ use frazil_core::storage::files::Files;
 
 use super::blob;
 use super::evolution::is_blob;
+use super::orc;
 use super::FileFormat;
 use super::projection::{FileColumns, Projection, SystemColumn};
 use crate::spec::data_file_meta::DataFileMeta;
@@ -164,6 +165,11 @@ impl FileReader {
             (Some(mask), None) | (None, Some(mask)) => masked(&projected, mask),
             (Some(kept), Some(selected)) => masked(&projected, &kept & &selected),
         }
+    }
+
+    /// The ids of the timestamps of more than six digits that the file has.
+    pub fn nanosecond_ids(&self) -> Vec<i32> {
+        orc::nanosecond_ids(&self.file_fields)
     }
 
     /// Whether the file holds the values of one BLOB column: it is read by [`FileReader::blobs`].
