@@ -4,16 +4,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::BooleanArray;
+use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 use frazil_core::parallel;
+use frazil_core::predicate::BoundPredicate;
 use frazil_core::prune::prune;
 
 use super::context::ReadContext;
 use super::deletions::DeletionIndex;
+use super::metrics::ScanMetrics;
 use super::mode::ReadMode;
 use super::partitions::Partitions;
-use super::plan::{PlanRequest, ScanMetrics, Selection, bucket_path};
+use super::plan::{PlanRequest, Selection, bucket_path};
 use super::prune::{ManifestStats, part_of};
 use crate::spec::index_manifest::{self, IndexEntry};
 use crate::spec::manifest::{self, ADD, ManifestEntries, Wanted};
@@ -49,7 +52,16 @@ impl MetadataReader<'_> {
         })?;
         metrics.entries_skipped_by_partition = skipped.into_inner();
         let entries = ManifestEntries::concat(&parts)?;
-        if self.request.selection == Selection::Live { entries.live() } else { Ok(entries) }
+        self.recent(if self.request.selection == Selection::Live { entries.live()? } else { entries })
+    }
+
+    /// The files that were made late enough. When a file was made is no part of what identifies it, so that this has to
+    /// wait until added and deleted entries have met.
+    fn recent(&self, entries: ManifestEntries) -> Result<ManifestEntries> {
+        let Some(since_ms) = self.mode.files_since_ms else { return Ok(entries) };
+        let made = entries.creation_times_ms().iter();
+        let recent: BooleanArray = made.map(|made| Some(made.is_none_or(|made| made >= since_ms))).collect();
+        entries.filter(&recent)
     }
 
     /// The deletion vectors of the snapshot. Changes are read as they were written, without them.
@@ -102,40 +114,57 @@ impl MetadataReader<'_> {
         Ok(manifests)
     }
 
-    /// The manifests that may have entries of matching partitions, on levels that are read.
+    /// The manifests that may have entries of matching partitions, in buckets and on levels that are read.
     fn matching(&self, manifests: Vec<ManifestFileMeta>) -> Result<Vec<ManifestFileMeta>> {
-        let ids = self.partition_ids();
-        let may = prune(&part_of(&self.read.filter, &ids), &ManifestStats::new(&manifests, self.read))?.may;
-        let level = |manifest: &ManifestFileMeta| !self.skips_level_0() || manifest.max_level != Some(0);
-        let kept = manifests.into_iter().zip(&may).filter(|(manifest, may)| *may && level(manifest));
+        let may = prune(&self.partition_filter(), &ManifestStats::new(&manifests, self.read))?.may;
+        let kept = manifests.into_iter().zip(&may).filter(|(manifest, may)| {
+            // How many buckets the partitions had is not said here, so that numbers of buckets cannot be looked for.
+            let bucket = manifest.max_bucket.is_none_or(|bucket| has_bucket(bucket));
+            let level = manifest.max_level.is_none_or(|level| self.reads_level(level));
+            *may && bucket && level
+        });
         Ok(kept.map(|(manifest, _)| manifest).collect())
     }
 
+    /// The entries that are wanted. Nothing is left out here that would part the entries of one file.
     fn selected(&self, entries: ManifestEntries, skipped: &AtomicUsize) -> Result<ManifestEntries> {
+        let partitions = self.selected_partitions(&entries)?;
+        if let Some(partitions) = &partitions {
+            skipped.fetch_add(partitions.len() - partitions.count_set_bits(), Ordering::Relaxed);
+        }
+        let changes = self.request.selection != Selection::Live;
+        let others = entries.kinds().values().iter().zip(entries.levels().values()).zip(entries.buckets().values());
+        let others = others.map(|((kind, level), bucket)| {
+            self.reads_level(*level) && has_bucket(*bucket) && (!changes || *kind == ADD)
+        });
+        let keep: BooleanBuffer = match &partitions {
+            Some(partitions) => others.zip(partitions).map(|(other, partition)| other && partition).collect(),
+            None => others.collect(),
+        };
+        if keep.count_set_bits() == keep.len() { Ok(entries) } else { entries.filter(&BooleanArray::from(keep)) }
+    }
+
+    /// The entries of partitions that may match; None for all.
+    fn selected_partitions(&self, entries: &ManifestEntries) -> Result<Option<BooleanBuffer>> {
+        let (filter, excluded) = (self.partition_filter(), &self.request.excluded_partitions);
+        if filter == BoundPredicate::True && excluded.is_empty() {
+            return Ok(None);
+        }
         let partitions = Partitions::try_new(entries.partitions(), self.read)?;
-        let may = partitions.judge(&part_of(&self.read.filter, &self.partition_ids()))?.may;
-        let excluded = &self.request.excluded_partitions;
-        let may: arrow_buffer::BooleanBuffer = (0..may.len())
+        let may = partitions.judge(&filter)?.may;
+        let may: BooleanBuffer = (0..may.len())
             .map(|partition| may.value(partition) && !excluded.contains(partitions.row(partition)))
             .collect();
-        let may = partitions.spread(&may);
-        skipped.fetch_add(may.false_count(), Ordering::Relaxed);
-        let changes = self.request.selection != Selection::Live;
-        let (kinds, levels, buckets) =
-            (entries.kinds().values(), entries.levels().values(), entries.buckets().values());
-        let read = kinds.iter().zip(levels).zip(buckets).zip(&may);
-        let keep: BooleanArray = read
-            .map(|(((kind, level), bucket), may)| {
-                let level = !self.skips_level_0() || *level > 0;
-                Some(may == Some(true) && level && *bucket >= 0 && (!changes || *kind == ADD))
-            })
-            .collect();
-        if keep.true_count() == keep.len() { Ok(entries) } else { entries.filter(&keep) }
+        Ok(Some(partitions.spread(&may)))
     }
 
     /// Level 0 of tables that look rows up when they compact: what it holds is not yet part of the table.
-    fn skips_level_0(&self) -> bool {
-        self.mode.independent() && self.request.selection != Selection::Changelog
+    fn reads_level(&self, level: i32) -> bool {
+        level > 0 || !self.mode.independent() || self.request.selection == Selection::Changelog
+    }
+
+    fn partition_filter(&self) -> BoundPredicate {
+        part_of(&self.read.filter, &self.partition_ids())
     }
 
     fn partition_ids(&self) -> Vec<i32> {
@@ -153,4 +182,9 @@ impl MetadataReader<'_> {
             value_stats: others.any(|id| !keys.contains(&id)),
         }
     }
+}
+
+/// Files without a bucket wait for one, and are not read before they have it.
+fn has_bucket(bucket: i32) -> bool {
+    bucket >= 0
 }

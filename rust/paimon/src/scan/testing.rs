@@ -39,6 +39,7 @@ pub(super) struct File {
     pub(super) schema_id: i64,
     pub(super) first_row_id: Option<i64>,
     pub(super) write_cols: Option<Vec<&'static str>>,
+    pub(super) creation_time_ms: Option<i64>,
 }
 
 impl Default for File {
@@ -59,6 +60,7 @@ impl Default for File {
             schema_id: 0,
             first_row_id: None,
             write_cols: None,
+            creation_time_ms: None,
         }
     }
 }
@@ -178,6 +180,8 @@ impl Memory {
                     "_MIN_VALUES": self.partition(range.0), "_MAX_VALUES": self.partition(range.1),
                     "_NULL_COUNTS": if self.definition.partitioned { json!([nulls]) } else { json!([]) },
                 },
+                "_MAX_BUCKET": files.iter().map(|file| file.bucket).max(),
+                "_MAX_LEVEL": files.iter().map(|file| file.level).max(),
             }));
         }
         self.put(&format!("manifest/{name}"), avro(MANIFEST_LIST, metas));
@@ -210,6 +214,7 @@ impl Memory {
                 "_MIN_SEQUENCE_NUMBER": file.sequence, "_MAX_SEQUENCE_NUMBER": file.sequence,
                 "_SCHEMA_ID": file.schema_id, "_LEVEL": file.level, "_EXTRA_FILES": [],
                 "_DELETE_ROW_COUNT": file.deletes, "_FIRST_ROW_ID": file.first_row_id, "_WRITE_COLS": file.write_cols,
+                "_CREATION_TIME": file.creation_time_ms,
             },
         })
     }
@@ -274,7 +279,8 @@ const MANIFEST_LIST: &str = r#"{"type": "record", "name": "list", "fields": [
     {"name": "_PARTITION_STATS", "type": {"type": "record", "name": "stats", "fields": [
         {"name": "_MIN_VALUES", "type": "bytes"}, {"name": "_MAX_VALUES", "type": "bytes"},
         {"name": "_NULL_COUNTS", "type": ["null", {"type": "array", "items": ["null", "long"]}]}]}},
-    {"name": "_SCHEMA_ID", "type": "long"}]}"#;
+    {"name": "_SCHEMA_ID", "type": "long"}, {"name": "_MAX_BUCKET", "type": ["null", "int"]},
+    {"name": "_MAX_LEVEL", "type": ["null", "int"]}]}"#;
 
 const MANIFEST: &str = r#"{"type": "record", "name": "entry", "fields": [
     {"name": "_VERSION", "type": "int"}, {"name": "_KIND", "type": "int"}, {"name": "_PARTITION", "type": "bytes"},
@@ -291,5 +297,6 @@ const MANIFEST: &str = r#"{"type": "record", "name": "entry", "fields": [
         {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"}, {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
         {"name": "_SCHEMA_ID", "type": "long"}, {"name": "_LEVEL", "type": "int"},
         {"name": "_EXTRA_FILES", "type": {"type": "array", "items": "string"}},
+        {"name": "_CREATION_TIME", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
         {"name": "_DELETE_ROW_COUNT", "type": ["null", "long"]}, {"name": "_FIRST_ROW_ID", "type": ["null", "long"]},
         {"name": "_WRITE_COLS", "type": ["null", {"type": "array", "items": "string"}]}]}}]}"#;

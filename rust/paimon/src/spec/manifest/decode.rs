@@ -25,6 +25,8 @@ pub(super) const KEY_STATS: [&str; 3] = ["_KEY_STATS._MIN_VALUES", "_KEY_STATS._
 pub(super) const VALUE_STATS: [&str; 3] =
     ["_VALUE_STATS._MIN_VALUES", "_VALUE_STATS._MAX_VALUES", "_VALUE_STATS._NULL_COUNTS"];
 
+const VALUE_STATS_COLS: &str = "_VALUE_STATS_COLS";
+
 const CREATION_TIME: &str = "_CREATION_TIME";
 
 /// What a reader of a manifest needs beside the files themselves.
@@ -89,6 +91,11 @@ pub(super) fn schema() -> &'static SchemaRef {
     &SCHEMA
 }
 
+/// Whether a column is of statistics, or says whose they are.
+pub(super) fn is_stats(name: &str) -> bool {
+    KEY_STATS.contains(&name) || VALUE_STATS.contains(&name) || name == VALUE_STATS_COLS
+}
+
 fn projection(wanted: Wanted) -> Vec<Column> {
     let required = |name, data_type| leaf(name, data_type).required();
     let mut file = vec![
@@ -119,7 +126,7 @@ fn projection(wanted: Wanted) -> Vec<Column> {
     }
     // In the schema also where it is not wanted, being NULL then.
     if wanted.value_stats {
-        file.push(column("_VALUE_STATS_COLS", list(DataType::Utf8)));
+        file.push(column(VALUE_STATS_COLS, list(DataType::Utf8)));
     }
     vec![
         required("_VERSION", DataType::Int32),
