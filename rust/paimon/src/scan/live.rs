@@ -11,7 +11,7 @@ use frazil_core::parallel;
 use frazil_core::predicate::BoundPredicate;
 use frazil_core::prune::prune;
 
-use super::context::ReadContext;
+use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
 use super::metrics::ScanMetrics;
 use super::mode::ReadMode;
@@ -26,6 +26,9 @@ use crate::spec::snapshot::CommitKind;
 /// A manifest or manifest list is not read when it is longer than this.
 const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
 
+/// How many sorted runs a bucket has when it is compacted, by default; there is one level more.
+const COMPACTION_TRIGGER: i64 = 5;
+
 /// Reads the metadata of a scan.
 pub(super) struct MetadataReader<'a> {
     pub(super) read: &'a ReadContext,
@@ -37,9 +40,10 @@ pub(super) struct MetadataReader<'a> {
 impl MetadataReader<'_> {
     /// The files that are wanted, of partitions that may match.
     pub(super) fn entries(&self, metrics: &mut ScanMetrics) -> Result<ManifestEntries> {
+        let least_level = self.least_level()?;
         let manifests = self.manifests()?;
         metrics.manifests = manifests.len();
-        let manifests = self.matching(manifests)?;
+        let manifests = self.matching(manifests, least_level)?;
         metrics.manifests_skipped = metrics.manifests - manifests.len();
         let skipped = AtomicUsize::new(0);
         let wanted = self.wanted();
@@ -48,7 +52,7 @@ impl MetadataReader<'_> {
             let path = self.path(&manifest.file_name);
             let bytes = self.read.files.read(&path, MANIFEST_LIMIT_BYTES)?;
             let entries = manifest::read(bytes, wanted, self.context);
-            entries.and_then(|entries| self.selected(entries, &skipped)).map_err(|e| e.with("file", path))
+            entries.and_then(|entries| self.selected(entries, least_level, &skipped)).map_err(|e| e.with("file", path))
         })?;
         metrics.entries_skipped_by_partition = skipped.into_inner();
         let entries = ManifestEntries::concat(&parts)?;
@@ -115,28 +119,27 @@ impl MetadataReader<'_> {
     }
 
     /// The manifests that may have entries of matching partitions, in buckets and on levels that are read.
-    fn matching(&self, manifests: Vec<ManifestFileMeta>) -> Result<Vec<ManifestFileMeta>> {
+    fn matching(&self, manifests: Vec<ManifestFileMeta>, least_level: i32) -> Result<Vec<ManifestFileMeta>> {
         let may = prune(&self.partition_filter(), &ManifestStats::new(&manifests, self.read))?.may;
         let kept = manifests.into_iter().zip(&may).filter(|(manifest, may)| {
             // How many buckets the partitions had is not said here, so that numbers of buckets cannot be looked for.
-            let bucket = manifest.max_bucket.is_none_or(|bucket| has_bucket(bucket));
-            let level = manifest.max_level.is_none_or(|level| self.reads_level(level));
+            let bucket = manifest.max_bucket.is_none_or(has_bucket);
+            let level = manifest.max_level.is_none_or(|level| level >= least_level);
             *may && bucket && level
         });
         Ok(kept.map(|(manifest, _)| manifest).collect())
     }
 
     /// The entries that are wanted. Nothing is left out here that would part the entries of one file.
-    fn selected(&self, entries: ManifestEntries, skipped: &AtomicUsize) -> Result<ManifestEntries> {
+    fn selected(&self, entries: ManifestEntries, least_level: i32, skipped: &AtomicUsize) -> Result<ManifestEntries> {
         let partitions = self.selected_partitions(&entries)?;
         if let Some(partitions) = &partitions {
             skipped.fetch_add(partitions.len() - partitions.count_set_bits(), Ordering::Relaxed);
         }
         let changes = self.request.selection != Selection::Live;
         let others = entries.kinds().values().iter().zip(entries.levels().values()).zip(entries.buckets().values());
-        let others = others.map(|((kind, level), bucket)| {
-            self.reads_level(*level) && has_bucket(*bucket) && (!changes || *kind == ADD)
-        });
+        let others = others
+            .map(|((kind, level), bucket)| *level >= least_level && has_bucket(*bucket) && (!changes || *kind == ADD));
         let keep: BooleanBuffer = match &partitions {
             Some(partitions) => others.zip(partitions).map(|(other, partition)| other && partition).collect(),
             None => others.collect(),
@@ -158,9 +161,23 @@ impl MetadataReader<'_> {
         Ok(Some(partitions.spread(&may)))
     }
 
-    /// Level 0 of tables that look rows up when they compact: what it holds is not yet part of the table.
-    fn reads_level(&self, level: i32) -> bool {
-        level > 0 || !self.mode.independent() || self.request.selection == Selection::Changelog
+    /// The level below which files are not read. What level 0 holds of tables that look rows up when they compact is not
+    /// yet part of the table; a read-optimized view has the highest level only, whose rows are merged.
+    fn least_level(&self) -> Result<i32> {
+        if self.request.selection == Selection::Changelog {
+            return Ok(0);
+        }
+        if self.read.view != View::ReadOptimized || !self.read.has_primary_key() {
+            return Ok(i32::from(self.mode.independent()));
+        }
+        let options = &self.read.options;
+        let levels = match options.integer("num-levels")? {
+            Some(levels) => levels,
+            None => {
+                options.integer("num-sorted-run.compaction-trigger")?.unwrap_or(COMPACTION_TRIGGER).saturating_add(1)
+            }
+        };
+        Ok(i32::try_from(levels.saturating_sub(1)).unwrap_or(i32::MAX))
     }
 
     fn partition_filter(&self) -> BoundPredicate {
