@@ -216,6 +216,9 @@ fn files_of_the_same_rows_match_together() {
     assert_eq!(table.files("v = 55"), ["a", "a-v"]);
     assert_eq!(table.files("k = 5"), ["a", "a-v", "b"]);
     assert_eq!(table.files("k = 50"), Vec::<String>::new());
+    let columns = &["_ROW_ID", "v", "_SEQUENCE_NUMBER"];
+    table.snapshot("", 2, "APPEND", &[vec![part("a", 1, 0, (0, 9), &[]), part("a-v", 2, 0, (50, 59), columns)]]);
+    assert_eq!((table.files("v = 5").len(), table.files("v = 55").len()), (0, 2), "columns that Paimon adds");
 }
 
 #[test]

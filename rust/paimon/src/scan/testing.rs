@@ -194,13 +194,15 @@ impl Memory {
 
     fn entry(&self, file: &File) -> Value {
         let key = |key: i32| if self.definition.primary_key { row(&[int(Some(key))]) } else { row(&[]) };
+        // Where only some columns are written, all of them have the bounds of `v`.
+        let columns = file.write_cols.as_ref().map_or(0, Vec::len);
         let bounds = |k: i32, v: fn((i32, i32)) -> i32, d: f64| match file.values {
-            _ if file.write_cols.is_some() => row(&[int(file.values.map(v))]),
+            _ if file.write_cols.is_some() => row(&vec![int(file.values.map(v)); columns]),
             Some(_) => row(&[int(file.partition), int(Some(k)), int(file.values.map(v)), double(d)]),
             None => row(&[]),
         };
         let nulls = match file.values {
-            _ if file.write_cols.is_some() => json!([file.v_nulls]),
+            _ if file.write_cols.is_some() => json!(vec![file.v_nulls; columns]),
             Some(_) => json!([0, 0, file.v_nulls, 0]),
             None => json!([]),
         };
