@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SECRET = re.compile(
     r"secret|password|passwd|token|credential|access-key|account-key|private-key|sas|auth|signature|header"
+)
+_OF_THE_CATALOG = frozenset(
+    {"type", "uri", "warehouse", "jdbc.user", "jdbc.password", "metastore", "catalog-key", "lock.enabled"}
 )
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
 _QUERY = re.compile(r"\?.*", re.DOTALL)
@@ -24,6 +31,11 @@ class Properties(dict[str, str]):
         return repr({key: _MASK if _SECRET.search(key.lower()) else masked(value) for key, value in self.items()})
 
     __str__ = __repr__
+
+
+def of_storage(properties: Mapping[str, str]) -> Properties:
+    """Give the properties of a catalog that go to the storage of its tables."""
+    return Properties({key: value for key, value in properties.items() if key not in _OF_THE_CATALOG})
 
 
 def masked(location: str) -> str:
