@@ -20,7 +20,6 @@ from support.object_store import ACCESS_KEY, SECRET_KEY, ObjectStore, object_sto
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 ICEBERG = GOLDEN / "iceberg"
 PAIMON = GOLDEN / "paimon_catalogs" / "jdbc" / "wh"
@@ -127,7 +126,10 @@ def test_format_tables_are_read(store: ObjectStore) -> None:
     options = {"partition_keys": ["day"], "properties": store.properties}
     table = frazil.paimon.format_table("s3://plain/csv", schema=schema, **options)
     rows = table.scan("day > date '2024-01-01' or id = 2").to_arrow().to_pylist()
-    assert [(row["id"], row["s"], str(row["day"])) for row in rows] == [(2, "b", "2024-01-02"[:-1] + "1"), (3, "c", "2024-01-02")]
+    assert [(row["id"], row["s"], str(row["day"])) for row in rows] == [
+        (2, "b", "2024-01-02"[:-1] + "1"),
+        (3, "c", "2024-01-02"),
+    ]
     parquet = frazil.paimon.format_table("s3://plain/parquet/", schema=[("x", "BIGINT")], properties=store.properties)
     assert parquet.scan("x > 1").count() == 3
     nothing = frazil.paimon.format_table("s3://plain/none", schema=schema, **options)
@@ -144,7 +146,7 @@ def test_object_tables_are_read(store: ObjectStore) -> None:
     assert {row["mtime"] for row in rows} == {1_893_553_445_678}
 
 
-def test_failures_are_typed_and_hold_no_secret(store: ObjectStore, tmp_path: Path) -> None:
+def test_failures_are_typed_and_hold_no_secret(store: ObjectStore) -> None:
     location = "s3://iceberg/wh/sales/orders"
     with pytest.raises(errors.NoSuchTable) as caught:
         frazil.load_table("s3://iceberg/none", properties=store.properties)

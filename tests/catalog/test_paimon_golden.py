@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
 from typing import Any
 
 import pytest
@@ -123,8 +125,6 @@ def test_the_database_of_the_system_is_refused_by_name_and_not_listed() -> None:
 
 
 def test_a_branch_is_a_table_of_its_own_name(tmp_path: Any) -> None:
-    import shutil
-
     copied = tmp_path / "sales.db" / "t1"
     shutil.copytree(CATALOGS / "filesystem" / "sales.db" / "t1", copied)
     for name in ("schema", "snapshot"):
@@ -141,3 +141,14 @@ def test_a_branch_is_a_table_of_its_own_name(tmp_path: Any) -> None:
     for name in ("t1$branch_no", "t1$branch_"):
         with pytest.raises(errors.FrazilError):
             catalog.load_table(("sales", name))
+
+
+def test_views_are_tables_of_their_own_names() -> None:
+    for database, catalog in (("sales", folder_catalog()), ("d1", jdbc_catalog())):
+        rows = catalog.load_table((database, "t1")).scan().to_arrow().to_pylist()
+        log = catalog.load_table((database, "t1$audit_log"))
+        assert log.scan().to_arrow().to_pylist() == [{"rowkind": "+I", **row} for row in rows]
+        assert log.refresh().scan().schema().names[0] == "rowkind"
+        assert pickle.loads(pickle.dumps(log)).scan().schema().names[0] == "rowkind"  # noqa: S301 - made here
+        assert catalog.load_table((database, "t1$ro")).scan().schema().names == ["k", "v", "s"]
+        assert [catalog.table_exists((database, f"t1${view}")) for view in ("ro", "audit_log")] == [True, True]

@@ -6,13 +6,13 @@ import contextlib
 import threading
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 ACCESS_KEY = "AKIACANARYKEY"
 SECRET_KEY = "canary-of-the-secret"  # noqa: S105 - of no account
@@ -92,7 +92,7 @@ class _Request(BaseHTTPRequestHandler):
                 return
             status = 206
         headers = {"ETag": '"e"', "Last-Modified": formatdate(path.stat().st_mtime, usegmt=True)}
-        if status == 206:  # noqa: PLR2004 - partial content
+        if status == 206:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
         self._answer(status, content[start:end], headers, body=body)
 

@@ -51,4 +51,3 @@ class HadoopCatalog(Catalog[CatalogTable]):
 
     def _open(self, levels: Levels) -> CatalogTable:
         return CatalogTable.load(self, levels, self._warehouse.table(levels), relocate=self._readable())
-

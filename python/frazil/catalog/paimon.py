@@ -7,8 +7,8 @@
     paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
 
 A database of a JDBC catalog lies where its property `location` says, or where it would lie in the warehouse. The table
-`orders$branch_b1` is the branch `b1` of `orders`. Tables such as `orders$snapshots` and those of the database `sys` are
-computed by Paimon; they are not read, and no listing has them.
+`orders$branch_b1` is the branch `b1` of `orders`; `orders$ro` and `orders$audit_log` are views of it. Other tables such
+as `orders$snapshots`, and those of the database `sys`, are computed by Paimon and not read. No listing has these names.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from frazil.catalog.identifiers import Levels
+    from frazil.paimon.table import View
 
 DATABASE_SUFFIX = ".db"
 BRANCH = "branch_"
@@ -41,6 +42,8 @@ _INSTEAD = {
     "tags": "tags()",
 }
 """What tells the rows of a system table."""
+
+_VIEWS: dict[str, View] = {"ro": "read-optimized", "audit_log": "audit-log"}
 
 
 class PaimonCatalogTable(NamedTable, Table):
@@ -63,11 +66,15 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
 
     def _open(self, levels: Levels) -> PaimonCatalogTable:
         name, branch, system = _parts(levels[-1])
-        if system is not None or levels[:-1] == (SYSTEM_DATABASE,):
+        if (system is not None and system not in _VIEWS) or levels[:-1] == (SYSTEM_DATABASE,):
             raise self._is_of_the_system(levels, name, system)
         location = self._location((*levels[:-1], name))
         opened = PaimonCatalogTable.open(
-            location, relocate=self._readable(), properties=self.storage_properties, branch=branch
+            location,
+            relocate=self._readable(),
+            properties=self.storage_properties,
+            branch=branch,
+            view=_VIEWS[system] if system else "rows",
         )
         table = cast("PaimonCatalogTable", opened)
         table.catalog = self
@@ -78,7 +85,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         if len(levels) != 2:  # noqa: PLR2004 - database and table
             return False
         name, branch, system = _parts(levels[-1])
-        if system is not None or not self._has_main((levels[0], name)):
+        if (system is not None and system not in _VIEWS) or not self._has_main((levels[0], name)):
             return False
         return branch is None or branch in self._open((levels[0], name)).branches()
 

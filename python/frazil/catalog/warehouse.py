@@ -52,8 +52,9 @@ class Warehouse:
             PathNotAllowed: A link leads out of the warehouse.
         """
         place = self.place(*levels)
+        files = self._files
         try:
-            self._files.openable(place)
+            files.openable(place)
         except PathNotAllowed:
             raise
         except MissingFile:
@@ -102,8 +103,9 @@ class Warehouse:
 
     def _may_look(self, place: str) -> bool:
         """Whether there may be such a folder; behind a link that leads out of the warehouse there is none."""
+        files = self._files
         try:
-            self._files.openable(place)
+            files.openable(place)
         except MissingFile:
             return False
         return True

@@ -102,8 +102,8 @@ fn answer(
             (None, _) => ("404".into(), String::new(), vec![]),
             (Some(all), Some(range)) => {
                 let (start, end) = range.strip_prefix("bytes=")?.split_once('-')?;
-                let (start, end): (usize, usize) = (start.parse().ok()?, end.parse().ok()?);
-                let end = end.min(all.len().checked_sub(1)?);
+                let start: usize = start.parse().ok()?;
+                let end = all.len().checked_sub(1)?.min(end.parse().ok()?);
                 let extra = format!("{common}Content-Range: bytes {start}-{end}/{}\r\n", all.len());
                 ("206".into(), extra, all.get(start..=end)?.to_vec())
             }
