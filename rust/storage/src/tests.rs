@@ -65,8 +65,7 @@ fn answer(
         let Some((name, value)) = header.trim_end().split_once(": ") else { break };
         headers.insert(name.to_ascii_lowercase(), value.to_string());
     }
-    let length = headers.get("content-length").and_then(|v| v.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
+    let mut body = vec![0; headers.get("content-length").and_then(|v| v.parse().ok()).unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     requests.lock().unwrap().push(format!("{method} {path}"));
 
