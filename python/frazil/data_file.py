@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 BATCH_ROWS = 131_072
 """Rows of a batch; decoding costs little more per row above this, and memory grows."""
 
+WHOLE_FILE_BYTES = 2 << 20
+"""A remote file up to this length is one request: its parts would cost one each."""
+
 Wanted = tuple[list[int], list[int]]
 """Leaf columns in depth-first order, and the top-level columns that hold them."""
 
@@ -228,11 +231,12 @@ def _native_batches(reader: _native.BatchReader, wanted: Wanted) -> Iterator[tup
 
 
 class _Remote:
-    """A file of the native storage as a Python file object."""
+    """A file of the native storage as a Python file object. A small one is fetched whole when it is first read."""
 
     def __init__(self, files: _native.Files, path: str) -> None:
         self._files, self._path = files, path
         self._size = files.size(path)
+        self._whole: bytes | None = None
         self._at = 0
         self.closed = False
 
@@ -240,7 +244,12 @@ class _Remote:
         end = self._size if size < 0 else min(self._size, self._at + size)
         if end <= self._at:
             return b""
-        content = self._files.read_range(self._path, self._at, end)
+        if self._whole is None and self._size <= WHOLE_FILE_BYTES:
+            self._whole = self._files.read_range(self._path, 0, self._size)
+        if self._whole is None:
+            content = self._files.read_range(self._path, self._at, end)
+        else:
+            content = self._whole[self._at : end]
         self._at = end
         return content
 

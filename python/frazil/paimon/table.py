@@ -37,13 +37,19 @@ class Table:
 
     @classmethod
     def open(
-        cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str], branch: str | None = None
+        cls,
+        location: str,
+        *,
+        relocate: Mapping[str, str],
+        properties: Mapping[str, str],
+        branch: str | None = None,
+        view: View = "rows",
     ) -> Table:
-        """Open the table in a folder, or one of its branches; see `frazil.load_table`."""
+        """Open the table in a folder, or one of its branches or views; see `frazil.load_table`."""
         options = {"relocate": dict(relocate), "properties": dict(properties)}
         folder = location.rstrip("/") or "/"
         files = table_files(folder, relocate, properties)
-        return cls(_native.PaimonTable.open(files, folder, branch), files, options)
+        return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
 
     def refresh(self) -> Table:
         """Give the table with its newest schema."""
@@ -228,8 +234,7 @@ def bucket_ids(table: Table, rows: object) -> pa.Array:
 
 
 def _reopen(location: str, branch: str | None, options: dict[str, Any], view: View) -> Table:
-    table = Table.open(location, branch=branch, **options)
-    return Table(table._native, table._files, options, view)  # noqa: SLF001 - its own
+    return Table.open(location, branch=branch, view=view, **options)
 
 
 def _text(value: object) -> str:

@@ -10,19 +10,17 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::bitmap::Positions;
+use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 
-use super::blob;
+use super::blob::BlobFile;
 use super::evolution::is_blob;
 use super::orc;
 use super::FileFormat;
 use super::projection::{FileColumns, Projection, SystemColumn};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, TypeRoot, arrow_fields};
-
-/// A file of BLOBs is not read when it is longer than this.
-const BLOB_LIMIT_BYTES: u64 = 8 << 30;
 
 /// The columns in which all files of a split are read: fields of the table, then system columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +61,9 @@ pub struct FileReader {
     /// Which fields of the target are read of it, by position; None for all.
     takes: Option<Vec<usize>>,
     projection: Option<Projection>,
+    /// Whether descriptors are given for the values of a BLOB column.
+    describes_blobs: bool,
+    blob: Option<BlobFile>,
     rows: i64,
 }
 
@@ -90,6 +91,8 @@ impl FileReader {
             selected: None,
             takes: None,
             projection: None,
+            describes_blobs: false,
+            blob: None,
             rows: 0,
         }
     }
@@ -105,6 +108,13 @@ impl FileReader {
     #[must_use]
     pub fn only(mut self, selected: Option<BooleanBuffer>) -> Self {
         self.selected = selected;
+        self
+    }
+
+    /// Gives where the values of BLOB columns lie instead of the values.
+    #[must_use]
+    pub fn describing_blobs(mut self, describes: bool) -> Self {
+        self.describes_blobs = describes;
         self
     }
 
@@ -144,6 +154,9 @@ impl FileReader {
             None => self.target.fields.clone(),
             Some(takes) => takes.iter().filter_map(|at| self.target.fields.get(*at).cloned()).collect(),
         };
+        if self.describes_blobs {
+            self.check_described(&wanted, schema).map_err(|e| corrupt(e, &self.path))?;
+        }
         let projection = Projection::try_new(&wanted, &self.target.system, &file);
         let projection = projection.map_err(|e| corrupt(e, &self.path))?;
         let wanted = (projection.leaves().to_vec(), projection.top_level().to_vec());
@@ -177,21 +190,35 @@ impl FileReader {
         is_blob(&self.meta)
     }
 
-    /// All rows of a file of a BLOB column; the other columns of the target are NULL.
+    /// The next rows of a file of a BLOB column, None at the end; the other columns of the target are NULL.
     ///
     /// # Errors
     /// `CorruptDataFile` naming the file when it does not decode or has another number of rows than its manifest says.
-    pub fn blobs(&mut self, files: &Files) -> Result<RecordBatch> {
-        let rows = files.read(&self.path, BLOB_LIMIT_BYTES).and_then(|bytes| self.blob_rows(&bytes));
-        let rows = rows.map_err(|e| corrupt(e, &self.path))?;
-        self.end()?;
+    pub fn blobs(&mut self, files: &Files, context: &Context) -> Result<Option<RecordBatch>> {
+        let rows = self.next_blobs(files, context).map_err(|e| corrupt(e, &self.path))?;
+        if rows.is_none() {
+            self.end()?;
+        }
         Ok(rows)
     }
 
-    fn blob_rows(&mut self, bytes: &[u8]) -> Result<RecordBatch> {
-        let values: ArrayRef = Arc::new(blob::decode(bytes)?);
-        let rows = values.len();
-        self.rows = i64::try_from(rows).unwrap_or(i64::MAX);
+    fn next_blobs(&mut self, files: &Files, context: &Context) -> Result<Option<RecordBatch>> {
+        let mut file = match self.blob.take() {
+            Some(file) => file,
+            None => BlobFile::open(files, &self.path, context)?,
+        };
+        let values = if self.describes_blobs {
+            file.descriptors(&files.resolve(&self.path)?)?
+        } else {
+            file.values(files, context)?
+        };
+        self.blob = Some(file);
+        values.map(|values| self.blob_rows(&(Arc::new(values) as ArrayRef))).transpose()
+    }
+
+    fn blob_rows(&mut self, values: &ArrayRef) -> Result<RecordBatch> {
+        let (first, rows) = (u64::try_from(self.rows).unwrap_or(0), values.len());
+        self.rows = self.rows.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
         let is_here = |field: &DataField| {
             field.data_type.root == TypeRoot::Blob && self.file_fields.iter().any(|other| other.id == field.id)
         };
@@ -201,7 +228,7 @@ impl FileReader {
             columns.push(if is_here(field) { values.clone() } else { absent() });
         }
         for column in &self.target.system {
-            columns.push(self.system(*column, &new_null_array(&column.data_type().arrow(), rows), 0, rows)?);
+            columns.push(self.system(*column, &new_null_array(&column.data_type().arrow(), rows), first, rows)?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(nullable(&self.schema), columns, &options)?)
@@ -217,6 +244,21 @@ impl FileReader {
         }
         let message = format!("the file has {} rows, its manifest says {}", self.rows, self.meta.row_count);
         Err(corrupt(Error::corrupt(message), &self.path))
+    }
+
+    /// Refuses values of BLOB columns that lie in an ordinary file: no descriptor leads to them.
+    fn check_described(&self, wanted: &[DataField], schema: &ArrowSchema) -> Result<()> {
+        let is_inside = |field: &&DataField| {
+            let stored = self.file_fields.iter().find(|other| other.id == field.id);
+            field.data_type.root == TypeRoot::Blob && stored.is_some_and(|f| schema.index_of(&f.name).is_ok())
+        };
+        match wanted.iter().find(is_inside) {
+            None => Ok(()),
+            Some(field) => {
+                Err(Error::unsupported("the option `blob-as-descriptor` where values lie in an ordinary data file")
+                    .with("column", &field.name))
+            }
+        }
     }
 
     fn project(&self, batch: Option<&RecordBatch>, first: u64, rows: usize) -> Result<RecordBatch> {

@@ -201,7 +201,9 @@ impl ScanRead {
     ) -> Result<FileReader> {
         let path = split.file_path(&self.context.table_location, file);
         let schema = self.context.file_schema(file.schema_id)?;
-        Ok(FileReader::new(path, file.clone(), target.clone(), &schema.fields, constants.clone()))
+        let describes = self.context.options.boolean("blob-as-descriptor", false)?;
+        let reader = FileReader::new(path, file.clone(), target.clone(), &schema.fields, constants.clone());
+        Ok(reader.describing_blobs(describes))
     }
 
     /// The partition values by field id.
