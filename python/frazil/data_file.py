@@ -57,8 +57,9 @@ def open_data_file(
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
 
-    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit. So do
-    those of ORC files with far years, but for nanoseconds in the fields of `nanosecond_ids`.
+    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit. Where
+    nanoseconds do not fit, a column comes as microseconds all the same, and what is inside other columns is refused.
+    ORC files with far years give microseconds, but for nanoseconds in the fields of `nanosecond_ids`.
     """
     with _named(path), contextlib.ExitStack() as stack:
         if file_format == "PARQUET":
@@ -86,10 +87,14 @@ class _ParquetFile:
     row_groups = True
 
     def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str) -> None:
-        source = stack.enter_context(_source(files, path))
-        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": int96_unit}
-        self._file = stack.enter_context(pq.ParquetFile(source, **options))
+        self._path, self._stack, self._int96_unit = path, stack, int96_unit
+        self._source = stack.enter_context(_source(files, path))
+        self._file = self._open(int96_unit)
         self.schema = self._file.schema_arrow
+
+    def _open(self, int96_unit: str, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": int96_unit}
+        return self._stack.enter_context(pq.ParquetFile(self._source, metadata=metadata, **options))
 
     def batches(
         self, wanted: Wanted, selected: Sequence[bool] | None
@@ -101,16 +106,79 @@ class _ParquetFile:
             if not wanted[0]:
                 yield position, None, sum(counts[group] for group in run)
                 continue
-            # By index: names may hold dots, and may not be unique.
-            for batch in self._file.reader.iter_batches(
-                BATCH_ROWS, row_groups=run, column_indices=wanted[0], use_threads=False
-            ):
+            for batch in self._right_batches(run, wanted[0]):
                 yield position, batch, batch.num_rows
                 position += batch.num_rows
+
+    def _right_batches(self, groups: list[int], leaves: list[int]) -> Iterator[pa.RecordBatch]:
+        """Give batches whose timestamps are right: pyarrow lets nanoseconds that do not fit 64 bits wrap around."""
+        batches = _read(self._file, groups, leaves)
+        types = self._file.schema
+        int96 = [leaf for leaf in leaves if types.column(leaf).physical_type == "INT96"]
+        if self._int96_unit == "us" or not int96:
+            return batches
+        columns = [top for top, field in enumerate(self.schema) for _ in range(leaf_count(field.type))]
+        tops = {columns[leaf] for leaf in int96}
+        read = list(dict.fromkeys(columns[leaf] for leaf in leaves))
+        far, places = [leaf for leaf in leaves if columns[leaf] in tops], [read.index(top) for top in sorted(tops)]
+        exact = _read(self._open("us", self._file.metadata), groups, far)
+        return _with_far_years(batches, exact, places, self._path)
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
         metadata = self._file.metadata
         return [_row_group(metadata.row_group(group), leaves) for group in range(metadata.num_row_groups)]
+
+
+def leaf_count(arrow: pa.DataType) -> int:
+    """Give how many leaf columns a Parquet file has for a column of a type."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        arrow = arrow.storage_type
+    return sum(leaf_count(arrow.field(index).type) for index in range(arrow.num_fields)) or 1
+
+
+def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int]) -> Iterator[pa.RecordBatch]:
+    """Read columns by index: names may hold dots, and may not be unique."""
+    batches: Iterator[pa.RecordBatch] = file.reader.iter_batches(
+        BATCH_ROWS, row_groups=groups, column_indices=leaves, use_threads=False
+    )
+    return batches
+
+
+def _with_far_years(
+    batches: Iterator[pa.RecordBatch], exact: Iterator[pa.RecordBatch], places: list[int], path: str
+) -> Iterator[pa.RecordBatch]:
+    """Put columns of `exact` in their places where they hold timestamps that nanoseconds cannot."""
+    for batch, right in _aligned(batches, exact):
+        arrays, fields = list(batch.columns), list(batch.schema)
+        for place, array in zip(places, right.columns, strict=True):
+            try:
+                array.cast(fields[place].type)
+            except pa.ArrowInvalid as error:
+                if not pa.types.is_timestamp(array.type):
+                    name = fields[place].name
+                    message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
+                    hint = "they reach from 1677 to 2262: leave the column out of the scan"
+                    raise Unsupported(message, context={"file": path, "column": name}, hint=hint) from error
+                arrays[place], fields[place] = array, fields[place].with_type(array.type)
+        yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _aligned(
+    lefts: Iterator[pa.RecordBatch], rights: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Give the same rows of both, which may be cut into batches differently."""
+    left = right = None
+    while True:
+        left = left or next(lefts, None)
+        right = right or next(rights, None)
+        if left is None and right is None:
+            return
+        if left is None or right is None:
+            message = "columns of different lengths"
+            raise ValueError(message)
+        rows = min(left.num_rows, right.num_rows)
+        yield left.slice(0, rows), right.slice(0, rows)
+        left, right = left.slice(rows), right.slice(rows)
 
 
 def _runs(counts: list[int], selected: Sequence[bool] | None) -> Iterator[tuple[int, list[int]]]:

@@ -4,13 +4,14 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, new_null_array};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
 use frazil_core::avro::{Column, Kind};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+use super::super::file_name::check_file_names;
 use super::super::meta_file::{self, check_version, column, leaf, list, typed};
 use super::super::stats;
 use super::{ADD, DELETE, ManifestEntries};
@@ -49,7 +50,8 @@ impl Wanted {
 ///
 /// # Errors
 /// `CorruptManifest` for what the spec does not allow: NULL in required fields, unknown kinds, negative lengths, counts
-/// and levels; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by `context`.
+/// and levels, names that are paths; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by
+/// `context`.
 pub fn read(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
     decode(bytes, wanted, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
 }
@@ -145,7 +147,9 @@ fn check(batch: &RecordBatch) -> Result<()> {
     for name in ["_FILE_SIZE", "_ROW_COUNT", "_DELETE_ROW_COUNT"] {
         refuse::<Int64Type>(batch, name, |count| count < 0)?;
     }
-    Ok(())
+    check_file_names(typed(batch, "_FILE_NAME")?, "_FILE_NAME")?;
+    let extra = typed::<ListArray>(batch, "_EXTRA_FILES")?.values().as_string_opt();
+    check_file_names(extra.ok_or_else(|| Error::internal("names that are no text"))?, "_EXTRA_FILES")
 }
 
 fn refuse<T: ArrowPrimitiveType>(batch: &RecordBatch, name: &'static str, is_bad: fn(T::Native) -> bool) -> Result<()>
