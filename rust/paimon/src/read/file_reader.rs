@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
+};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
@@ -14,10 +16,10 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 
+use super::FileFormat;
 use super::blob::BlobFile;
 use super::evolution::is_blob;
 use super::orc;
-use super::FileFormat;
 use super::projection::{FileColumns, Projection, SystemColumn};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, TypeRoot, arrow_fields};
@@ -34,7 +36,8 @@ pub struct Target {
 impl Target {
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
-        let system = self.system.iter().map(|column| Arc::new(Field::new(column.name(), column.data_type().arrow(), true)));
+        let system =
+            self.system.iter().map(|column| Arc::new(Field::new(column.name(), column.data_type().arrow(), true)));
         let fields = arrow_fields(&self.fields);
         Arc::new(ArrowSchema::new(fields.iter().cloned().chain(system).collect::<Vec<_>>()))
     }
@@ -60,6 +63,8 @@ pub struct FileReader {
     selected: Option<BooleanBuffer>,
     /// Which fields of the target are read of it, by position; None for all.
     takes: Option<Vec<usize>>,
+    /// The number of the first row, where rows are numbered by their positions.
+    numbered_from: Option<i64>,
     projection: Option<Projection>,
     /// Whether descriptors are given for the values of a BLOB column.
     describes_blobs: bool,
@@ -90,6 +95,7 @@ impl FileReader {
             deleted: None,
             selected: None,
             takes: None,
+            numbered_from: None,
             projection: None,
             describes_blobs: false,
             blob: None,
@@ -126,6 +132,12 @@ impl FileReader {
         self.schema = nullable(&self.schema);
     }
 
+    /// Gives rows numbers by their positions, beginning with this one, in place of the sequence numbers that the file
+    /// has: where nothing but the order of numbers matters, and that is known, they need not be read.
+    pub fn number_from(&mut self, first: i64) {
+        self.numbered_from = Some(first);
+    }
+
     /// What the manifest says of the file.
     pub fn meta(&self) -> &DataFileMeta {
         &self.meta
@@ -157,7 +169,9 @@ impl FileReader {
         if self.describes_blobs {
             self.check_described(&wanted, schema).map_err(|e| corrupt(e, &self.path))?;
         }
-        let projection = Projection::try_new(&wanted, &self.target.system, &file);
+        let system: Vec<SystemColumn> =
+            self.target.system.iter().copied().filter(|column| self.stores(*column)).collect();
+        let projection = Projection::try_new(&wanted, &system, &file);
         let projection = projection.map_err(|e| corrupt(e, &self.path))?;
         let wanted = (projection.leaves().to_vec(), projection.top_level().to_vec());
         self.projection = Some(projection);
@@ -267,8 +281,13 @@ impl FileReader {
         if let Some(takes) = &self.takes {
             columns = self.spread(columns, takes, rows);
         }
-        for (column, array) in self.target.system.iter().zip(columns.iter_mut().skip(self.target.fields.len())) {
-            *array = self.system(*column, array, first, rows)?;
+        let mut stored = columns.split_off(self.target.fields.len().min(columns.len())).into_iter();
+        for column in &self.target.system {
+            let read = if self.stores(*column) { stored.next() } else { None };
+            columns.push(match read {
+                Some(read) => self.system(*column, &read, first, rows)?,
+                None => self.numbers(first, rows)?,
+            });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
@@ -286,6 +305,21 @@ impl FileReader {
             .collect();
         columns.extend(read);
         columns
+    }
+
+    /// Whether a system column is looked for in the file.
+    fn stores(&self, column: SystemColumn) -> bool {
+        column != SystemColumn::SequenceNumber || self.numbered_from.is_none()
+    }
+
+    /// Rows numbered by their positions.
+    fn numbers(&self, first: u64, rows: usize) -> Result<ArrayRef> {
+        let range = || {
+            let start = self.numbered_from?.checked_add(i64::try_from(first).ok()?)?;
+            Some(start..start.checked_add(i64::try_from(rows).ok()?)?)
+        };
+        let numbers = range().map(Int64Array::from_iter_values);
+        Ok(Arc::new(numbers.ok_or_else(|| Error::corrupt(format!("a file of {first} rows and more")))?))
     }
 
     /// A system column: as the file has it where it has it, from the manifest else.
@@ -308,7 +342,8 @@ impl FileReader {
 
 /// The bits of `rows` rows that begin at row `first`.
 fn part(bits: &BooleanBuffer, first: u64, rows: usize) -> Result<BooleanBuffer> {
-    let first = usize::try_from(first).ok().filter(|first| first.checked_add(rows).is_some_and(|end| end <= bits.len()));
+    let first =
+        usize::try_from(first).ok().filter(|first| first.checked_add(rows).is_some_and(|end| end <= bits.len()));
     first.map(|first| bits.slice(first, rows)).ok_or_else(|| Error::corrupt("the file has more rows than its index"))
 }
 
