@@ -139,7 +139,11 @@ def found_paimon_cases() -> Iterator[PaimonCase]:
         if (root.parent / "external").is_dir():
             relocate = dict.fromkeys(("/tmp/external", "file:/tmp/external"), str(root.parent / "external"))  # noqa: S108
         kind, name = content["dir"].split("/")[-3], root.name
-        want = content["expect"] | (rows.get(f"{kind}/{name}") or rows.get(name) or {})
+        want = dict(content["expect"])
+        listed = rows.get(f"{kind}/{name}") or rows.get(name)
+        if listed and not want.get("sha256"):
+            want["fields"] = listed["columns"]
+            want["rows_inline"] = [dict(zip(listed["columns"], row, strict=True)) for row in listed["rows"]]
         forms = (Form(nine_digits=False),)
         yield PaimonCase(f"{kind}/{name}", root, str(root), relocate, {"location": str(root), "expect": want}, True, forms)  # noqa: FBT003
 

@@ -46,7 +46,7 @@ def check_all(case: Case, checks: Iterable[tuple[str, Want, Callable[[], Any]]])
             problem = repr(error)
         if problem:
             problems.append(f"{name}: {problem}")
-    assert not problems
+    assert not problems, "; ".join(problems)
 
 
 def check_moments(case: Case) -> dict[int, int]:
@@ -99,7 +99,7 @@ def check_plans(case: Case, compare: Callable[[Case, list[Any], Want], str | Non
             problem = repr(error)
         if problem:
             problems.append(f"{name}: {problem}")
-    assert not problems
+    assert not problems, "; ".join(problems)
 
 
 def known(case: Case, name: str) -> bool:
