@@ -101,10 +101,7 @@ def test_snapshots(case: PaimonCase) -> None:
     assert kinds.items() >= {name: want["commit_kind"] for name, want in wanted.items()}.items()
     check_all(
         case,
-        (
-            (f"snapshot {name}", want, partial(case.table.scan, snapshot_id=int(name)))
-            for name, want in wanted.items()
-        ),
+        ((f"snapshot {name}", want, partial(case.table.scan, snapshot_id=int(name))) for name, want in wanted.items()),
     )
     check_moments(case)
 
@@ -148,7 +145,11 @@ def test_branches(case: PaimonCase) -> None:
     check_all(
         case,
         (
-            (f"branch {name}, snapshot {number}", want, partial(case.table.with_branch(name).scan, snapshot_id=int(number)))
+            (
+                f"branch {name}, snapshot {number}",
+                want,
+                partial(case.table.with_branch(name).scan, snapshot_id=int(number)),
+            )
             for name, branch in wanted.items()
             for number, want in branch["snapshots"].items()
         ),
@@ -213,7 +214,11 @@ def test_incremental_reads_of_the_audit_log(case: PaimonCase) -> None:
     check_all(
         case,
         (
-            (f"audit log of {mode_of(want)} {between(want)}", want["audit_log"], partial(log.scan, options=options(want)))
+            (
+                f"audit log of {mode_of(want)} {between(want)}",
+                want["audit_log"],
+                partial(log.scan, options=options(want)),
+            )
             for want in wanted
             if not is_difference(want)
         ),
@@ -236,7 +241,7 @@ def test_time_travel(case: PaimonCase) -> None:
 
 @each("values_refused_at_read")
 def test_values_that_a_cast_refuses(case: PaimonCase, tmp_path: Path) -> None:
-    """A value of an old file that does not become one of the new type is an error, or NULL where Java has an overflow."""
+    """A value of an old file that does not become one of the new type is an error, or NULL for an overflow of Java."""
     copy = shutil.copytree(case.root, tmp_path / "t")
     split = min(case.table.scan().plan_files(), key=lambda split: split.files[0].schema_id)
     place = copy / case.relative(split.files[0].file_path)

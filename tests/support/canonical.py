@@ -113,9 +113,7 @@ def _structs(array: pa.Array, field: pa.Field, form: Form) -> list[Any]:
         pairs = zip(valid, *parts, strict=True)
         plain = _plain if form.plain_variants else lambda value: value
         return [{"variant": plain(decode_variant(names, value))} if there else None for there, names, value in pairs]
-    children = [
-        (child.name, _values(array.field(index), child, form)) for index, child in enumerate(array.type.fields)
-    ]
+    children = [(child.name, _values(array.field(index), child, form)) for index, child in enumerate(array.type.fields)]
     return [{name: values[row] for name, values in children} if there else None for row, there in enumerate(valid)]
 
 

@@ -131,21 +131,26 @@ def found_cases() -> Iterator[Case]:
 
 
 def found_paimon_cases() -> Iterator[PaimonCase]:
-    """Give the Paimon tables that were found in the repositories of other engines."""
+    """Give the Paimon tables that were found in the repositories of other engines.
+
+    Where nothing independent read them, the rows are those that their descriptions list.
+    """
     rows = json.loads((REPOSITORY / "tests" / "interop" / "found_paimon_rows.json").read_text(encoding="utf-8"))
-    for content, base in _found("paimon"):
-        root = base / content["dir"]
+    for found, base in _found("paimon"):
+        root = base / found["dir"]
         relocate = {}
         if (root.parent / "external").is_dir():
             relocate = dict.fromkeys(("/tmp/external", "file:/tmp/external"), str(root.parent / "external"))  # noqa: S108
-        kind, name = content["dir"].split("/")[-3], root.name
-        want = dict(content["expect"])
+        kind, name = found["dir"].split("/")[-3], root.name
+        want = found["expect"]
         listed = rows.get(f"{kind}/{name}") or rows.get(name)
-        if listed and not want.get("sha256"):
-            want["fields"] = listed["columns"]
-            want["rows_inline"] = [dict(zip(listed["columns"], row, strict=True)) for row in listed["rows"]]
-        forms = (Form(nine_digits=False),)
-        yield PaimonCase(f"{kind}/{name}", root, str(root), relocate, {"location": str(root), "expect": want}, True, forms)  # noqa: FBT003
+        if listed:
+            columns = listed["columns"]
+            expected = [dict(zip(columns, row, strict=True)) for row in listed["rows"]]
+            want = {"rows": want["rows"], "rows_inline": expected, "fields": columns}
+        content = {"location": str(root), "expect": want}
+        form = Form(nine_digits=False)
+        yield PaimonCase(f"{kind}/{name}", root, str(root), relocate, content, shared=True, forms=(form,))
 
 
 def _golden(folder: str) -> Iterable[tuple[dict[str, Any], Path, bool]]:

@@ -3,13 +3,11 @@
 By case: how the check begins, and what the files say.
 """
 
-_DIFFERENCE = "the reference compares only files that differ, so a key whose older or newer row lies in another file is new"
+_DIFFERENCE = (
+    "the reference compares only files that differ, so a key whose older or newer row lies in another file is new"
+)
 _NOT_A_NUMBER = "NaN is greater than all numbers and in no bound: a file of which it is not known is kept"
 _YEAR_9999 = "nanoseconds in 64 bits end in 2262; values beyond are refused, not wrapped"
-_ZONE_OF_WRITER = (
-    "pyarrow reads wall clocks of 1970-01-01 in files whose writer was east of Greenwich a second late when they have "
-    "milliseconds"
-)
 
 REFERENCE_DEFECTS: dict[str, list[tuple[str, str]]] = {
     "del_eq_type_fixed4": [
@@ -50,7 +48,6 @@ REFERENCE_DEFECTS: dict[str, list[tuple[str, str]]] = {
     "data_evolution": [("b > 150.0", _NOT_A_NUMBER)],
     "pk_types_parquet_b4": [("f_f64 = nan", _NOT_A_NUMBER)],
     "cast_timestamp_6_to_timestamp_9": [("", _YEAR_9999)],
-    "orc/append_with_multiple_ts_precision_and_timezone": [("rows", _ZONE_OF_WRITER)],
 }
 
 REFUSED: dict[str, tuple[str, str]] = {
