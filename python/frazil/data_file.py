@@ -24,6 +24,9 @@ BATCH_ROWS = 131_072
 WHOLE_FILE_BYTES = 2 << 20
 """A remote file up to this length is one request: its parts would cost one each."""
 
+_NS_PER_MS = 1_000_000
+_FARTHEST_ZONE_NS = 24 * 3_600 * 1_000_000_000
+
 Wanted = tuple[list[int], list[int]]
 """Leaf columns in depth-first order, and the top-level columns that hold them."""
 
@@ -254,15 +257,25 @@ class _OrcFile:
             try:
                 batch = self._file.read_stripe(stripe, wanted[1])
             except (pa.ArrowException, OSError) as error:
-                if position == 0 and _out_of_range(error):
-                    reader = _native.BatchReader(self._files, self._path, "ORC", self._nanosecond_ids)
-                    yield from _native_batches(reader, wanted)
-                    return
-                raise
+                if not _out_of_range(error):
+                    raise
+                yield from self._native(wanted, position)
+                return
+            if self._file.writer == "ORC_JAVA" and any(map(_zone_may_matter, batch.columns)):
+                yield from self._native(wanted, position)
+                return
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
                 yield position, part, part.num_rows
                 position += part.num_rows
+
+    def _native(self, wanted: Wanted, first: int) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
+        """Read the rows from a position on without pyarrow."""
+        reader = _native.BatchReader(self._files, self._path, "ORC", self._nanosecond_ids)
+        for position, batch, rows in _native_batches(reader, wanted):
+            skipped = max(0, first - position)
+            if batch is not None and skipped < rows:
+                yield position + skipped, batch.slice(skipped), rows - skipped
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
         raise NotImplementedError
@@ -271,6 +284,27 @@ class _OrcFile:
 def _out_of_range(error: BaseException) -> bool:
     """Whether pyarrow refuses a timestamp that does not fit in 64 bits of nanoseconds."""
     return "timestamp" in str(error).lower() or "overflow" in str(error).lower()
+
+
+def _zone_may_matter(column: pa.Array) -> bool:
+    """Whether pyarrow may have read a timestamp a second off, as it does where a writer's zone moves it over the epoch.
+
+    Java writes seconds rounded towards zero in UTC, and readers correct those before the epoch that have milliseconds;
+    pyarrow looks at the wall clock to tell which they are.
+    """
+    import pyarrow.compute as pc
+
+    if pa.types.is_map(column.type):
+        return _zone_may_matter(column.keys) or _zone_may_matter(column.items)
+    if pa.types.is_list(column.type):
+        return _zone_may_matter(column.values)
+    if pa.types.is_struct(column.type):
+        return any(_zone_may_matter(column.field(index)) for index in range(column.type.num_fields))
+    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
+        return False
+    near = column.filter(pc.less_equal(pc.abs(column.view(pa.int64())), _FARTHEST_ZONE_NS))
+    below_second = pc.subtract(near, pc.floor_temporal(near, unit="second")).cast(pa.int64())
+    return bool(pc.any(pc.greater_equal(below_second, _NS_PER_MS)).as_py())
 
 
 class _AvroFile:
