@@ -11,7 +11,7 @@ from frazil.spark.options import SNAPSHOT_OPTIONS, check_names, exclude
 from frazil.spark.state import TableState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -95,9 +95,9 @@ _UNSUPPORTED = {
 class PaimonState(TableState):
     """A Paimon table at one snapshot, or changes up to one.
 
-    The snapshot is read by its id where that gives the same columns. It does not where the schema was changed since
-    the last commit, or where the rows are changes or those of a fallback branch; then what was asked for is asked
-    again, and another snapshot is an error.
+    The current snapshot is read by its id. Where that would be another read, because the schema was changed since, or
+    because the rows are changes or also those of a fallback branch, and for every other snapshot, what was asked for is
+    asked again, and another snapshot than at first is an error.
     """
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:
@@ -107,10 +107,9 @@ class PaimonState(TableState):
         scan = table.scan(**self._arguments)
         self._snapshot_id = scan.snapshot_id
         self._table: Table | None = table
-        pinned = self._by_id(table)
+        # Options of the table may choose too, and contradict the id.
         with contextlib.suppress(InvalidArgument, NoSuchSnapshot):
-            if pinned and table.scan(**pinned).schema().equals(scan.schema(), check_metadata=True):
-                self._arguments = pinned
+            self._arguments = self._by_id(table)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_table": None}
@@ -135,7 +134,7 @@ class PaimonState(TableState):
     def table_sizes(self) -> tuple[int | None, int | None]:
         """Give the sizes that the table's options name, or those of the read."""
         options = self._opened().options | self._arguments["options"]
-        split, cost = (_size_bytes(options.get(name)) for name in _SPLIT_SIZES)
+        split, cost = (_size_bytes(options, name) for name in _SPLIT_SIZES)
         return split, cost
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -148,17 +147,30 @@ class PaimonState(TableState):
         # One thread: Spark gives a task one core.
         return splits[0].schema(), read_splits(splits, workers=1, limit=limit)
 
-    def _by_id(self, table: Table) -> dict[str, Any] | None:
-        """Give the arguments that choose the snapshot by its id; None where that would be another read."""
+    def _by_id(self, table: Table) -> dict[str, Any]:
+        """Give the arguments that choose the snapshot by its id, or those that there are.
+
+        Raises:
+            InvalidArgument: Something else chooses too.
+            NoSuchSnapshot: What was asked for is a tag.
+        """
         options = dict(self._arguments["options"])
-        if self._snapshot_id is None or "scan.fallback-branch" in table.options | options:
-            return None
+        if "ref" in self._arguments:
+            options.setdefault("branch", self._arguments["ref"])
+        branch = table.with_branch(options.get("branch", table.branch))
+        current = branch.current_snapshot()
+        if current is None or (current.snapshot_id, current.schema_id) != (
+            self._snapshot_id,
+            branch.schema().schema_id,
+        ):
+            return self._arguments
+        if "scan.fallback-branch" in branch.options | options:
+            return self._arguments
         for name in (*_CHOOSE_SNAPSHOT, "scan.mode"):
             options.pop(name, None)
-        if "ref" in self._arguments:
-            # Of a tag there is no branch, and the tag is read again.
-            options.setdefault("branch", self._arguments["ref"])
-        return {"snapshot_id": self._snapshot_id, "options": options}
+        arguments: dict[str, Any] = {"snapshot_id": self._snapshot_id, "options": options}
+        branch.scan(**arguments)
+        return arguments
 
     def _opened(self) -> Table:
         if self._table is None:
@@ -188,14 +200,23 @@ def scan_arguments(asked: ReadOptions) -> dict[str, Any]:
         exclude(given, name, other)
     common = {"branch": asked.branch, _SPLIT_SIZES[0]: asked.split_bytes, _SPLIT_SIZES[1]: asked.open_cost_bytes}
     options = asked.others | {name: str(value) for name, value in common.items() if value is not None}
+    for name in _SPLIT_SIZES:
+        _size_bytes(options, name)
     kind, value = asked.snapshot or ("", None)
     if kind in _SNAPSHOT_OPTIONS:
-        options[_SNAPSHOT_OPTIONS[kind]] = value
+        options[_SNAPSHOT_OPTIONS[kind]] = str(value)
     arguments: dict[str, Any] = {"options": options}
     return arguments | ({_SNAPSHOT_ARGUMENTS[kind]: value} if kind in _SNAPSHOT_ARGUMENTS else {})
 
 
-def _size_bytes(text: str | None) -> int | None:
-    """Give a size such as `128 mb` in bytes; the scan has checked it."""
-    found = re.fullmatch(r"(\d+)\s*([kmgt]?)[a-z]*", (text or "").strip().lower())
-    return int(found[1]) << (10 * " kmgt".index(found[2] or " ")) if found else None
+def _size_bytes(options: Mapping[str, str], name: str) -> int | None:
+    """Give a size such as `128 mb` in bytes; None where it is not given."""
+    text = options.get(name)
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,18})\s*([kmgt]?)(b|bytes|(?<=[kmgt])[a-z]bibytes)?", text.strip().lower())
+    size = int(found[1]) << (10 * " kmgt".index(found[2] or " ")) if found else 1 << 63
+    if size >= 1 << 63:
+        message = f"option `{name}` is {text!r}, expected a size such as 128 mb"
+        raise InvalidArgument(message)
+    return size

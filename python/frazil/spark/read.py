@@ -103,6 +103,7 @@ def _of_table(table: object) -> dict[str, str]:
     if isinstance(table, iceberg.Table):
         return {"format": "iceberg", "path": table.metadata_location}
     if isinstance(table, paimon.Table):
-        return {"format": "paimon", "path": table.location, "branch": table.branch}
+        branch = {} if table.branch == "main" else {"branch": table.branch}
+        return {"format": "paimon", "path": table.location} | branch
     message = f"a table of Iceberg or Paimon is read, or a location, not {type(table).__name__}"
     raise InvalidArgument(message)

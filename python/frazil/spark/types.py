@@ -94,10 +94,15 @@ class Conversion:
         self._converts = [_convert(have, want.type) for (have, _), want in zip(pairs, self.schema, strict=True)]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert a batch; columns that fit are not copied."""
+        """Convert a batch; columns that fit are not copied.
+
+        Raises:
+            Unsupported: Spark's type does not hold a value, such as a timestamp of milliseconds far in the future.
+        """
+        names = self.schema.names
         columns = [
-            batch.column(index) if convert is None else convert(batch.column(index))
-            for index, convert in zip(self._indices, self._converts, strict=True)
+            batch.column(index) if convert is None else _named(name, batch.column(index), convert)
+            for name, index, convert in zip(names, self._indices, self._converts, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -239,6 +244,14 @@ def _convert(source: pa.Field, target: pa.DataType) -> Convert | None:
     if pa.types.is_timestamp(have) and pa.types.is_timestamp(target) and have.unit == "ns":
         return lambda array: _micros(array).view(target)
     return lambda array: array.cast(target)
+
+
+def _named(name: str, array: pa.Array, convert: Convert) -> pa.Array:
+    try:
+        return convert(array)
+    except pa.ArrowInvalid as error:
+        message = f"Spark's type for column `{name}` does not hold all of its values: {error}"
+        raise Unsupported(message, context={"column": name}) from error
 
 
 def _convert_nested(have: pa.DataType, target: pa.DataType) -> Convert | None:
