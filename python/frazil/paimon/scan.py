@@ -41,6 +41,15 @@ class Plan(Batches):
 
         return pa.RecordBatchReader.from_batches(self._native.schema(), self._native.batches())
 
+    def groups(self, target_bytes: int, open_cost_bytes: int) -> list[bytes]:
+        """Give the splits in groups of about `target_bytes`, each as a wire form; see `Split.from_bytes`.
+
+        Args:
+            target_bytes: How many bytes of files a group has at most, unless one of the splits alone has more.
+            open_cost_bytes: What each of the splits counts at least.
+        """
+        return self._native.groups(target_bytes, open_cost_bytes)
+
     def explain(self) -> str:
         """Say in one line what was kept and what was left out."""
         m = self.metrics

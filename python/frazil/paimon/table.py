@@ -116,6 +116,16 @@ class Table:
         """The query that a materialized table holds the rows of."""
         return self.options.get("materialized-table.definition-query")
 
+    @property
+    def relocations(self) -> dict[str, str]:
+        """Recorded prefixes to where the files lie now, as the table was opened with them."""
+        return dict(self._options["relocate"])
+
+    @property
+    def storage_properties(self) -> dict[str, str]:
+        """The options of the storage that the table was opened with; they may be secret."""
+        return dict(self._options["properties"])
+
     def schema(self) -> Schema:
         """Give the newest schema."""
         return Schema.from_json(json.loads(self._native.schema_json(None)))
