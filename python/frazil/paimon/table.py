@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
+from frazil.errors import InvalidArgument
+from frazil.paimon.options import scan_options
 from frazil.paimon.scan import Scan
 from frazil.paimon.schema import Schema
 from frazil.paimon.snapshot import HistoryEntry, Snapshot, Tag
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 """The branch that a table has from the beginning."""
+
+BRANCH_FOLDER = "/branch/branch-"
+"""What stands between the folder of a table and the name of a branch in the folder of the branch."""
 
 
 class Table:
@@ -37,6 +42,11 @@ class Table:
         """Open the table in a folder, or one of its branches; see `frazil.load_table`."""
         options = {"relocate": dict(relocate), "properties": dict(properties)}
         folder = location.rstrip("/") or "/"
+        table, separator, name = folder.rpartition(BRANCH_FOLDER)
+        if separator and table and "/" not in name:
+            # It has schemas and snapshots, so that it would open; what these name lies in the folder of the table.
+            message = f"the location is the branch {name!r} of a table, not a table"
+            raise InvalidArgument(message, context={"location": folder}, hint="open the table, and call with_branch")
         files = table_files(folder, relocate, properties)
         return cls(_native.PaimonTable.open(files, folder, branch), files, options)
 
@@ -45,7 +55,7 @@ class Table:
         return Table(self._native.refresh(), self._files, self._options)
 
     def with_branch(self, branch: str) -> Table:
-        """Give the table as it is on a branch.
+        """Give the table as it is on a branch; `main` is the one that tables are opened on.
 
         Raises:
             NoSuchSnapshot: The table has no such branch.
@@ -155,6 +165,7 @@ class Table:
             as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
             limit: At most so many rows.
             options: Options of the table for this read, such as `scan.timestamp-millis` or `incremental-between`.
+                A list becomes text with commas: `{"incremental-between": (1, 10)}`.
 
         Raises:
             InvalidArgument: A column, literal or option that does not fit.
@@ -165,7 +176,7 @@ class Table:
             "row_filter": filter_text(row_filter),
             "selected_fields": field_names(selected_fields),
             "snapshot": snapshot_choice(snapshot_id, ref, as_of),
-            "options": {str(name): _text(value) for name, value in (options or {}).items()},
+            "options": scan_options(options),
             "limit": row_limit(limit),
             "case_sensitive": case_sensitive,
         }
@@ -215,7 +226,3 @@ def bucket_ids(table: Table, rows: object) -> pa.Array:
 
 def _reopen(location: str, branch: str | None, options: dict[str, Any]) -> Table:
     return Table.open(location, branch=branch, **options)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
