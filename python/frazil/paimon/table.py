@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
-from frazil.errors import InvalidArgument
+from frazil.errors import CorruptMetadata, InvalidArgument
 from frazil.paimon.options import scan_options
 from frazil.paimon.scan import Scan
 from frazil.paimon.schema import Schema
@@ -134,8 +134,16 @@ class Table:
         return self._native.branches()
 
     def consumers(self) -> dict[str, int]:
-        """Give the consumers with the snapshot that each reads next."""
-        return dict(json.loads(self._native.consumers_json()))
+        """Give the consumers with the snapshot that each reads next.
+
+        Raises:
+            CorruptMetadata: A consumer does not say it.
+        """
+        try:
+            return {name: int(found["nextSnapshot"]) for name, found in json.loads(self._native.consumers_json()).items()}
+        except (KeyError, TypeError, ValueError) as error:
+            message = "a consumer does not say its nextSnapshot"
+            raise CorruptMetadata(message, context={"table": self.location}) from error
 
     def history(self) -> list[HistoryEntry]:
         """Give when which snapshot became current, the oldest first."""
