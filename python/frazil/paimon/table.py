@@ -140,7 +140,8 @@ class Table:
             CorruptMetadata: A consumer does not say it.
         """
         try:
-            return {name: int(found["nextSnapshot"]) for name, found in json.loads(self._native.consumers_json()).items()}
+            consumers = json.loads(self._native.consumers_json()).items()
+            return {name: int(consumer["nextSnapshot"]) for name, consumer in consumers}
         except (KeyError, TypeError, ValueError) as error:
             message = "a consumer does not say its nextSnapshot"
             raise CorruptMetadata(message, context={"table": self.location}) from error
