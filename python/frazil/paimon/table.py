@@ -234,7 +234,8 @@ class Table:
         branch = "" if self.branch == MAIN else f" branch {self.branch!r}"
         keys = f" with key {', '.join(self.primary_keys)}" if self.primary_keys else ""
         columns = ", ".join(self.schema().column_names)
-        return f"<frazil.paimon.Table {self.location!r}{branch}: {rows}; columns {columns}{keys}>"
+        view = "" if self._view == "rows" else f" {self._view}"
+        return f"<frazil.paimon.Table {self.location!r}{branch}{view}: {rows}; columns {columns}{keys}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by location and branch; another process sees the state of its own time."""
