@@ -26,9 +26,9 @@ ICEBERG_TABLES = [
     ("an evolved partition spec: by day, hour, bucket", "pevo_v2_three_specs", "ts < '1969-12-31T23:00:00'",
      ("id", "cat", "amount", "ts")),
 ]  # fmt: skip
-CHANGED_TABLE = "cl_lookup_avro"
+CHANGED_TABLE = "paimon/g.db/cl_lookup_avro"
 """A Paimon table with a key, updates, deletes and a changelog."""
-TAGGED_TABLE = "branches_pk"
+TAGGED_TABLE = "paimon/g.db/branches_pk"
 """A Paimon table with a tag and branches."""
 SHOWN_ROWS = 5
 EARLY_SNAPSHOT = 2
@@ -41,8 +41,8 @@ def main() -> None:
         f"iceberg/{name}": show_iceberg(title, name, row_filter, columns)
         for title, name, row_filter, columns in ICEBERG_TABLES
     }
-    counts[f"paimon/{CHANGED_TABLE}"] = show_changes()
-    counts[f"paimon/{TAGGED_TABLE}"] = show_tags()
+    counts[CHANGED_TABLE] = show_changes()
+    counts[TAGGED_TABLE] = show_tags()
     show_spark(counts)
 
 
@@ -62,7 +62,7 @@ def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...
 
 def show_changes() -> int:
     """Print how files of a Paimon table become rows, an earlier state, and what changed since; return the rows."""
-    table = frazil.load_table(GOLDEN / "paimon" / CHANGED_TABLE, format="paimon")
+    table = frazil.load_table(GOLDEN / CHANGED_TABLE, format="paimon")
     print(f"--- Paimon: a primary key, updates, deletes and a changelog\n{table!r}")
     print("snapshots:", ", ".join(f"{snapshot.snapshot_id} {snapshot.operation}" for snapshot in table.snapshots()))
     scan = table.scan()
@@ -87,7 +87,7 @@ def show_changes() -> int:
 
 def show_tags() -> int:
     """Print how many rows a Paimon table has in its tags and branches; return how many it has now."""
-    table = frazil.load_table(GOLDEN / "paimon" / TAGGED_TABLE, format="paimon")
+    table = frazil.load_table(GOLDEN / TAGGED_TABLE, format="paimon")
     print(f"--- Paimon: tags and branches\n{table!r}")
     for kind, name in [("tag", name) for name in table.tags()] + [("branch", name) for name in table.branches()]:
         print(f"ref={name!r}, a {kind}: {table.scan(ref=name).count()} rows")
@@ -125,7 +125,7 @@ def show_spark(counts: dict[str, int]) -> None:
                 print(f"{name}: {found} rows")
                 if found != expected:
                     sys.exit(f"error: Spark reads {found} rows of {name}, Python {expected}")
-            frame = spark.read.format("frazil").option("path", str(GOLDEN / "paimon" / CHANGED_TABLE)).load()
+            frame = spark.read.format("frazil").option("path", str(GOLDEN / CHANGED_TABLE)).load()
             frame.orderBy(*frame.columns[:1]).show()
         finally:
             spark.stop()

@@ -4,7 +4,7 @@
 >>> table = frazil.load_table("tests/golden/iceberg/del_pos_file_parquet_part")
 >>> table.format_version
 2
->>> table = frazil.load_table("tests/golden/paimon/cl_lookup_avro")
+>>> table = frazil.load_table("tests/golden/paimon/g.db/cl_lookup_avro")
 >>> table.primary_keys
 ['k']
 """
