@@ -65,15 +65,6 @@ def test_a_folder_without_a_table_has_none_of_either_format(tmp_path: Path) -> N
         frazil.load_table(tmp_path)
 
 
-def test_plans_say_what_was_left_out() -> None:
-    table = frazil.load_table(DATABASE / "pk_levels_universal", format="paimon")
-    assert table.scan(snapshot_id=13).explain().startswith("3 of 3 files in 1 splits, ")
-    filtered = table.scan("k = 1", snapshot_id=13).explain()
-    assert filtered.startswith("1 of 3 files in 1 splits, ")
-    assert filtered.endswith("0 files by bucket, 2 files by statistics")
-    assert table.scan("k = -1").explain().startswith("0 of 1 files in 0 splits, ")
-
-
 def test_views_show_themselves(table: Table) -> None:
     assert "audit-log" in repr(table.audit_log())
     assert "read-optimized" in repr(table.read_optimized())

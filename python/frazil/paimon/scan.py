@@ -39,14 +39,7 @@ class Plan(Batches):
 
     def explain(self) -> str:
         """Say in one line what was kept and what was left out."""
-        m = self.metrics
-        skipped = m["files_skipped_by_bucket"] + m["files_skipped_by_stats"]
-        return (
-            f"{m['files'] - skipped} of {m['files']} files in {m['splits']} splits,"
-            f" {m['manifests'] - m['manifests_skipped']} of {m['manifests']} manifests;"
-            f" pruned: {m['entries_skipped_by_partition']} entries by partition,"
-            f" {m['files_skipped_by_bucket']} files by bucket, {m['files_skipped_by_stats']} files by statistics"
-        )
+        return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self.metrics.items())
 
     def __repr__(self) -> str:
         """Give what was kept and what was left out."""
