@@ -60,8 +60,8 @@ def open_data_file(
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
 
-    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit. Where
-    nanoseconds do not fit, a column comes as microseconds all the same, and what is inside other columns is refused.
+    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit; what does
+    not fit nanoseconds is refused.
     ORC files with far years give microseconds, but for nanoseconds in the fields of `nanosecond_ids`.
     """
     with _named(path), contextlib.ExitStack() as stack:
@@ -90,7 +90,7 @@ class _ParquetFile:
     row_groups = True
 
     def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str) -> None:
-        self._path, self._stack, self._int96_unit = path, stack, int96_unit
+        self._files, self._path, self._stack, self._int96_unit = files, path, stack, int96_unit
         self._source = stack.enter_context(_source(files, path))
         self._file = self._open(int96_unit)
         self.schema = self._file.schema_arrow
@@ -123,9 +123,31 @@ class _ParquetFile:
         columns = [top for top, field in enumerate(self.schema) for _ in range(leaf_count(field.type))]
         tops = {columns[leaf] for leaf in int96}
         read = list(dict.fromkeys(columns[leaf] for leaf in leaves))
-        far, places = [leaf for leaf in leaves if columns[leaf] in tops], [read.index(top) for top in sorted(tops)]
-        exact = _read(self._open("us", self._file.metadata), groups, far)
-        return _with_far_years(batches, exact, places, self._path)
+        far = [leaf for leaf in leaves if columns[leaf] in tops]
+        places = {read.index(top): columns.index(top) for top in sorted(tops)}
+        wide = _read(self._open("us", self._file.metadata), groups, far)
+        return self._with_far_times(batches, wide, places, groups)
+
+    def _with_far_times(
+        self, batches: Iterator[pa.RecordBatch], wide: Iterator[pa.RecordBatch], places: dict[int, int], groups: list[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Read columns exactly where the microseconds of `wide` lie beyond nanoseconds; `places` gives their leaves."""
+        exact: dict[int, pa.Array] = {}
+        position = 0
+        for batch, checked in _aligned(batches, wide):
+            arrays = list(batch.columns)
+            for (place, leaf), array in zip(places.items(), checked.columns, strict=True):
+                name = batch.schema.field(place).name
+                if place not in exact and not _is_near(array, batch.schema.field(place).type):
+                    if not pa.types.is_timestamp(array.type):
+                        message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
+                        hint = "they reach from 1677 to 2262: leave the column out of the scan"
+                        raise Unsupported(message, context={"file": self._path, "column": name}, hint=hint)
+                    exact[place] = _native.int96_timestamps(self._files, self._path, name, leaf, groups)
+                if place in exact:
+                    arrays[place] = exact[place].slice(position, batch.num_rows)
+            yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+            position += batch.num_rows
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
         metadata = self._file.metadata
@@ -147,23 +169,12 @@ def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int]) -> Iterato
     return batches
 
 
-def _with_far_years(
-    batches: Iterator[pa.RecordBatch], exact: Iterator[pa.RecordBatch], places: list[int], path: str
-) -> Iterator[pa.RecordBatch]:
-    """Put columns of `exact` in their places where they hold timestamps that nanoseconds cannot."""
-    for batch, right in _aligned(batches, exact):
-        arrays, fields = list(batch.columns), list(batch.schema)
-        for place, array in zip(places, right.columns, strict=True):
-            try:
-                array.cast(fields[place].type)
-            except pa.ArrowInvalid as error:
-                if not pa.types.is_timestamp(array.type):
-                    name = fields[place].name
-                    message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
-                    hint = "they reach from 1677 to 2262: leave the column out of the scan"
-                    raise Unsupported(message, context={"file": path, "column": name}, hint=hint) from error
-                arrays[place], fields[place] = array, fields[place].with_type(array.type)
-        yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+def _is_near(array: pa.Array, nanoseconds: pa.DataType) -> bool:
+    try:
+        array.cast(nanoseconds)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _aligned(
