@@ -195,7 +195,12 @@ def newest_away(folder: Path) -> Callable[[], None]:
     """Undo the last two commits; what is given does them again."""
     snapshots = sorted((folder / "snapshot").iterdir(), key=lambda path: int(path.name.removeprefix("snapshot-")))
     moved = [(path.rename(folder.parent / path.name), path) for path in snapshots[-2:]]
-    return lambda: [away.rename(place) for away, place in moved] and None
+
+    def commit_again() -> None:
+        for away, place in moved:
+            away.rename(place)
+
+    return commit_again
 
 
 def test_a_dataframe_stays_with_the_state_it_was_made_of(

@@ -214,7 +214,7 @@ def _size_bytes(options: Mapping[str, str], name: str) -> int | None:
     text = options.get(name)
     if text is None:
         return None
-    found = re.fullmatch(r"(\d{1,18})\s*([kmgt]?)(b|bytes|(?<=[kmgt])[a-z]bibytes)?", text.strip().lower())
+    found = re.fullmatch(r"(\d{1,18})\s*([kmgt]?)(?:b|bytes|[ei]bibytes)?", text.strip().lower())
     size = int(found[1]) << (10 * " kmgt".index(found[2] or " ")) if found else 1 << 63
     if size >= 1 << 63:
         message = f"option `{name}` is {text!r}, expected a size such as 128 mb"
