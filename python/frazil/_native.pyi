@@ -218,6 +218,7 @@ class PaimonScan:
         cls,
         table: PaimonTable,
         *,
+        view: Literal["rows", "read-optimized", "audit-log"],
         row_filter: str,
         selected_fields: Sequence[str],
         snapshot: tuple[Literal["id", "as_of"], int] | tuple[Literal["ref"], str] | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from frazil import _native
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+View: TypeAlias = Literal["rows", "read-optimized", "audit-log"]
+
 MAIN = "main"
 """The branch that a table has from the beginning."""
 
@@ -24,11 +26,14 @@ MAIN = "main"
 class Table:
     """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
 
-    def __init__(self, native: _native.PaimonTable, files: _native.Files, options: dict[str, Any]) -> None:
+    def __init__(
+        self, native: _native.PaimonTable, files: _native.Files, options: dict[str, Any], view: View = "rows"
+    ) -> None:
         """Use `frazil.load_table` or a catalog instead."""
         self._native = native
         self._files = files
         self._options = options
+        self._view: View = view
 
     @classmethod
     def open(
@@ -42,7 +47,15 @@ class Table:
 
     def refresh(self) -> Table:
         """Give the table with its newest schema."""
-        return Table(self._native.refresh(), self._files, self._options)
+        return Table(self._native.refresh(), self._files, self._options, self._view)
+
+    def read_optimized(self) -> Table:
+        """Give the table whose scans read only files that need no merge (`$ro`): fast, without the newest rows."""
+        return Table(self._native, self._files, self._options, "read-optimized")
+
+    def audit_log(self) -> Table:
+        """Give the table whose scans have rows that only delete, too (`$audit_log`), and `rowkind` as first column."""
+        return Table(self._native, self._files, self._options, "audit-log")
 
     def with_branch(self, branch: str) -> Table:
         """Give the table as it is on a branch.
@@ -50,7 +63,7 @@ class Table:
         Raises:
             NoSuchSnapshot: The table has no such branch.
         """
-        return Table(self._on_branch(branch), self._files, self._options)
+        return Table(self._on_branch(branch), self._files, self._options, self._view)
 
     @property
     def location(self) -> str:
@@ -162,6 +175,7 @@ class Table:
             Unsupported: The table has a feature that this release does not read.
         """
         arguments: dict[str, Any] = {
+            "view": self._view,
             "row_filter": filter_text(row_filter),
             "selected_fields": field_names(selected_fields),
             "snapshot": snapshot_choice(snapshot_id, ref, as_of),
@@ -205,7 +219,7 @@ class Table:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by location and branch; another process sees the state of its own time."""
         branch = None if self.branch == MAIN else self.branch
-        return _reopen, (self.location, branch, self._options)
+        return _reopen, (self.location, branch, self._options, self._view)
 
 
 def bucket_ids(table: Table, rows: object) -> pa.Array:
@@ -213,8 +227,9 @@ def bucket_ids(table: Table, rows: object) -> pa.Array:
     return table.bucket_ids(rows)
 
 
-def _reopen(location: str, branch: str | None, options: dict[str, Any]) -> Table:
-    return Table.open(location, branch=branch, **options)
+def _reopen(location: str, branch: str | None, options: dict[str, Any], view: View) -> Table:
+    table = Table.open(location, branch=branch, **options)
+    return Table(table._native, table._files, options, view)  # noqa: SLF001 - its own
 
 
 def _text(value: object) -> str:

@@ -79,6 +79,8 @@ fn record<'a>(records: &mut Cursor<'a>, record_bytes: i64) -> Result<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Array;
+
     use super::*;
 
     /// Written by the reference: "Lily", "Alice".

@@ -8,6 +8,7 @@ use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
 
+use crate::scan::context::View;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
@@ -19,33 +20,41 @@ pub enum MetadataColumn {
     /// `_SEQUENCE_NUMBER`: the number by which the newer of two records of a key is known; of append tables with row
     /// tracking the snapshot that last changed the row.
     SequenceNumber,
+    /// `rowkind`: the same as a column of the audit log.
+    AuditRowKind,
     /// `_ROW_ID`: the id that follows a row through rewrites (row tracking).
     RowId,
 }
 
 impl MetadataColumn {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::RowKind, Self::SequenceNumber, Self::RowId];
+    pub const ALL: [Self; 4] = [Self::RowKind, Self::SequenceNumber, Self::AuditRowKind, Self::RowId];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::RowKind => "_ROW_KIND",
             Self::SequenceNumber => "_SEQUENCE_NUMBER",
+            Self::AuditRowKind => "rowkind",
             Self::RowId => "_ROW_ID",
         }
     }
 
+    /// Whether it stands before the columns of the table.
+    pub fn is_leading(self) -> bool {
+        self == Self::AuditRowKind
+    }
+
     fn arrow(self) -> Field {
         match self {
-            Self::RowKind => Field::new(self.name(), ArrowType::Utf8, false),
+            Self::RowKind | Self::AuditRowKind => Field::new(self.name(), ArrowType::Utf8, false),
             Self::SequenceNumber | Self::RowId => Field::new(self.name(), ArrowType::Int64, true),
         }
     }
 }
 
 /// The columns of a scan in the order in which they are returned: those of the table, in the order of its schema, then
-/// metadata columns in the order in which they were named.
+/// metadata columns in the order in which they were named. The column `rowkind` of the audit log is the first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
     /// Columns of the table; of a ROW perhaps some fields only.
@@ -59,24 +68,29 @@ impl Output {
     ///
     /// # Errors
     /// `InvalidArgument` naming what is no column.
-    pub fn select(schema: &TableSchema, selected: &[String], case_sensitive: bool) -> Result<Self> {
+    pub fn select(schema: &TableSchema, view: View, selected: &[String], case_sensitive: bool) -> Result<Self> {
         let mut ids = HashSet::new();
         let mut metadata = Vec::new();
+        let is_audit = view == View::AuditLog;
+        let has = |column: &MetadataColumn| is_audit || *column != MetadataColumn::AuditRowKind;
         for name in selected {
             if name == "*" {
                 ids.extend(schema.fields.iter().map(|field| field.id));
+                metadata.extend(is_audit.then_some(MetadataColumn::AuditRowKind));
             } else if let Some(id) = find(&schema.fields, name, case_sensitive) {
                 ids.insert(id);
-            } else if let Some(column) = MetadataColumn::ALL.into_iter().find(|column| column.name() == name) {
-                if !metadata.contains(&column) {
-                    metadata.push(column);
-                }
+            } else if let Some(column) = MetadataColumn::ALL.into_iter().filter(has).find(|c| c.name() == name) {
+                metadata.push(column);
             } else {
                 let names: Vec<_> = schema.fields.iter().map(|field| format!("`{}`", field.name)).collect();
                 return Err(Error::invalid(format!("no column `{name}`"))
                     .hint(format!("the columns are {}", names.join(", "))));
             }
         }
+        let mut seen = HashSet::new();
+        metadata.retain(|column| seen.insert(*column));
+        // What stands first is the first.
+        metadata.sort_by_key(|column| !column.is_leading());
         Ok(Self { fields: pruned(&schema.fields, &ids), metadata })
     }
 
@@ -97,9 +111,12 @@ impl Output {
 
     /// The Arrow schema of the rows.
     pub fn schema(&self) -> SchemaRef {
-        let metadata = self.metadata.iter().map(|column| Arc::new(column.arrow()));
+        let metadata = |leading| {
+            let columns = self.metadata.iter().filter(move |column| column.is_leading() == leading);
+            columns.map(|column| Arc::new(column.arrow()))
+        };
         let fields = arrow_fields(&self.fields);
-        Arc::new(Schema::new(fields.iter().cloned().chain(metadata).collect::<Vec<_>>()))
+        Arc::new(Schema::new(metadata(true).chain(fields.iter().cloned()).chain(metadata(false)).collect::<Vec<_>>()))
     }
 
     /// Whether a metadata column is returned.

@@ -19,7 +19,7 @@ use crate::binary_row;
 use crate::deletion_vector;
 use crate::file_index::Selection;
 use crate::merge::MergeSpec;
-use crate::scan::context::ReadContext;
+use crate::scan::context::{ReadContext, View};
 use crate::scan::split::DataSplit;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
@@ -86,7 +86,8 @@ impl ScanRead {
                 }
             }
         }
-        self.machine(files, stages, target, split.streaming, context)
+        let keeps_retracts = split.streaming || self.context.view == View::AuditLog;
+        self.machine(files, stages, target, keeps_retracts, context)
     }
 
     /// A machine that reads the rows of `after` that are not among those of `before`, all of one bucket.
@@ -132,7 +133,8 @@ impl ScanRead {
         };
         let has_key = self.merge.is_some();
         let may_delete = || split.files.iter().any(|file| file.delete_row_count != Some(0));
-        let kinds = has_key && (merged || split.streaming || may_delete()) || self.output.has(MetadataColumn::RowKind);
+        let returned = self.output.has(MetadataColumn::RowKind) || self.output.has(MetadataColumn::AuditRowKind);
+        let kinds = returned || has_key && (merged || split.streaming || may_delete());
         let sequence = has_key && merged || self.output.has(MetadataColumn::SequenceNumber);
         let mut system = Vec::new();
         // In the order in which a merge takes them.

@@ -303,6 +303,11 @@ impl Finish {
         let matching = evaluate(&self.filter, &columns, batch.num_rows())?;
         let Some(batch) = filtered(batch.clone(), matching)? else { return Ok(None) };
         let mut columns = Vec::with_capacity(schema.fields().len());
+        let (leading, trailing): (Vec<MetadataColumn>, Vec<_>) =
+            self.output.metadata.iter().partition(|column| column.is_leading());
+        for column in leading {
+            columns.push(self.metadata(column, &batch)?);
+        }
         for field in &self.output.fields {
             let at = self.target.fields.iter().position(|other| other.id == field.id);
             let found = at.and_then(|at| Some((self.target.fields.get(at)?, batch.columns().get(at)?)));
@@ -310,8 +315,8 @@ impl Finish {
                 found.ok_or_else(|| Error::internal("a column was not read").with("column", &field.name))?;
             columns.push(narrowed(array, from, field)?);
         }
-        for column in &self.output.metadata {
-            columns.push(self.metadata(*column, &batch)?);
+        for column in trailing {
+            columns.push(self.metadata(column, &batch)?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(Some(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?))
@@ -319,14 +324,14 @@ impl Finish {
 
     fn metadata(&self, column: MetadataColumn, batch: &RecordBatch) -> Result<ArrayRef> {
         let system = match column {
-            MetadataColumn::RowKind => SystemColumn::ValueKind,
+            MetadataColumn::RowKind | MetadataColumn::AuditRowKind => SystemColumn::ValueKind,
             MetadataColumn::SequenceNumber => SystemColumn::SequenceNumber,
             MetadataColumn::RowId => SystemColumn::RowId,
         };
         let array = self.target.position(system).and_then(|at| batch.columns().get(at));
         let array = array.ok_or_else(|| Error::internal("a column was not read").with("column", column.name()))?;
         match column {
-            MetadataColumn::RowKind => row_kinds(array),
+            MetadataColumn::RowKind | MetadataColumn::AuditRowKind => row_kinds(array),
             MetadataColumn::SequenceNumber | MetadataColumn::RowId => {
                 array.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("a system column is no BIGINT"))?;
                 Ok(array.clone())

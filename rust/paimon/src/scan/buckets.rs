@@ -139,6 +139,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::scan::context::View;
     use crate::scan::context::tests::{field, schema};
     use crate::spec::options::Options;
     use crate::spec::types::TypeRoot;
@@ -160,6 +161,7 @@ mod tests {
             schema,
             options: Options::new(options),
             filter,
+            view: View::Rows,
         };
         BucketKeys::try_new(&read).unwrap()
     }

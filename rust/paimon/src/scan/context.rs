@@ -1,6 +1,7 @@
 //! What all splits of a scan share: the schema, the filter, the options and the files.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -12,10 +13,39 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate, ColumnName};
 use frazil_core::scalar::{Scalar, ScalarType};
 use frazil_core::storage::files::Files;
 
+use serde::{Deserialize, Serialize};
+
 use crate::binary_row;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
+
+/// What is read of a table (documentation: "System Tables").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum View {
+    /// Its rows.
+    #[default]
+    Rows,
+    /// `$ro`: of a primary-key table only the files that need no merge, so that the newest rows may be missing.
+    ReadOptimized,
+    /// `$audit_log`: rows with their kinds, those that only delete included.
+    AuditLog,
+}
+
+impl FromStr for View {
+    type Err = Error;
+
+    /// Reads the name that the wire form has, too.
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "rows" => Ok(Self::Rows),
+            "read-optimized" => Ok(Self::ReadOptimized),
+            "audit-log" => Ok(Self::AuditLog),
+            other => Err(Error::invalid(format!("unknown view of a table: {other}"))),
+        }
+    }
+}
 
 /// What all splits of a scan share. Immutable; part of the wire form of a split.
 #[derive(Debug, Clone)]
@@ -32,6 +62,8 @@ pub struct ReadContext {
     pub options: Options,
     /// Rows for which this is true are returned. Columns are field ids of `schema`.
     pub filter: BoundPredicate,
+    /// What is read of the table.
+    pub view: View,
 }
 
 impl ReadContext {

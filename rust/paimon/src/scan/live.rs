@@ -9,7 +9,7 @@ use frazil_core::error::Result;
 use frazil_core::parallel;
 use frazil_core::prune::prune;
 
-use super::context::ReadContext;
+use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
 use super::mode::ReadMode;
 use super::partitions::Partitions;
@@ -22,6 +22,9 @@ use crate::spec::snapshot::CommitKind;
 
 /// A manifest or manifest list is not read when it is longer than this.
 const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
+
+/// How many sorted runs a bucket has when it is compacted, by default; there is one level more.
+const COMPACTION_TRIGGER: i64 = 5;
 
 /// Reads the metadata of a scan.
 pub(super) struct MetadataReader<'a> {
@@ -106,7 +109,10 @@ impl MetadataReader<'_> {
     fn matching(&self, manifests: Vec<ManifestFileMeta>) -> Result<Vec<ManifestFileMeta>> {
         let ids = self.partition_ids();
         let may = prune(&part_of(&self.read.filter, &ids), &ManifestStats::new(&manifests, self.read))?.may;
-        let level = |manifest: &ManifestFileMeta| !self.skips_level_0() || manifest.max_level != Some(0);
+        let least_level = self.least_level()?;
+        let level = |manifest: &ManifestFileMeta| {
+            least_level.zip(manifest.max_level).is_none_or(|(least, greatest)| greatest >= least)
+        };
         let kept = manifests.into_iter().zip(&may).filter(|(manifest, may)| *may && level(manifest));
         Ok(kept.map(|(manifest, _)| manifest).collect())
     }
@@ -121,21 +127,34 @@ impl MetadataReader<'_> {
         let may = partitions.spread(&may);
         skipped.fetch_add(may.false_count(), Ordering::Relaxed);
         let changes = self.request.selection != Selection::Live;
+        let least_level = self.least_level()?;
         let (kinds, levels, buckets) =
             (entries.kinds().values(), entries.levels().values(), entries.buckets().values());
         let read = kinds.iter().zip(levels).zip(buckets).zip(&may);
         let keep: BooleanArray = read
             .map(|(((kind, level), bucket), may)| {
-                let level = !self.skips_level_0() || *level > 0;
+                let level = least_level.is_none_or(|least| *level >= least);
                 Some(may == Some(true) && level && *bucket >= 0 && (!changes || *kind == ADD))
             })
             .collect();
         if keep.true_count() == keep.len() { Ok(entries) } else { entries.filter(&keep) }
     }
 
-    /// Level 0 of tables that look rows up when they compact: what it holds is not yet part of the table.
-    fn skips_level_0(&self) -> bool {
-        self.mode.independent() && self.request.selection != Selection::Changelog
+    /// The level below which files are not read. What level 0 holds of tables that look rows up when they compact is not
+    /// yet part of the table; a read-optimized view has the highest level only, whose rows are merged.
+    fn least_level(&self) -> Result<Option<i32>> {
+        if self.request.selection == Selection::Changelog {
+            return Ok(None);
+        }
+        if self.read.view != View::ReadOptimized || !self.read.has_primary_key() {
+            return Ok(self.mode.independent().then_some(1));
+        }
+        let options = &self.read.options;
+        let levels = match options.integer("num-levels")? {
+            Some(levels) => levels,
+            None => options.integer("num-sorted-run.compaction-trigger")?.unwrap_or(COMPACTION_TRIGGER).saturating_add(1),
+        };
+        Ok(Some(i32::try_from(levels.saturating_sub(1)).unwrap_or(i32::MAX)))
     }
 
     fn partition_ids(&self) -> Vec<i32> {

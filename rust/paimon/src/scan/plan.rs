@@ -10,7 +10,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::BoundPredicate;
 
-use super::context::ReadContext;
+use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
 use super::divide::Divider;
 use super::live::MetadataReader;
@@ -48,6 +48,8 @@ pub struct PlanRequest {
     pub options: Options,
     /// Rows for which this is true; columns are field ids of `schema`.
     pub filter: BoundPredicate,
+    /// What is read of the table.
+    pub view: View,
     /// The snapshots, ascending; none for a table without one, at most one for [`Selection::Live`].
     pub snapshots: Vec<Snapshot>,
     /// Which of their files.
@@ -120,6 +122,7 @@ impl Plan {
             schemas: BTreeMap::from([(request.schema.id, request.schema.clone())]),
             options: request.options.clone(),
             filter: request.filter.clone(),
+            view: request.view,
         };
         let mode = ReadMode::try_new(&read)?;
         let mut metrics = ScanMetrics::default();

@@ -8,6 +8,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::predicate::bind::bind;
 use frazil_core::predicate::{BoundPredicate, Predicate};
 
+use super::context::View;
 use super::incremental::{Incremental, States};
 use super::plan::{Plan, PlanRequest, Selection};
 use crate::features::check_readable;
@@ -23,6 +24,8 @@ pub struct ScanOptions {
     pub row_filter: Predicate,
     /// The state of the table, unless the options choose one or changes.
     pub snapshot: SnapshotChoice,
+    /// What is read of the table.
+    pub view: View,
     /// Options over those of the table.
     pub options: BTreeMap<String, String>,
     /// At most so many rows; planning stops where they surely suffice.
@@ -38,6 +41,7 @@ pub struct TableScan {
     schema: Arc<TableSchema>,
     options: Options,
     filter: BoundPredicate,
+    view: View,
     reads: Reads,
     limit: Option<u64>,
     fallback: Option<Box<TableScan>>,
@@ -91,6 +95,11 @@ impl TableScan {
     /// The options of the table with those of the scan over them.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// What is read of the table.
+    pub fn view(&self) -> View {
+        self.view
     }
 
     /// Rows for which this is true.
@@ -151,6 +160,7 @@ impl TableScan {
             schema: self.schema.clone(),
             options: self.options.clone(),
             filter: self.filter.clone(),
+            view: self.view,
             snapshots,
             selection,
             excluded_partitions: Arc::default(),
@@ -185,6 +195,10 @@ impl TableScan {
             // New files may hold new columns of old rows.
             return Err(Error::unsupported("the difference of snapshots of a table with `data-evolution.enabled`"));
         }
+        if scan.view == View::AuditLog && matches!(reads, Reads::Diff(_)) {
+            return Err(Error::unsupported("the audit log of a difference of snapshots")
+                .hint("read the changes with the mode `delta` or `changelog`"));
+        }
         let snapshot = match &reads {
             Reads::State(snapshots) => snapshots.first(),
             Reads::Changes(..) | Reads::Diff(..) => None,
@@ -192,7 +206,8 @@ impl TableScan {
         let schema = table.read_schema(choice.is_time_travel(), snapshot)?;
         check_readable(&schema, &options)?;
         let filter = bind(&scan.row_filter, schema.as_ref(), scan.case_sensitive)?;
-        Ok(Self { table: table.clone(), schema, options, filter, reads, limit: scan.limit, fallback: None })
+        let (view, limit) = (scan.view, scan.limit);
+        Ok(Self { table: table.clone(), schema, options, filter, view, reads, limit, fallback: None })
     }
 
     /// The scan of a fallback branch; None when it had no snapshot at that time.

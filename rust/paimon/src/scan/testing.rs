@@ -13,6 +13,7 @@ use frazil_core::storage::files::Files;
 use frazil_core::storage::{MemoryStorage, Storage};
 use serde_json::{Value, json};
 
+use super::context::View;
 use super::table_scan::{ScanOptions, ScanPlan, TableScan};
 use crate::binary_row;
 use crate::spec::types::{DataType, TypeRoot};
@@ -146,7 +147,7 @@ impl Memory {
         let row_filter = if filter.is_empty() { Predicate::True } else { Predicate::parse(filter).unwrap() };
         let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let snapshot = SnapshotChoice::Latest;
-        let scan = ScanOptions { row_filter, snapshot, options, limit, case_sensitive: true };
+        let scan = ScanOptions { row_filter, snapshot, view: View::Rows, options, limit, case_sensitive: true };
         TableScan::try_new(&self.table(), &scan)?.plan(1, &Context::default())
     }
 

@@ -23,13 +23,14 @@ pub(crate) struct PaimonScan {
 
 #[pymethods]
 impl PaimonScan {
-    /// `snapshot` is `("id", 1)`, `("ref", "name of a tag or branch")`, `("as_of", ms)` or None.
+    /// `view` is `rows`, `read-optimized` or `audit-log`; `snapshot` is `("id", 1)`, `("ref", "name of a tag or branch")`, `("as_of", ms)` or None.
     #[new]
-    #[pyo3(signature = (table, *, row_filter, selected_fields, snapshot, options, limit, case_sensitive))]
+    #[pyo3(signature = (table, *, view, row_filter, selected_fields, snapshot, options, limit, case_sensitive))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
     fn new(
         py: Python<'_>,
         table: &PaimonTable,
+        view: &str,
         row_filter: &str,
         selected_fields: Vec<String>,
         snapshot: Option<(String, Bound<'_, PyAny>)>,
@@ -41,9 +42,10 @@ impl PaimonScan {
         detached(py, || {
             let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
             let (table, snapshot) = Table::of_ref(&table.0, snapshot, options.get("branch").map(String::as_str))?;
-            let options = ScanOptions { row_filter, snapshot, options, limit, case_sensitive };
+            let view = view.parse()?;
+            let options = ScanOptions { row_filter, snapshot, view, options, limit, case_sensitive };
             let scan = TableScan::try_new(&table, &options)?;
-            let output = Output::select(scan.schema(), &selected_fields, case_sensitive)?;
+            let output = Output::select(scan.schema(), view, &selected_fields, case_sensitive)?;
             Ok(Self { scan, output })
         })
     }

@@ -6,6 +6,7 @@
 //!   "schema": {…}, "schemas": [{…}],      // as the table has them (spec: "Schema")
 //!   "options": {"bucket": "1"},
 //!   "filter": "k > 10",                   // names are those of the schema
+//!   "view": "rows",
 //!   "fields": [[0], [3, 5]],              // the field ids of the output
 //!   "metadata-columns": ["_ROW_KIND"],
 //!   "relocation": [["hdfs://nn/wh/t", "/data/t"]],
@@ -26,7 +27,7 @@ use serde_json::value::RawValue;
 
 use crate::read::output::{MetadataColumn, Output, leaf_ids, pruned};
 use crate::read::scan_read::ScanRead;
-use crate::scan::context::ReadContext;
+use crate::scan::context::{ReadContext, View};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 
@@ -38,6 +39,7 @@ struct Wire {
     schemas: Vec<Box<RawValue>>,
     options: BTreeMap<String, String>,
     filter: String,
+    view: View,
     fields: Vec<i32>,
     metadata_columns: Vec<String>,
     relocation: Vec<(String, String)>,
@@ -63,6 +65,7 @@ pub fn to_json(read: &ScanRead) -> Result<String> {
         schemas: context.schemas.values().map(|schema| raw(without_options(schema).to_json())).collect::<Result<_>>()?,
         options: context.options.all().iter().filter(|(name, _)| !is_secret(name)).map(owned).collect(),
         filter: context.filter.to_string(),
+        view: context.view,
         fields: leaf_ids(&read.output.fields),
         metadata_columns: read.output.metadata.iter().map(|column| column.name().to_string()).collect(),
         relocation: context.files.relocation().pairs(),
@@ -94,6 +97,7 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
         filter: bind(&Predicate::parse(&wire.filter)?, schema.as_ref(), true)?,
         schemas: schemas.collect::<Result<_>>()?,
         options: Options::new(wire.options),
+        view: wire.view,
         schema,
     };
     ScanRead::try_new(Arc::new(context), output)
