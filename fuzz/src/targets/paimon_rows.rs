@@ -13,7 +13,7 @@ use frazil_paimon::binary_row;
 use frazil_paimon::merge::aggregate::aggregator;
 use frazil_paimon::merge::{MergeSpec, Merger, Step};
 use frazil_paimon::read::cast::Caster;
-use frazil_paimon::scan::context::ReadContext;
+use frazil_paimon::scan::context::{ReadContext, View};
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::partition_path::{Naming, folder};
 use frazil_paimon::spec::types::{DataField, DataType, TypeRoot};
@@ -99,6 +99,7 @@ fn partition(input: &[u8]) -> Outcome {
         schema,
         options: Options::default(),
         filter: BoundPredicate::True,
+        view: View::Rows,
     };
     let texts = read.partition_texts(row)?;
     law(texts.len() == names.len(), "every partition column has a text")?;

@@ -17,7 +17,7 @@ use frazil_core::predicate::{BoundPredicate, ColumnName, CompareOp, Literal, Pre
 use frazil_core::storage::{Files, MemoryStorage, Storage};
 use frazil_paimon::read::output::Output;
 use frazil_paimon::read::scan_read::ScanRead;
-use frazil_paimon::scan::context::ReadContext;
+use frazil_paimon::scan::context::{ReadContext, View};
 use frazil_paimon::scan::split::DataSplit;
 use frazil_paimon::scan::task::SplitTask;
 use frazil_paimon::scan::wire;
@@ -97,7 +97,7 @@ fn scan(json: &str, options: &[(&str, &str)], filter: &str, columns: &[&str]) ->
     let output = Output::select(&schema, &columns, true).unwrap();
     let older = Arc::new(TableSchema { id: 1, ..schema.as_ref().clone() });
     let schemas = BTreeMap::from([(1, older), (schema.id, schema.clone())]);
-    let context = ReadContext { files, table_location: root.into(), schema, schemas, options, filter };
+    let context = ReadContext { files, table_location: root.into(), schema, schemas, options, filter, view: View::Rows };
     Arc::new(ScanRead::try_new(Arc::new(context), output).unwrap())
 }
 
