@@ -58,7 +58,7 @@ fn manifest(input: &[u8]) -> Outcome {
 }
 
 fn index_manifest(input: &[u8]) -> Outcome {
-    index_manifest::read(Bytes::copy_from_slice(input), manifest::Wanted::ALL, &context())?;
+    index_manifest::read(Bytes::copy_from_slice(input), &context())?;
     Ok(())
 }
 
@@ -146,7 +146,13 @@ fn indexed() -> &'static (TableSchema, Vec<frazil_core::predicate::BoundPredicat
 
 /// A nullable column.
 pub(super) fn field(id: i32, name: &str, root: TypeRoot) -> DataField {
-    DataField { id, name: name.to_string(), data_type: DataType::nullable(root), description: None, default_value: None }
+    DataField {
+        id,
+        name: name.to_string(),
+        data_type: DataType::nullable(root),
+        description: None,
+        default_value: None,
+    }
 }
 
 /// A table of these columns.

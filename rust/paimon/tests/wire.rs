@@ -97,7 +97,8 @@ fn scan(json: &str, options: &[(&str, &str)], filter: &str, columns: &[&str]) ->
     let output = Output::select(&schema, &columns, true).unwrap();
     let older = Arc::new(TableSchema { id: 1, ..schema.as_ref().clone() });
     let schemas = BTreeMap::from([(1, older), (schema.id, schema.clone())]);
-    let context = ReadContext { files, table_location: root.into(), schema, schemas, options, filter, view: View::Rows };
+    let context =
+        ReadContext { files, table_location: root.into(), schema, schemas, options, filter, view: View::Rows };
     Arc::new(ScanRead::try_new(Arc::new(context), output).unwrap())
 }
 

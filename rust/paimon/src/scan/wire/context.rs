@@ -56,13 +56,19 @@ const MAX_FILTER_DEPTH: usize = 150;
 pub fn to_json(read: &ScanRead) -> Result<String> {
     let context = &read.context;
     if depth(&context.filter) > MAX_FILTER_DEPTH {
-        return Err(Error::invalid(format!("a filter with more than {MAX_FILTER_DEPTH} ANDs and ORs inside each other"))
-            .hint("splits are sent with their filter: write it with less nesting"));
+        return Err(Error::invalid(format!(
+            "a filter with more than {MAX_FILTER_DEPTH} ANDs and ORs inside each other"
+        ))
+        .hint("splits are sent with their filter: write it with less nesting"));
     }
     let wire = Wire {
         table: context.table_location.clone(),
         schema: raw(without_options(&context.schema).to_json())?,
-        schemas: context.schemas.values().map(|schema| raw(without_options(schema).to_json())).collect::<Result<_>>()?,
+        schemas: context
+            .schemas
+            .values()
+            .map(|schema| raw(without_options(schema).to_json()))
+            .collect::<Result<_>>()?,
         options: context.options.all().iter().filter(|(name, _)| !is_secret(name)).map(owned).collect(),
         filter: context.filter.to_string(),
         view: context.view,
@@ -123,11 +129,34 @@ fn without_options(schema: &TableSchema) -> TableSchema {
 /// secret. None of them changes how a split is read; what is said of a field does, whatever the field is called.
 fn is_secret(name: &str) -> bool {
     const NAMESPACES: [&str; 13] = [
-        "fs.", "s3.", "s3a.", "oss.", "dlf.", "gs.", "gcs.", "azure.", "dfs.", "hadoop.", "hive.", "jdbc.", "security.",
+        "fs.",
+        "s3.",
+        "s3a.",
+        "oss.",
+        "dlf.",
+        "gs.",
+        "gcs.",
+        "azure.",
+        "dfs.",
+        "hadoop.",
+        "hive.",
+        "jdbc.",
+        "security.",
     ];
     const WORDS: [&str; 13] = [
-        "secret", "password", "passphrase", "passwd", "token", "credential", "signature", "private", "access-key",
-        "access.key", "accesskey", "account.key", "account-key",
+        "secret",
+        "password",
+        "passphrase",
+        "passwd",
+        "token",
+        "credential",
+        "signature",
+        "private",
+        "access-key",
+        "access.key",
+        "accesskey",
+        "account.key",
+        "account-key",
     ];
     let name = name.to_ascii_lowercase();
     !name.starts_with("fields.")
