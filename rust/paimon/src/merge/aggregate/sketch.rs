@@ -45,6 +45,7 @@ impl Sets for HllSketches {
 
 fn read(bytes: &[u8]) -> Result<HllSketch, String> {
     let sketch = HllSketch::deserialize(bytes).map_err(|error| error.to_string())?;
+    check_coupons(bytes)?;
     check_registers(bytes)?;
     match bytes {
         [SET_WORDS, _, _, _, _, flags, _, mode, ..] if flags & COMPACT != 0 && mode & CURRENT_MODE == SET => {
@@ -52,6 +53,21 @@ fn read(bytes: &[u8]) -> Result<HllSketch, String> {
         }
         _ => Ok(sketch),
     }
+}
+
+/// Refuses coupons without a value, which no hash has: the library takes them for empty slots, and counts them.
+fn check_coupons(image: &[u8]) -> Result<(), String> {
+    let [_, _, _, _, _, flags, count, mode, rest @ ..] = image else { return Ok(()) };
+    let mode = mode & CURRENT_MODE;
+    let words = rest.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
+    let without_value = |coupon: u32| coupon >> COUPON_SLOT_BITS == 0;
+    let wrong = match mode {
+        LIST => words.take(usize::from(*count)).any(without_value),
+        // Slots of a set that is not compact may be empty.
+        SET => words.skip(1).any(|coupon| without_value(coupon) && (flags & COMPACT != 0 || coupon != 0)),
+        _ => false,
+    };
+    if wrong { Err("a coupon without a value".to_string()) } else { Ok(()) }
 }
 
 /// Refuses registers of more than 6 bits, which the library takes for granted that there are none.
@@ -107,6 +123,10 @@ const SET_WORDS: u8 = 3;
 const COMPACT: u8 = 1 << 3;
 /// The bits of the mode that tell lists, sets and registers apart; the others tell the type of registers.
 const CURRENT_MODE: u8 = 3;
+/// The mode of a list.
+const LIST: u8 = 0;
+/// Where the value of a coupon begins, behind its slot.
+const COUPON_SLOT_BITS: u32 = 26;
 /// The mode of a set.
 const SET: u8 = 1;
 /// The lg of the slots of a list.
