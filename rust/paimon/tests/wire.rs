@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
@@ -82,6 +82,11 @@ const SECRETS: &[(&str, &str)] = &[
 ];
 
 fn schema(json: &str) -> Arc<TableSchema> {
+    static TYPES_SCHEMA: LazyLock<Arc<TableSchema>> = LazyLock::new(|| parse(TYPES));
+    if json == TYPES { TYPES_SCHEMA.clone() } else { parse(json) }
+}
+
+fn parse(json: &str) -> Arc<TableSchema> {
     Arc::new(TableSchema::parse(json.as_bytes()).unwrap())
 }
 
@@ -553,7 +558,7 @@ fn predicate() -> impl Strategy<Value = Predicate> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     // Compared as text, for NaN is not itself and -0.0 is 0.0 otherwise.
     #[test]

@@ -55,19 +55,27 @@ fn read(bytes: &[u8]) -> Result<HllSketch, String> {
     }
 }
 
-/// Refuses coupons without a value, which no hash has: the library takes them for empty slots, and counts them.
+/// Refuses coupons without a value, which no hash has, and other numbers of them than are declared: the library takes
+/// the declared number on trust.
 fn check_coupons(image: &[u8]) -> Result<(), String> {
-    let [_, _, _, _, _, flags, count, mode, rest @ ..] = image else { return Ok(()) };
-    let mode = mode & CURRENT_MODE;
-    let words = rest.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
-    let without_value = |coupon: u32| coupon >> COUPON_SLOT_BITS == 0;
-    let wrong = match mode {
-        LIST => words.take(usize::from(*count)).any(without_value),
-        // Slots of a set that is not compact may be empty.
-        SET => words.skip(1).any(|coupon| without_value(coupon) && (flags & COMPACT != 0 || coupon != 0)),
-        _ => false,
+    let [_, _, _, _, lg_slots, flags, count, mode, rest @ ..] = image else { return Ok(()) };
+    let mut words = rest.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
+    let declared = match mode & CURRENT_MODE {
+        LIST => u32::from(*count),
+        SET => words.next().unwrap_or_default(),
+        _ => return Ok(()),
     };
-    if wrong { Err("a coupon without a value".to_string()) } else { Ok(()) }
+    let slots = if flags & COMPACT == 0 { 1_u32.checked_shl((*lg_slots).into()).unwrap_or(u32::MAX) } else { declared };
+    let coupons = words.take(usize::try_from(slots).unwrap_or(usize::MAX)).filter(|coupon| *coupon != 0);
+    let (mut found, mut valueless) = (0, 0);
+    for coupon in coupons {
+        found += 1;
+        valueless += u32::from(coupon >> COUPON_SLOT_BITS == 0);
+    }
+    if found == declared && valueless == 0 {
+        return Ok(());
+    }
+    Err(format!("{declared} coupons declared, {found} found, {valueless} of them without a value"))
 }
 
 /// Refuses registers of more than 6 bits, which the library takes for granted that there are none.
