@@ -24,7 +24,7 @@ ABORTS = re.compile(
     r"\b(todo|unimplemented|unreachable|dbg)!\s*[(\[{]|process::(exit|abort)|(?<!debug_)\bassert(_eq|_ne)?!"
 )
 RUST_COMMENT = re.compile(r"^\s*//")
-TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*mod \w+ \{", re.MULTILINE)
+TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*(?:pub\S* )?mod \w+ \{", re.MULTILINE)
 
 
 def main() -> int:

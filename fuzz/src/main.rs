@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use mutate::Mutator;
-use targets::{TARGETS, Target};
+use targets::Target;
 
 /// More than any input here needs, and little enough for a small machine.
 const MEMORY_LIMIT_BYTES: usize = 256 << 20;
@@ -42,9 +42,9 @@ fn main() -> ExitCode {
         }
     };
     let chosen: Vec<&Target> =
-        TARGETS.iter().filter(|target| options.target.as_deref().is_none_or(|name| name == target.name)).collect();
+        targets::all().filter(|target| options.target.as_deref().is_none_or(|name| name == target.name)).collect();
     if chosen.is_empty() {
-        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        let names: Vec<_> = targets::all().map(|target| target.name).collect();
         eprintln!("error: there is no such target; there are {}", names.join(", "));
         return ExitCode::from(2);
     }
@@ -76,7 +76,7 @@ fn run(target: &Target, options: &Options) -> usize {
     let replaying = !options.files.is_empty();
     let seeds = if replaying { replayed } else { seeds::of(target) };
     if seeds.is_empty() {
-        println!("{:<18} has no seeds", target.name);
+        println!("{:<23} has no seeds", target.name);
         return 1;
     }
     let start = Instant::now();
@@ -89,7 +89,7 @@ fn run(target: &Target, options: &Options) -> usize {
             Ok(was_accepted) => accepted += u64::from(was_accepted),
             Err(what) => {
                 failures += 1;
-                println!("{:<18} {what}; {}", target.name, keep(target, input));
+                println!("{:<23} {what}; {}", target.name, keep(target, input));
             }
         }
         failures < FAILURES_SHOWN
@@ -99,7 +99,7 @@ fn run(target: &Target, options: &Options) -> usize {
         going = attempt(&mutator.damaged(&seeds));
     }
     println!(
-        "{:<18} {failures} failures, {inputs} inputs from {} seeds, {accepted} accepted, {:.1} s",
+        "{:<23} {failures} failures, {inputs} inputs from {} seeds, {accepted} accepted, {:.1} s",
         target.name,
         seeds.len(),
         start.elapsed().as_secs_f64()

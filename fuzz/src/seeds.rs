@@ -17,7 +17,9 @@ pub(crate) fn of(target: &Target) -> Vec<Vec<u8>> {
     let mut own = Vec::new();
     collect(&root.join("seeds").join(target.name), &|_| true, &mut own);
     let mut golden = Vec::new();
-    collect(&root.join("../tests/golden/iceberg"), &|name| target.is_golden_seed(name), &mut golden);
+    if let Some(files) = target.golden {
+        collect(&root.join("../tests/golden").join(files.folder), &|name| files.contains(name), &mut golden);
+    }
     own.sort();
     golden.sort();
     // Evenly over all tables, not only the first of them.

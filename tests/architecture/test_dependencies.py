@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PYTHON = Path(__file__).parents[2] / "python"
 FORMATS = ("frazil.iceberg", "frazil.paimon")
+# Who opens a table chooses its format.
+ABOVE_FORMATS = ("frazil.table", "frazil.catalog")
 OUTERMOST = ("frazil.spark", "frazil.cli", "pyspark_frazil")
 INNERMOST = ("frazil.errors", "frazil.config")
 # Imported where they are needed, never with `import frazil`.
@@ -53,6 +55,13 @@ def test_formats_never_import_each_other(module: str) -> None:
     if own:
         others = {name for name in imports(FILES[module]) if within(name, FORMATS) not in (None, own)}
         assert not others
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_what_formats_share_knows_none_of_them(module: str) -> None:
+    if not within(module, (*FORMATS, *ABOVE_FORMATS, *OUTERMOST)):
+        formats = {name for name in imports(FILES[module]) if within(name, FORMATS)}
+        assert not formats
 
 
 @pytest.mark.parametrize("module", FILES)

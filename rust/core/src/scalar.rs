@@ -9,6 +9,8 @@ mod array;
 pub mod civil;
 pub(crate) mod print;
 
+pub use self::print::{decimal_text, write_decimal};
+
 use std::cmp::Ordering;
 
 use arrow_schema::{DataType, TimeUnit};

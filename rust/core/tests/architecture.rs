@@ -32,7 +32,11 @@ fn core_knows_no_format_no_network_and_no_python() {
 
 #[test]
 fn a_format_knows_no_other_format_no_network_and_no_python() {
-    assert_free_of("frazil-iceberg", &[&PYTHON[..], &NETWORK, &["frazil-paimon", "frazil-py"]].concat());
+    for format in ["frazil-iceberg", "frazil-paimon"] {
+        assert_free_of(format, &[&PYTHON[..], &NETWORK].concat());
+        let ours: Vec<_> = below(format).into_iter().filter(|name| name.starts_with("frazil-")).collect();
+        assert_eq!(ours, ["frazil-core"], "what {format} is built on");
+    }
 }
 
 #[test]

@@ -136,16 +136,21 @@ impl Binder<'_> {
 fn compare(column: BoundColumn, op: CompareOp, place: Place) -> BoundPredicate {
     use CompareOp::{Gt, GtEq, Lt, LtEq, NotEq};
 
-    let leaf = |test| BoundPredicate::Leaf(column, test);
+    let leaf = |column, op, value| BoundPredicate::Leaf(column, Test::Compare(op, value));
     match (place, op) {
-        (Place::At(value), op) => leaf(Test::Compare(op, value)),
-        (Place::After(value), Lt | LtEq) => leaf(Test::Compare(LtEq, value)),
-        (Place::After(value), Gt | GtEq) => leaf(Test::Compare(Gt, value)),
+        (Place::At(value), op) => leaf(column, op, value),
+        (Place::After(value), Lt | LtEq) => leaf(column, LtEq, value),
+        (Place::After(value), Gt | GtEq) => leaf(column, Gt, value),
         (Place::After(_) | Place::BelowAll | Place::AboveAll, NotEq)
         | (Place::BelowAll, Gt | GtEq)
-        | (Place::AboveAll, Lt | LtEq) => leaf(Test::NotNull),
+        | (Place::AboveAll, Lt | LtEq) => not_null(column),
         (Place::Null | Place::After(_) | Place::BelowAll | Place::AboveAll, _) => BoundPredicate::False,
     }
+}
+
+/// Every value, which is every row of a column that may not be NULL.
+fn not_null(column: BoundColumn) -> BoundPredicate {
+    if column.nullable { BoundPredicate::Leaf(column, Test::NotNull) } else { BoundPredicate::True }
 }
 
 /// `IN`, `NOT IN`: places between values are members of nothing; NULL makes `NOT IN` never true.
@@ -170,7 +175,7 @@ fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<B
     values.dedup_by(|a, b| a.compare(b).is_some_and(std::cmp::Ordering::is_eq));
     let op = if negated { CompareOp::NotEq } else { CompareOp::Eq };
     Ok(match (values.pop(), values.is_empty()) {
-        (None, _) if negated => BoundPredicate::Leaf(column, Test::NotNull),
+        (None, _) if negated => not_null(column),
         (None, _) => BoundPredicate::False,
         (Some(only), true) => BoundPredicate::Leaf(column, Test::Compare(op, only)),
         (Some(last), false) => {
@@ -214,7 +219,7 @@ fn like(column: BoundColumn, pattern: &str, negated: bool) -> Result<BoundPredic
     let test = match (pattern.parts.as_slice(), negated) {
         ([], _) => Test::Compare(equality, text("")),
         ([LikePart::Text(only)], _) => Test::Compare(equality, text(only)),
-        ([LikePart::Any], false) => Test::NotNull,
+        ([LikePart::Any], false) => return Ok(not_null(column)),
         ([LikePart::Any], true) => return Ok(BoundPredicate::False),
         ([LikePart::Text(prefix), LikePart::Any], false) => Test::StartsWith(text(prefix)),
         ([LikePart::Text(prefix), LikePart::Any], true) => Test::NotStartsWith(text(prefix)),

@@ -4,6 +4,7 @@
 
 use super::CompareOp;
 use crate::error::{Error, Result};
+use crate::hex;
 
 /// Text beyond this is refused.
 const MAX_TEXT_BYTES: usize = 64 << 20;
@@ -146,16 +147,7 @@ impl<'a> Lexer<'a> {
 
     fn bytes(&mut self, start: usize) -> Result<Vec<u8>> {
         let text = self.quoted('\'')?;
-        let digit = |c: u8| char::from(c).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let pair = |pair: &[u8]| match pair {
-            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-            _ => None,
-        };
-        text.as_bytes()
-            .chunks(2)
-            .map(pair)
-            .collect::<Option<_>>()
-            .ok_or_else(|| self.error(start, "X'...' holds pairs of hexadecimal digits"))
+        hex::decode(&text).ok_or_else(|| self.error(start, "X'...' holds pairs of hexadecimal digits"))
     }
 
     /// `part.part`, each part quoted or not.

@@ -97,7 +97,7 @@ pub enum Predicate {
 pub struct BoundColumn {
     /// The id by which statistics and rows know the column (a field id).
     pub id: i32,
-    /// The full name, for messages and printing.
+    /// The full name, for messages and printing. Where it is SQL, what is printed can be parsed and bound again.
     pub name: Arc<str>,
     /// The type of its values.
     pub data_type: ScalarType,

@@ -92,18 +92,18 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Year, month and day of a number of days since 1970-01-01.
+/// Year, month and day of a number of days since 1970-01-01, whatever it is.
 pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = i128::from(days) + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    // The epoch is day 135080 of the fifth era after the year 0. Added to the rest, it cannot overflow.
+    let shifted = days.rem_euclid(146_097) + 135_080;
+    let era = days.div_euclid(146_097) + 4 + shifted / 146_097;
+    let day_of_era = shifted % 146_097;
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i128::from(month <= 2);
-    let narrow = |value: i128| i64::try_from(value).unwrap_or(i64::MAX); // a year is less than its days
-    (narrow(year), narrow(month), narrow(day))
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 /// What is left to read.

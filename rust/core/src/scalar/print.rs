@@ -101,16 +101,28 @@ fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: [u8; 16]) -> fmt::Result {
     f.write_str("'")
 }
 
-fn write_decimal(f: &mut fmt::Formatter<'_>, unscaled: i128, scale: i8) -> fmt::Result {
+/// Writes a decimal number with all digits of its scale; one of a negative scale with an exponent.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_decimal(out: &mut impl fmt::Write, unscaled: i128, scale: i8) -> fmt::Result {
     if scale < 0 {
-        return write!(f, "{unscaled}e{}", scale.unsigned_abs());
+        return write!(out, "{unscaled}e{}", scale.unsigned_abs());
     }
     let places = usize::from(scale.unsigned_abs());
     let sign = if unscaled < 0 { "-" } else { "" };
     // At least one digit stands before the point.
     let digits = format!("{:0width$}", unscaled.unsigned_abs(), width = places + 1);
     match digits.split_at_checked(digits.len() - places) {
-        Some((whole, fraction)) if places > 0 => write!(f, "{sign}{whole}.{fraction}"),
-        _ => write!(f, "{sign}{digits}"),
+        Some((whole, fraction)) if places > 0 => write!(out, "{sign}{whole}.{fraction}"),
+        _ => write!(out, "{sign}{digits}"),
     }
+}
+
+/// The text that [`write_decimal`] writes.
+pub fn decimal_text(unscaled: i128, scale: i8) -> String {
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    let _ = write_decimal(&mut text, unscaled, scale);
+    text
 }

@@ -10,6 +10,7 @@ use arrow_array::{Array as _, BinaryArray, StringArray, StructArray, builder::St
 use super::MAX_DEPTH;
 use super::decode::{Metadata, Value};
 use crate::error::{Error, ErrorKind, Result};
+use crate::scalar::civil::civil_from_days;
 
 /// No JSON text grows longer: a few bytes can name a long field very often.
 const MAX_JSON_BYTES: usize = i32::MAX as usize;
@@ -171,7 +172,7 @@ impl<'a> Writer<'a, '_> {
     }
 
     fn date(&mut self, days: i64) {
-        let (year, month, day) = civil(days);
+        let (year, month, day) = civil_from_days(days);
         match year {
             0..=9999 => self.put(format_args!("{year:04}-{month:02}-{day:02}")),
             _ => self.put(format_args!("{year:+05}-{month:02}-{day:02}")),
@@ -218,19 +219,6 @@ impl<'a> Writer<'a, '_> {
         }
         self.out.push('"');
     }
-}
-
-/// Year, month and day of a day since 1970-01-01 in the proleptic Gregorian calendar.
-fn civil(days: i64) -> (i64, i64, i64) {
-    // Years from March on, so that the leap day is the last of its year; eras of 400 years have 146097 days.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 fn too_long() -> Error {

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt64Array, new_null_array};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, FieldRef, Fields};
 use frazil_core::error::{Error, Result};
+use frazil_core::nested::Repeated;
 use frazil_core::variant;
 
 use super::{FileFormat, convert, default};
@@ -129,7 +130,7 @@ fn read_list(
     array: &ArrayRef,
     mask: Option<&NullBuffer>,
 ) -> Result<ArrayRef> {
-    let list = Repeated::of(array, mask)?;
+    let list = Repeated::masked(array, mask)?;
     let values = slot.read(read, &list.values, None)?;
     Ok(Arc::new(ListArray::try_new(Arc::clone(to), list.offsets, values, list.nulls)?))
 }
@@ -140,7 +141,7 @@ fn read_map(
     array: &ArrayRef,
     mask: Option<&NullBuffer>,
 ) -> Result<ArrayRef> {
-    let map = Repeated::of(array, mask)?;
+    let map = Repeated::masked(array, mask)?;
     let (DataType::Struct(fields), Some(entries)) = (to.data_type(), map.values.as_struct_opt()) else {
         return Err(Error::corrupt("a map came without entries"));
     };
@@ -154,73 +155,6 @@ fn read_map(
     }
     let entries = StructArray::try_new_with_length(fields.clone(), columns, None, entries.len())?;
     Ok(Arc::new(MapArray::try_new(Arc::clone(to), map.offsets, entries, map.nulls, false)?))
-}
-
-/// A list or a map: offsets from 0 into values of which every one belongs to a row that is not NULL.
-struct Repeated {
-    offsets: OffsetBuffer<i32>,
-    values: ArrayRef,
-    nulls: Option<NullBuffer>,
-}
-
-impl Repeated {
-    fn of(array: &ArrayRef, mask: Option<&NullBuffer>) -> Result<Self> {
-        let (offsets, values) = match array.data_type() {
-            DataType::List(_) => {
-                let list = array.as_list::<i32>();
-                (list.offsets().clone(), Arc::clone(list.values()))
-            }
-            DataType::Map(..) => {
-                let map = array.as_map();
-                (map.offsets().clone(), Arc::new(map.entries().clone()) as ArrayRef)
-            }
-            DataType::LargeList(element)
-            | DataType::ListView(element)
-            | DataType::LargeListView(element)
-            | DataType::FixedSizeList(element, _) => {
-                return Self::of(&arrow_cast::cast(array, &DataType::List(Arc::clone(element)))?, mask);
-            }
-            other => return Err(Error::corrupt(format!("an array of type {other} came where lists were planned"))),
-        };
-        Self::compact(offsets, values, NullBuffer::union(array.nulls(), mask))
-    }
-
-    fn compact(offsets: OffsetBuffer<i32>, values: ArrayRef, nulls: Option<NullBuffer>) -> Result<Self> {
-        if let Some(nulls) = &nulls {
-            let filled_null = offsets.windows(2).zip(nulls).any(|(pair, valid)| !valid && pair.first() != pair.last());
-            if filled_null {
-                return Self::without_nulls_filled(&offsets, &values, nulls);
-            }
-        }
-        let bounds = offsets.first().zip(offsets.last());
-        let bounds = bounds.and_then(|(a, b)| Some((usize::try_from(*a).ok()?, usize::try_from(*b).ok()?)));
-        match bounds {
-            Some((0, end)) if end == values.len() => Ok(Self { offsets, values, nulls }),
-            Some((start, end)) if end <= values.len() => {
-                let values = values.slice(start, end - start);
-                let offsets = OffsetBuffer::from_lengths(offsets.lengths());
-                Ok(Self { offsets, values, nulls })
-            }
-            _ => Err(Error::corrupt("list offsets lead out of the values")),
-        }
-    }
-
-    /// NULL rows may have values in the file; they are dropped.
-    fn without_nulls_filled(offsets: &OffsetBuffer<i32>, values: &ArrayRef, nulls: &NullBuffer) -> Result<Self> {
-        let mut indices = Vec::with_capacity(values.len());
-        let mut lengths = Vec::with_capacity(nulls.len());
-        for (pair, valid) in offsets.windows(2).zip(nulls) {
-            let range = match (pair, valid) {
-                ([start, end], true) => u64::try_from(*start).unwrap_or(0)..u64::try_from(*end).unwrap_or(0),
-                _ => 0..0,
-            };
-            let before = indices.len();
-            indices.extend(range);
-            lengths.push(indices.len() - before);
-        }
-        let values = arrow_select::take::take(values, &UInt64Array::from(indices), None)?;
-        Ok(Self { offsets: OffsetBuffer::from_lengths(lengths), values, nulls: Some(nulls.clone()) })
-    }
 }
 
 fn masked_struct(array: &StructArray, mask: Option<&NullBuffer>) -> Result<StructArray> {

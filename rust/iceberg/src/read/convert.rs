@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Int64Type, Time32MillisecondType, Time64NanosecondType, TimestampMicrosecondType,
+    Date32Type, Int64Type, Time32MillisecondType, Time64NanosecondType, TimestampMicrosecondType,
     TimestampNanosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, Int64Array, StringArray, Time64MicrosecondArray, new_null_array,
+    Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, Int64Array, Time64MicrosecondArray, new_null_array,
 };
 use arrow_buffer::MutableBuffer;
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, TimeUnit};
 use frazil_core::error::{Error, Result};
+use frazil_core::file_values::{cast, checked_text, decimal};
 
 use super::FileFormat;
 use super::arrow::arrow_primitive;
@@ -66,51 +66,6 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::LargeBinary | DataType::BinaryView => cast(array, &DataType::Binary),
         _ => Ok(Arc::clone(array)),
     }
-}
-
-fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
-}
-
-/// Text that came over the C interface is only said to be UTF-8, and Rust relies on it.
-fn checked_text(array: &ArrayRef) -> Result<ArrayRef> {
-    let text: &StringArray = array.as_string();
-    let offsets = text.value_offsets();
-    let range = offsets.first().zip(offsets.last()).and_then(|(first, last)| {
-        let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
-        text.value_data().get(first..last).map(|bytes| (first, bytes))
-    });
-    let Some((first, bytes)) = range else { return Err(Error::corrupt("text offsets lead out of the text")) };
-    if bytes.is_ascii() {
-        return Ok(Arc::clone(array));
-    }
-    let Ok(whole) = std::str::from_utf8(bytes) else { return Err(Error::corrupt("text is not UTF-8")) };
-    let starts =
-        |offset: &i32| usize::try_from(*offset).is_ok_and(|at| at >= first && whole.is_char_boundary(at - first));
-    if offsets.iter().all(starts) { Ok(Arc::clone(array)) } else { Err(Error::corrupt("text is not UTF-8")) }
-}
-
-/// Any decimal of the same scale; one of more digits only if its values have no more than `precision`.
-fn decimal(array: &ArrayRef, precision: u8, scale: u8) -> Result<ArrayRef> {
-    let (DataType::Decimal32(file_precision, file_scale)
-    | DataType::Decimal64(file_precision, file_scale)
-    | DataType::Decimal128(file_precision, file_scale)
-    | DataType::Decimal256(file_precision, file_scale)) = *array.data_type()
-    else {
-        return Err(Error::internal("a decimal array without precision and scale"));
-    };
-    let scale = scale.cast_signed();
-    if file_scale != scale {
-        return Err(Error::corrupt(format!(
-            "the data file holds decimal({file_precision}, {file_scale}), which cannot be read as decimal({precision}, {scale})"
-        )));
-    }
-    let wide = cast(array, &DataType::Decimal128(file_precision.min(38), scale))?;
-    let wide = wide.as_primitive::<Decimal128Type>();
-    if file_precision > precision {
-        wide.validate_decimal_precision(precision)?;
-    }
-    Ok(Arc::new(wide.clone().with_precision_and_scale(precision, scale)?))
 }
 
 fn time(array: &ArrayRef) -> Result<ArrayRef> {

@@ -125,20 +125,9 @@ impl ReadContext {
 
     /// The columns of the filter, ascending.
     pub fn filter_ids(&self) -> Vec<i32> {
-        let mut ids = Vec::new();
-        collect_ids(&self.filter, &mut ids);
+        let mut ids: Vec<i32> = self.filter.columns().iter().map(|column| column.id).collect();
         ids.sort_unstable();
-        ids.dedup();
         ids
-    }
-}
-
-/// The ids of the columns that a predicate tests, in its order.
-pub(crate) fn collect_ids(predicate: &BoundPredicate, ids: &mut Vec<i32>) {
-    match predicate {
-        BoundPredicate::True | BoundPredicate::False => {}
-        BoundPredicate::And(parts) | BoundPredicate::Or(parts) => parts.iter().for_each(|part| collect_ids(part, ids)),
-        BoundPredicate::Leaf(column, _) => ids.push(column.id),
     }
 }
 

@@ -115,9 +115,8 @@ impl TaskReader {
     /// The leaf columns whose statistics [`TaskReader::select_row_groups`] wants.
     pub fn statistics_leaves(&self) -> Result<Vec<usize>> {
         let projector = self.projector()?;
-        let mut ids = Vec::new();
-        super::context::collect_ids(&self.residual, &mut ids);
-        let mut leaves: Vec<usize> = ids.into_iter().filter_map(|id| projector.file_leaf_of(id)).collect();
+        let columns = self.residual.columns();
+        let mut leaves: Vec<usize> = columns.iter().filter_map(|column| projector.file_leaf_of(column.id)).collect();
         leaves.sort_unstable();
         leaves.dedup();
         Ok(leaves)
@@ -285,8 +284,7 @@ fn target(task: &FileScanTask, deletes: &TaskDeletes, residual: &BoundPredicate)
             fields.push(field.clone());
         }
     }
-    let mut ids = Vec::new();
-    super::context::collect_ids(residual, &mut ids);
+    let mut ids: Vec<i32> = residual.columns().iter().map(|column| column.id).collect();
     ids.extend(deletes.equality_ids());
     for id in ids {
         if !fields.iter().any(|field| holds(field, id)) {

@@ -16,7 +16,8 @@
 
 use arrow_schema::TimeUnit;
 use frazil_core::error::Result;
-use frazil_core::scalar::Scalar;
+use frazil_core::hex;
+use frazil_core::scalar::{Scalar, decimal_text};
 use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
@@ -212,13 +213,13 @@ fn write_scalar<S: Serializer>(scalar: &Scalar, serializer: S) -> Result<S::Ok, 
         }
         Scalar::String(text) => serializer.serialize_str(text),
         Scalar::Uuid(bytes) => {
-            let mut text = hex_text(bytes);
+            let mut text = hex::encode(bytes);
             for at in [20, 16, 12, 8] {
                 text.insert(at, '-');
             }
             serializer.serialize_str(&text)
         }
-        Scalar::Fixed(bytes) | Scalar::Binary(bytes) => serializer.serialize_str(&hex_text(bytes)),
+        Scalar::Fixed(bytes) | Scalar::Binary(bytes) => serializer.serialize_str(&hex::encode(bytes)),
     }
 }
 
@@ -230,21 +231,6 @@ fn not_finite(value: f64) -> &'static str {
     } else {
         "-Infinity"
     }
-}
-
-fn decimal_text(unscaled: i128, scale: i8) -> String {
-    let sign = if unscaled < 0 { "-" } else { "" };
-    let scale = usize::from(u8::try_from(scale).unwrap_or(0));
-    let digits = format!("{:0width$}", unscaled.unsigned_abs(), width = scale + 1);
-    match digits.split_at_checked(digits.len() - scale) {
-        Some((whole, fraction)) if scale > 0 => format!("{sign}{whole}.{fraction}"),
-        _ => format!("{sign}{digits}"),
-    }
-}
-
-fn hex_text(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

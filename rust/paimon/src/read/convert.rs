@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal128Type, Int32Type, Int64Type, Time32MillisecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    Int32Type, Int64Type, Time32MillisecondType, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType,
 };
 use arrow_array::{
@@ -30,13 +30,13 @@ use arrow_array::{
     new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use frazil_core::error::{Error, Result};
+use frazil_core::file_values::{cast, checked_text, decimal};
+use frazil_core::nested::{Repeated, child};
 use frazil_core::variant;
 
 use super::FileFormat;
-use super::nested::{Repeated, child};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The type without the fields of `from` that `wanted` has no field of the same id for, at any level; all values of it
@@ -113,14 +113,6 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Arrow's cast, failing for what does not fit.
-fn cast(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
-    if array.data_type() == to {
-        return Ok(Arc::clone(array));
-    }
-    Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
-}
-
 fn text(array: &ArrayRef) -> Result<ArrayRef> {
     if *array.data_type() == ArrowType::Binary { cast(array, &ArrowType::Utf8) } else { checked_text(array) }
 }
@@ -132,50 +124,6 @@ fn trimmed(texts: &ArrayRef) -> ArrayRef {
         return Arc::new(texts.clone());
     }
     Arc::new(texts.iter().map(|text| text.map(|text| text.trim_end_matches(' '))).collect::<StringArray>())
-}
-
-/// Text that came over the C interface is only said to be UTF-8, and Rust relies on it.
-fn checked_text(array: &ArrayRef) -> Result<ArrayRef> {
-    let text: &StringArray = array.as_string();
-    let offsets = text.value_offsets();
-    let range = offsets.first().zip(offsets.last()).and_then(|(first, last)| {
-        let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
-        text.value_data().get(first..last).map(|bytes| (first, bytes))
-    });
-    let Some((first, bytes)) = range else { return Err(Error::corrupt("text offsets lead out of the text")) };
-    if bytes.is_ascii() {
-        return Ok(Arc::clone(array));
-    }
-    let Ok(whole) = std::str::from_utf8(bytes) else { return Err(Error::corrupt("text is not UTF-8")) };
-    let starts =
-        |offset: &i32| usize::try_from(*offset).is_ok_and(|at| at >= first && whole.is_char_boundary(at - first));
-    if offsets.iter().all(starts) { Ok(Arc::clone(array)) } else { Err(Error::corrupt("text is not UTF-8")) }
-}
-
-/// Any decimal of the same scale; one of more digits only if its values have no more than `precision`.
-fn decimal(array: &ArrayRef, precision: u8, scale: u8) -> Result<ArrayRef> {
-    let (ArrowType::Decimal32(found, found_scale)
-    | ArrowType::Decimal64(found, found_scale)
-    | ArrowType::Decimal128(found, found_scale)
-    | ArrowType::Decimal256(found, found_scale)) = *array.data_type()
-    else {
-        return Err(Error::internal("a decimal array without precision and scale"));
-    };
-    if found_scale != scale.cast_signed() {
-        let message = format!(
-            "the data file holds decimal({found}, {found_scale}), which cannot be read as decimal({precision}, {scale})"
-        );
-        return Err(Error::corrupt(message));
-    }
-    let wide = cast(array, &ArrowType::Decimal128(found.min(38), found_scale))?;
-    if found == precision {
-        return Ok(wide);
-    }
-    let wide = wide.as_primitive::<Decimal128Type>();
-    if found > precision {
-        wide.validate_decimal_precision(precision)?;
-    }
-    Ok(Arc::new(wide.clone().with_precision_and_scale(precision, found_scale)?))
 }
 
 /// Times of day; finer ones are floored.

@@ -26,7 +26,6 @@ pub mod zip;
 
 mod convert;
 mod leaves;
-mod nested;
 
 use frazil_core::error::{Error, Result};
 

@@ -142,21 +142,16 @@ impl Columns for TableSchema {
     fn column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>> {
         let whole = name.0.join(".");
         if let Some(field) = find(&self.fields, &whole, case_sensitive)? {
-            return Ok(Some(bound(field, &whole, field.data_type.nullable)));
+            return Ok(Some(bound(&[], field)));
         }
         let mut fields = self.fields.as_slice();
-        let mut nullable = false;
-        let mut parts = name.0.iter().peekable();
-        while let Some(part) = parts.next() {
+        let mut path = Vec::with_capacity(name.0.len());
+        for part in &name.0 {
             let Some(field) = find(fields, part, case_sensitive)? else { return Ok(None) };
-            nullable |= field.data_type.nullable;
-            if parts.peek().is_none() {
-                return Ok(Some(bound(field, &whole, nullable)));
-            }
-            let TypeRoot::Row(inner) = &field.data_type.root else { return Ok(None) };
-            fields = inner;
+            path.push(field);
+            fields = if let TypeRoot::Row(inner) = &field.data_type.root { inner } else { &[] };
         }
-        Ok(None)
+        Ok(path.split_last().map(|(last, parents)| bound(parents, last)))
     }
 
     fn names(&self) -> Vec<String> {
@@ -188,9 +183,15 @@ fn find<'a>(fields: &'a [DataField], name: &str, case_sensitive: bool) -> Result
     }
 }
 
-fn bound(field: &DataField, name: &str, nullable: bool) -> BoundColumn {
-    let data_type = field.data_type.scalar().unwrap_or(ScalarType::Null);
-    BoundColumn { id: field.id, name: name.into(), data_type, nullable }
+/// A column. Its name is its path as SQL writes it, so that it binds to the same column again.
+fn bound(parents: &[&DataField], field: &DataField) -> BoundColumn {
+    let path = || parents.iter().copied().chain([field]);
+    BoundColumn {
+        id: field.id,
+        name: ColumnName(path().map(|field| field.name.clone()).collect()).to_string().into(),
+        data_type: field.data_type.scalar().unwrap_or(ScalarType::Null),
+        nullable: path().any(|field| field.data_type.nullable),
+    }
 }
 
 fn collect_names(fields: &[DataField], prefix: &str, names: &mut Vec<String>) {

@@ -13,6 +13,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use frazil_core::error::{Error, Result};
+use frazil_core::scalar::civil::civil_from_days;
+use frazil_core::scalar::decimal_text;
 
 use super::options::Options;
 use super::types::{DataField, TypeRoot};
@@ -126,7 +128,9 @@ fn value_text(array: &ArrayRef, row: usize, root: &TypeRoot, legacy: bool) -> Re
             .map(|value| float_text(f64::from(value), &format!("{value}"), &format!("{value:e}"))),
         TypeRoot::Double => primitive::<Float64Type>(array, row)
             .map(|value| float_text(value, &format!("{value}"), &format!("{value:e}"))),
-        TypeRoot::Decimal(_, scale) => primitive::<Decimal128Type>(array, row).map(|value| decimal_text(value, *scale)),
+        TypeRoot::Decimal(_, scale) => {
+            primitive::<Decimal128Type>(array, row).map(|value| decimal_text(value, scale.cast_signed()))
+        }
         TypeRoot::Char(_) | TypeRoot::VarChar(_) => {
             array.as_string_opt::<i32>().map(|array| array.value(row).to_string())
         }
@@ -164,31 +168,9 @@ fn float_text(value: f64, plain: &str, exponential: &str) -> String {
     }
 }
 
-fn decimal_text(unscaled: i128, scale: u8) -> String {
-    let sign = if unscaled < 0 { "-" } else { "" };
-    let digits = format!("{:0width$}", unscaled.unsigned_abs(), width = usize::from(scale) + 1);
-    match digits.split_at_checked(digits.len() - usize::from(scale)) {
-        Some((whole, fraction)) if scale > 0 => format!("{sign}{whole}.{fraction}"),
-        _ => format!("{sign}{digits}"),
-    }
-}
-
-/// Year, month and day of a day since the epoch, in the proleptic Gregorian calendar.
-fn civil(days: i64) -> (i64, i64, i64) {
-    // Counted in eras of 400 years that begin on the first of March, so that leap days come last.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
-}
-
 /// As Java's `LocalDate` has it: years of at least four digits, with a sign beyond.
 fn date_text(days: i64) -> String {
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     let sign = match year {
         ..=-1 => "-",
         0..=9999 => "",

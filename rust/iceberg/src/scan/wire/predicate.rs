@@ -4,10 +4,10 @@
 //! {"and": [{"column": 1, "name": "id", "type": "long", "nullable": true, "test": "lt", "value": "0a00000000000000"}, …]}
 //! ```
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
+use frazil_core::hex;
 use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
 use frazil_core::scalar::{Scalar, ScalarType};
 use serde_json::{Value as Json, json};
@@ -97,7 +97,7 @@ fn read(json: &Json, depth: usize) -> Result<BoundPredicate> {
 }
 
 fn test_json(test: &Test) -> (&'static str, Json) {
-    let one = |value: &Scalar| Json::String(hex(&single_value::encode(value)));
+    let one = |value: &Scalar| Json::String(hex::encode(&single_value::encode(value)));
     let many = |values: &[Scalar]| Json::Array(values.iter().map(one).collect());
     match test {
         Test::IsNull => ("is-null", Json::Null),
@@ -118,7 +118,7 @@ fn test_json(test: &Test) -> (&'static str, Json) {
 
 fn test(name: &str, value: &Json, data_type: &PrimitiveType) -> Result<Test> {
     let scalar = |value: &Json| {
-        let bytes = value.as_str().and_then(unhex).ok_or_else(|| malformed("a value is not hexadecimal"))?;
+        let bytes = value.as_str().and_then(hex::decode).ok_or_else(|| malformed("a value is not hexadecimal"))?;
         // The text of a string literal may be anything; bytes of other types decode by their type.
         single_value::decode(data_type, &bytes).ok_or_else(|| malformed("a value is not of its column's type"))
     };
@@ -170,21 +170,6 @@ fn type_text(data_type: ScalarType) -> String {
         ScalarType::Binary => PrimitiveType::Binary,
     };
     primitive.to_string()
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let bytes = pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?));
-    if rest.is_empty() { bytes.collect() } else { None }
 }
 
 fn malformed(what: &str) -> Error {

@@ -45,6 +45,7 @@ impl Sets for HllSketches {
 
 fn read(bytes: &[u8]) -> Result<HllSketch, String> {
     let sketch = HllSketch::deserialize(bytes).map_err(|error| error.to_string())?;
+    check_coupons(bytes)?;
     check_registers(bytes)?;
     match bytes {
         [SET_WORDS, _, _, _, _, flags, _, mode, ..] if flags & COMPACT != 0 && mode & CURRENT_MODE == SET => {
@@ -52,6 +53,29 @@ fn read(bytes: &[u8]) -> Result<HllSketch, String> {
         }
         _ => Ok(sketch),
     }
+}
+
+/// Refuses coupons without a value, which no hash has, and other numbers of them than are declared: the library takes
+/// the declared number on trust.
+fn check_coupons(image: &[u8]) -> Result<(), String> {
+    let [_, _, _, _, lg_slots, flags, count, mode, rest @ ..] = image else { return Ok(()) };
+    let mut words = rest.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
+    let declared = match mode & CURRENT_MODE {
+        LIST => u32::from(*count),
+        SET => words.next().unwrap_or_default(),
+        _ => return Ok(()),
+    };
+    let slots = if flags & COMPACT == 0 { 1_u32.checked_shl((*lg_slots).into()).unwrap_or(u32::MAX) } else { declared };
+    let coupons = words.take(usize::try_from(slots).unwrap_or(usize::MAX)).filter(|coupon| *coupon != 0);
+    let (mut found, mut valueless) = (0, 0);
+    for coupon in coupons {
+        found += 1;
+        valueless += u32::from(coupon >> COUPON_SLOT_BITS == 0);
+    }
+    if found == declared && valueless == 0 {
+        return Ok(());
+    }
+    Err(format!("{declared} coupons declared, {found} found, {valueless} of them without a value"))
 }
 
 /// Refuses registers of more than 6 bits, which the library takes for granted that there are none.
@@ -107,6 +131,10 @@ const SET_WORDS: u8 = 3;
 const COMPACT: u8 = 1 << 3;
 /// The bits of the mode that tell lists, sets and registers apart; the others tell the type of registers.
 const CURRENT_MODE: u8 = 3;
+/// The mode of a list.
+const LIST: u8 = 0;
+/// Where the value of a coupon begins, behind its slot.
+const COUPON_SLOT_BITS: u32 = 26;
 /// The mode of a set.
 const SET: u8 = 1;
 /// The lg of the slots of a list.

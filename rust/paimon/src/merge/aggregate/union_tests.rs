@@ -121,6 +121,9 @@ fn unions_have_the_bytes_of_java(#[case] function: &str, #[case] images: [&str; 
 #[case("rbm64", "02")]
 #[case("rbm64", "01")]
 #[case("hll_sketch", "0201")]
+#[case::coupon_that_is_none("hll_sketch", "0201070c0308020000000000f825e507")]
+#[case::coupon_without_value("hll_sketch", "0201070c03080200ff000000f825e507")]
+#[case::coupon_without_value_in_a_set("hll_sketch", "0301070c050800010200000000000000f825e507")]
 #[case("theta_sketch", "ffffffffffffffff")]
 fn bytes_of_another_kind_are_corrupt(#[case] function: &str, #[case] bytes: &str) {
     let values = column(&[Some(bytes), Some(bytes)]);

@@ -6,10 +6,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, StructArray, new_null_array};
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields};
 use frazil_core::error::{Error, Result};
+use frazil_core::nested::{Repeated, child};
 
 use super::{Caster, Rule, rule_of};
 use crate::read::convert::assemble_map;
-use crate::read::nested::{Repeated, child};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The rule for two nested types of one kind; None for any others, and for maps of different keys.

@@ -13,6 +13,7 @@
 
 use arrow_array::types::{Date32Type, Int64Type, Time32MillisecondType};
 use frazil_core::error::{Error, Result};
+use frazil_core::scalar::civil::days_from_civil;
 
 use super::bytes::text;
 use super::parse::{integer, parse_all};
@@ -87,13 +88,9 @@ fn month_length(year: i32, month: i32) -> i32 {
     }
 }
 
-/// Days since 1970-01-01 in the proleptic Gregorian calendar.
+/// Days since 1970-01-01.
 fn days(year: i32, month: i32, day: i32) -> i64 {
-    let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
-    let year = year - i64::from(month <= 2);
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    days_from_civil(year.into(), month.into(), day.into())
 }
 
 fn time(text: &str) -> Option<i32> {

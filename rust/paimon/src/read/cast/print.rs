@@ -18,13 +18,14 @@ use arrow_array::types::{Date32Type, Float32Type, Float64Type, Time32Millisecond
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::DataType as ArrowType;
 use frazil_core::error::{Error, Result};
+use frazil_core::nested::{Repeated, child};
+use frazil_core::scalar::civil::civil_from_days;
 
 use super::bytes::{Length, text, texts};
 use super::decimal::unscaled;
 use super::number::longs;
 use super::time::{Clock, values};
 use super::{Caster, MAX_LENGTH, Rule, float, rule_of};
-use crate::read::nested::{Repeated, child};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
@@ -170,7 +171,7 @@ fn digit(value: i64, out: &mut String) {
 }
 
 fn date(days: i64, out: &mut String) {
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     for divisor in [1000, 100, 10, 1] {
         digit(year / divisor, out);
     }
@@ -178,20 +179,6 @@ fn date(days: i64, out: &mut String) {
     two(month, out);
     out.push('-');
     two(day, out);
-}
-
-/// Year, month and day of the proleptic Gregorian calendar, counted from a March 1 at the start of 400 years.
-fn civil(days: i64) -> (i64, i64, i64) {
-    const DAYS_TO_EPOCH: i64 = 719_468;
-    const DAYS_OF_400_YEARS: i64 = 146_097;
-    let days = days.saturating_add(DAYS_TO_EPOCH);
-    let (era, of_era) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (era * 400 + year + i64::from(month <= 2), month, day)
 }
 
 fn clock(seconds: i64, out: &mut String) {

@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::Predicate;
 use frazil_core::predicate::bind::bind;
+use frazil_core::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::Storage;
 use frazil_core::storage::files::Files;
 use serde::{Deserialize, Serialize};
@@ -49,9 +49,21 @@ struct Wire {
     allowed: Vec<String>,
 }
 
+/// ANDs and ORs inside each other beyond this are refused: the text of the filter is read again.
+const MAX_FILTER_DEPTH: usize = 150;
+
 /// Writes the context.
+///
+/// # Errors
+/// `InvalidArgument` for a filter that is nested deeper than can be read.
 pub fn to_json(read: &ScanRead) -> Result<String> {
     let context = &read.context;
+    if depth(&context.filter) > MAX_FILTER_DEPTH {
+        return Err(Error::invalid(format!(
+            "a filter with more than {MAX_FILTER_DEPTH} ANDs and ORs inside each other"
+        ))
+        .hint("splits are sent with their filter: write it with less nesting"));
+    }
     let wire = Wire {
         table: context.table_location.clone(),
         schema: raw(without_options(&context.schema).to_json())?,
@@ -73,6 +85,9 @@ pub fn to_json(read: &ScanRead) -> Result<String> {
 }
 
 /// Reads the context.
+///
+/// # Errors
+/// For what [`to_json`] did not write.
 pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
     let wire: Wire = serde_json::from_str(text).map_err(|e| Error::corrupt("malformed JSON").caused_by(e))?;
     let schema = Arc::new(TableSchema::parse(wire.schema.get().as_bytes())?);
@@ -113,16 +128,54 @@ fn owned((name, value): (&String, &String)) -> (String, String) {
     (name.clone(), value.clone())
 }
 
+fn depth(filter: &BoundPredicate) -> usize {
+    match filter {
+        BoundPredicate::And(parts) | BoundPredicate::Or(parts) => 1 + parts.iter().map(depth).max().unwrap_or(0),
+        BoundPredicate::True | BoundPredicate::False | BoundPredicate::Leaf(..) => 0,
+    }
+}
+
 /// The options of a schema are not looked at behind a border: those of the scan are.
 fn without_options(schema: &TableSchema) -> TableSchema {
     TableSchema { options: BTreeMap::new(), ..schema.clone() }
 }
 
-/// Whether an option may hold what must not travel. None that changes reading does.
+/// Whether an option may hold what must not travel: those of storages, catalogs and clusters, and whatever sounds like a
+/// secret. None of them changes how a split is read; what is said of a field does, whatever the field is called.
 fn is_secret(name: &str) -> bool {
-    const WORDS: [&str; 7] = ["secret", "password", "token", "credential", "access-key", "access.key", "accesskey"];
+    const NAMESPACES: [&str; 13] = [
+        "fs.",
+        "s3.",
+        "s3a.",
+        "oss.",
+        "dlf.",
+        "gs.",
+        "gcs.",
+        "azure.",
+        "dfs.",
+        "hadoop.",
+        "hive.",
+        "jdbc.",
+        "security.",
+    ];
+    const WORDS: [&str; 13] = [
+        "secret",
+        "password",
+        "passphrase",
+        "passwd",
+        "token",
+        "credential",
+        "signature",
+        "private",
+        "access-key",
+        "access.key",
+        "accesskey",
+        "account.key",
+        "account-key",
+    ];
     let name = name.to_ascii_lowercase();
-    WORDS.iter().any(|word| name.contains(word))
+    !name.starts_with("fields.")
+        && (NAMESPACES.iter().any(|prefix| name.starts_with(prefix)) || WORDS.iter().any(|word| name.contains(word)))
 }
 
 fn raw(json: String) -> Result<Box<RawValue>> {

@@ -50,7 +50,13 @@ struct Columns {
 }
 
 /// Writes splits. What only planning looks at (which columns have statistics) is left out.
+///
+/// # Errors
+/// `InvalidArgument` for a split without files, which no row would tell of.
 pub(super) fn write(tasks: &[SplitTask]) -> Result<RecordBatch> {
+    if tasks.iter().any(|task| task.split.files.is_empty()) {
+        return Err(Error::invalid("a split without files"));
+    }
     let mut columns = Columns::default();
     for (number, task) in (0_u32..).zip(tasks) {
         for (before, split) in [(false, Some(&task.split)), (true, task.before.as_ref())] {
@@ -92,6 +98,9 @@ pub(super) fn read(batch: &RecordBatch, read: &Arc<ScanRead>) -> Result<Vec<Spli
         };
         split.files.push(rows.file(row)?);
         split.deletion_files.push(rows.deletion(row)?);
+    }
+    if tasks.iter().any(|task| task.split.files.is_empty()) {
+        return Err(malformed());
     }
     Ok(tasks)
 }

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, StructArray, UInt64Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
-use frazil_core::error::{Error, Result};
 
 /// A field of a struct: NULL wherever the struct is.
-pub(super) fn child(parent: &StructArray, position: usize) -> Result<ArrayRef> {
+///
+/// # Errors
+/// `Internal` when there is no such field.
+pub fn child(parent: &StructArray, position: usize) -> Result<ArrayRef> {
     let child = parent.columns().get(position).ok_or_else(|| Error::internal("a struct without a planned field"))?;
     match parent.nulls().filter(|nulls| nulls.null_count() > 0) {
         None => Ok(Arc::clone(child)),
@@ -19,10 +22,13 @@ pub(super) fn child(parent: &StructArray, position: usize) -> Result<ArrayRef> {
 
 /// A list or a map: offsets from 0 into values of which every one belongs to a row that is not NULL.
 #[derive(Debug)]
-pub(super) struct Repeated {
-    pub(super) offsets: OffsetBuffer<i32>,
-    pub(super) values: ArrayRef,
-    pub(super) nulls: Option<NullBuffer>,
+pub struct Repeated {
+    /// Where the values of each row stand.
+    pub offsets: OffsetBuffer<i32>,
+    /// The elements of lists, the entries of maps.
+    pub values: ArrayRef,
+    /// Which rows are NULL.
+    pub nulls: Option<NullBuffer>,
 }
 
 impl Repeated {
@@ -30,25 +36,33 @@ impl Repeated {
     ///
     /// # Errors
     /// `CorruptData` for arrays of other types and for offsets that lead out of the values.
-    pub(super) fn of(array: &ArrayRef) -> Result<Self> {
-        let nulls = array.nulls().cloned();
-        match array.data_type() {
+    pub fn of(array: &ArrayRef) -> Result<Self> {
+        Self::masked(array, None)
+    }
+
+    /// The same of an array in which rows that `mask` says NULL are NULL, too.
+    ///
+    /// # Errors
+    /// As [`Repeated::of`].
+    pub fn masked(array: &ArrayRef, mask: Option<&NullBuffer>) -> Result<Self> {
+        let (offsets, values) = match array.data_type() {
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
-                Self::compact(list.offsets().clone(), Arc::clone(list.values()), nulls)
+                (list.offsets().clone(), Arc::clone(list.values()))
             }
             DataType::Map(..) => {
                 let map = array.as_map();
-                Self::compact(map.offsets().clone(), Arc::new(map.entries().clone()), nulls)
+                (map.offsets().clone(), Arc::new(map.entries().clone()) as ArrayRef)
             }
             DataType::LargeList(element)
             | DataType::ListView(element)
             | DataType::LargeListView(element)
             | DataType::FixedSizeList(element, _) => {
-                Self::of(&arrow_cast::cast(array, &DataType::List(Arc::clone(element)))?)
+                return Self::masked(&arrow_cast::cast(array, &DataType::List(Arc::clone(element)))?, mask);
             }
-            other => Err(Error::corrupt(format!("an array of type {other} came where lists were planned"))),
-        }
+            other => return Err(Error::corrupt(format!("an array of type {other} came where lists were planned"))),
+        };
+        Self::compact(offsets, values, NullBuffer::union(array.nulls(), mask))
     }
 
     fn compact(offsets: OffsetBuffer<i32>, values: ArrayRef, nulls: Option<NullBuffer>) -> Result<Self> {
@@ -84,5 +98,41 @@ impl Repeated {
         }
         let values = arrow_select::take::take(values, &UInt64Array::from(indices), None)?;
         Ok(Self { offsets: OffsetBuffer::from_lengths(lengths), values, nulls })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int32Type;
+    use arrow_array::{FixedSizeListArray, Int32Array, ListArray};
+
+    use super::*;
+
+    fn values(parts: &Repeated) -> Vec<Option<i32>> {
+        parts.values.as_primitive::<Int32Type>().iter().collect()
+    }
+
+    #[test]
+    fn nothing_but_values_of_rows_is_left() {
+        let rows = vec![Some(vec![Some(1), None]), None, Some(vec![]), Some(vec![Some(4)])];
+        let list: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(rows));
+        let all = Repeated::of(&list).unwrap();
+        assert_eq!((&*all.offsets, values(&all)), (&[0, 2, 2, 2, 3][..], vec![Some(1), None, Some(4)]));
+        let sliced = Repeated::of(&list.slice(2, 2)).unwrap();
+        assert_eq!((&*sliced.offsets, values(&sliced)), (&[0, 0, 1][..], vec![Some(4)]));
+        let masked = Repeated::masked(&list, Some(&NullBuffer::from(vec![false, true, true, true]))).unwrap();
+        assert_eq!((&*masked.offsets, values(&masked)), (&[0, 0, 0, 0, 1][..], vec![Some(4)]));
+        assert_eq!(masked.nulls.unwrap().null_count(), 2);
+    }
+
+    #[test]
+    fn rows_of_one_length_are_lists() {
+        let field = arrow_schema::Field::new_list_field(DataType::Int32, true);
+        let nulls = NullBuffer::from(vec![true, false]);
+        let items = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
+        let fixed: ArrayRef = Arc::new(FixedSizeListArray::new(Arc::new(field), 2, items, Some(nulls)));
+        let parts = Repeated::of(&fixed).unwrap();
+        assert_eq!((&*parts.offsets, values(&parts)), (&[0, 2, 2][..], vec![Some(1), Some(2)]));
+        assert!(Repeated::of(&parts.values).is_err());
     }
 }

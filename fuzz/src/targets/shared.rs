@@ -1,0 +1,102 @@
+//! What no format has alone.
+
+use bytes::Bytes;
+use frazil_core::avro::{AvroFile, Projection};
+use frazil_core::bitmap::Positions;
+use frazil_core::orc::OrcFile;
+use frazil_core::predicate::Predicate;
+use frazil_core::storage::Location;
+use frazil_core::variant;
+
+use super::{BATCH_ROWS, Outcome, Refusal, Target, choice, context, law, target, text};
+
+pub(super) const TARGETS: &[Target] = &[
+    target("avro", avro, &[]).with_golden("", "", ".avro"),
+    target("orc", orc, &[]).with_golden("", "", ".orc"),
+    target("variant", variant, VARIANTS),
+    target("roaring", roaring, &[ROARING]),
+    target("predicate", predicate, PREDICATES),
+    target("location", location, LOCATIONS),
+];
+
+fn avro(input: &[u8]) -> Outcome {
+    let file = AvroFile::open(Bytes::copy_from_slice(input))?;
+    let projection = Projection::natural(file.schema())?;
+    for batch in file.batches(&projection, BATCH_ROWS, &context())? {
+        law(batch?.num_rows() <= BATCH_ROWS, "a batch has no more rows than asked for")?;
+    }
+    Ok(())
+}
+
+fn roaring(input: &[u8]) -> Outcome {
+    let positions = Positions::decode_portable64(input)?;
+    // The form fills the gap before a high key, which takes gigabytes.
+    if positions.max().is_none_or(|max| max < 1 << 40) {
+        let again = Positions::decode_portable64(&positions.encode_portable64()?)?;
+        law(again.len() == positions.len() && again.max() == positions.max(), "written positions read back")?;
+    }
+    let end = positions.max().map_or(0, |max| max.saturating_add(1));
+    law(positions.count_in(0..end) == positions.len(), "all positions lie before the end")?;
+    law(positions.max().is_none_or(|max| positions.contains(max)), "the greatest position is one of them")?;
+    law(
+        positions.kept(0, 1000).count_set_bits() == 1000 - usize::try_from(positions.count_in(0..1000)).unwrap_or(0),
+        "the mask agrees with the count",
+    )
+}
+
+fn predicate(input: &[u8]) -> Outcome {
+    let predicate = Predicate::parse(text(input)?)?;
+    law(
+        Predicate::parse(&predicate.to_string()).is_ok_and(|again| again == predicate),
+        "a printed predicate parses to itself",
+    )
+}
+
+fn location(input: &[u8]) -> Outcome {
+    let location = Location::parse(text(input)?)?;
+    let canonical = location.canonical();
+    let again = Location::parse(&canonical);
+    law(canonical.is_empty() || again.is_ok_and(|again| again.canonical() == canonical), "a canonical text is its own")
+}
+
+/// The first byte is the length of the metadata.
+fn variant(input: &[u8]) -> Outcome {
+    let (length, rest) = choice(input)?;
+    let (metadata, value) = rest.split_at_checked(length).ok_or(Refusal::Error)?;
+    variant::to_json(metadata, value)?;
+    Ok(())
+}
+
+fn orc(input: &[u8]) -> Outcome {
+    let file = OrcFile::open(Bytes::copy_from_slice(input), &|_| false)?;
+    let columns: Vec<usize> = (0..file.schema().fields().len()).collect();
+    for batch in file.batches(&columns, BATCH_ROWS)? {
+        batch?;
+    }
+    Ok(())
+}
+
+/// One bitmap of one array container: 1, 5, 7.
+const ROARING: &[u8] = b"\x01\0\0\0\0\0\0\0\0\0\0\0\x3a\x30\0\0\x01\0\0\0\0\0\x02\0\x10\0\0\0\x01\0\x05\0\x07\0";
+
+const PREDICATES: &[&[u8]] = &[
+    b"ts >= '2024-01-01T00:00:00' and id in (1, 2) and name like 'a%' and not (x is null or f is nan)",
+    b"a.b between -1.5e-3 and +2 or `odd name` <> \"other\".\"x\" or b = X'00ff'",
+    b"d = DATE '2024-01-01' and t < TIME '10:00:00.5' and z > TIMESTAMP '2024-01-01T00:00:00+01:00'",
+    b"f = nan or f = -inf or f <= -0.0 or flag or not flag and x is not null and y not in (null, 'it''s')",
+];
+
+const LOCATIONS: &[&[u8]] = &[
+    b"s3a://bucket/wh/t/data/f.parquet",
+    b"file:///wh/./t/../u//f",
+    b"hdfs://nn:8020/wh/t",
+    b"abfss://c@acc.dfs.core.windows.net/k",
+    b"C:\\wh\\t",
+];
+
+const VARIANTS: &[&[u8]] = &[
+    // {"a": 5, "b": null}
+    b"\x07\x01\x02\x00\x01\x02ab\x02\x02\x00\x01\x00\x02\x03\x0c\x05\x00",
+    // [true, "hi", 1.5]
+    b"\x03\x01\x00\x00\x03\x03\x00\x01\x04\x0d\x04\x09hi\x1c\x00\x00\x00\x00\x00\x00\xf8\x3f",
+];

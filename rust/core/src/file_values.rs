@@ -1,0 +1,66 @@
+//! Values of data files as Arrow readers hand them over, checked before anybody relies on them.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
+use arrow_array::{ArrayRef, StringArray};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::DataType;
+
+use crate::error::{Error, Result};
+
+/// The values in another Arrow type.
+///
+/// # Errors
+/// `CorruptData` for a value that the other type does not have: none becomes NULL.
+pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
+}
+
+/// Text that came over the C interface is only said to be UTF-8, and Rust relies on it. `array` is Utf8.
+///
+/// # Errors
+/// `CorruptData` for text that is not UTF-8 and for offsets that lead out of it.
+pub fn checked_text(array: &ArrayRef) -> Result<ArrayRef> {
+    let text: &StringArray = array.as_string();
+    let offsets = text.value_offsets();
+    let range = offsets.first().zip(offsets.last()).and_then(|(first, last)| {
+        let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
+        text.value_data().get(first..last).map(|bytes| (first, bytes))
+    });
+    let Some((first, bytes)) = range else { return Err(Error::corrupt("text offsets lead out of the text")) };
+    if bytes.is_ascii() {
+        return Ok(Arc::clone(array));
+    }
+    let Ok(whole) = std::str::from_utf8(bytes) else { return Err(Error::corrupt("text is not UTF-8")) };
+    let starts =
+        |offset: &i32| usize::try_from(*offset).is_ok_and(|at| at >= first && whole.is_char_boundary(at - first));
+    if offsets.iter().all(starts) { Ok(Arc::clone(array)) } else { Err(Error::corrupt("text is not UTF-8")) }
+}
+
+/// Any decimal of the same scale; one of more digits only if its values have no more than `precision`.
+///
+/// # Errors
+/// `CorruptData` for another scale and for values of more digits; `Internal` for an array of no decimals.
+pub fn decimal(array: &ArrayRef, precision: u8, scale: u8) -> Result<ArrayRef> {
+    let (DataType::Decimal32(file_precision, file_scale)
+    | DataType::Decimal64(file_precision, file_scale)
+    | DataType::Decimal128(file_precision, file_scale)
+    | DataType::Decimal256(file_precision, file_scale)) = *array.data_type()
+    else {
+        return Err(Error::internal("a decimal array without precision and scale"));
+    };
+    let scale = scale.cast_signed();
+    if file_scale != scale {
+        return Err(Error::corrupt(format!(
+            "the data file holds decimal({file_precision}, {file_scale}), which cannot be read as decimal({precision}, {scale})"
+        )));
+    }
+    let wide = cast(array, &DataType::Decimal128(file_precision.min(38), scale))?;
+    let wide = wide.as_primitive::<Decimal128Type>();
+    if file_precision > precision {
+        wide.validate_decimal_precision(precision)?;
+    }
+    Ok(Arc::new(wide.clone().with_precision_and_scale(precision, scale)?))
+}

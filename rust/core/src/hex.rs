@@ -1,0 +1,36 @@
+//! Bytes as pairs of hexadecimal digits.
+
+use std::fmt::Write;
+
+/// The digits of bytes, in lower case.
+pub fn encode(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The bytes of digits in any case; None for text that is not pairs of them.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let bytes = pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?));
+    if rest.is_empty() { bytes.collect() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_bytes_and_bytes_digits() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(decode(&encode(&all)), Some(all));
+        assert_eq!(decode("00Ff"), Some(vec![0, 255]));
+        assert_eq!(decode(""), Some(Vec::new()));
+        for text in ["0", "0g", "+1", "é", "0 "] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+}
