@@ -6,17 +6,17 @@ use arrow_array::BooleanArray;
 use bytes::Bytes;
 use frazil_core::predicate::Predicate;
 use frazil_core::predicate::bind::bind;
-use frazil_core::storage::MemoryStorage;
+use frazil_core::storage::{Files, MemoryStorage, Storage};
+use frazil_paimon::binary_row;
 use frazil_paimon::deletion_vector;
 use frazil_paimon::features::check_readable;
 use frazil_paimon::file_index::{FileIndex, IndexedColumn, Selection};
 use frazil_paimon::merge::MergeSpec;
-use frazil_paimon::read::blob;
+use frazil_paimon::read::blob::BlobFile;
 use frazil_paimon::scan::wire;
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::schema::TableSchema;
 use frazil_paimon::spec::snapshot::Snapshot;
-use frazil_paimon::spec::stats::value_stats;
 use frazil_paimon::spec::types::{DataField, DataType, TypeRoot};
 use frazil_paimon::spec::{index_manifest, manifest, manifest_list};
 use frazil_paimon::table::SnapshotChoice;
@@ -47,9 +47,9 @@ fn manifest(input: &[u8]) -> Outcome {
     for row in 0..entries.len() {
         let _ = entries.file(row);
     }
-    let _ = entries.key_stats().columns(&[DataType::nullable(TypeRoot::BigInt)], &[0]);
-    let fields = [field(0, "id", TypeRoot::Int), field(1, "v", TypeRoot::VarChar(9))];
-    let _ = value_stats(&entries, &fields, &[0, 1]);
+    let _ = binary_row::decode_bounds(entries.key_stats().min, &[DataType::nullable(TypeRoot::BigInt)], &[0]);
+    let types = [TypeRoot::Int, TypeRoot::VarChar(9)].map(DataType::nullable);
+    let _ = binary_row::decode_bounds(entries.value_stats().max, &types, &[0, 1]);
     let none = entries.filter(&BooleanArray::from(vec![false; entries.len()]))?;
     law(none.is_empty(), "a filter that keeps nothing leaves nothing")?;
     let folded = entries.clone().fold().map_or(0, |folded| folded.len());
@@ -184,8 +184,16 @@ fn deletion_vector(input: &[u8]) -> Outcome {
 }
 
 fn blob(input: &[u8]) -> Outcome {
-    let values = blob::decode(input)?;
-    law(values.value_data().len() < input.len(), "values are part of their file")
+    const PATH: &str = "memory://fuzz/a.blob";
+    let storage = Arc::new(MemoryStorage::default());
+    storage.put(PATH, Bytes::copy_from_slice(input))?;
+    let files = Files::below(storage, "memory://fuzz/")?;
+    let mut file = BlobFile::open(&files, PATH, &context())?;
+    let mut length = 0;
+    while let Some(values) = file.values(&files, &context())? {
+        length += values.value_data().len();
+    }
+    law(length < input.len(), "values are part of their file")
 }
 
 fn split(input: &[u8]) -> Outcome {
