@@ -58,6 +58,10 @@ impl Storage for Files {
             .collect())
     }
 
+    fn folders(&self, _: &str) -> Result<Vec<String>> {
+        unimplemented!()
+    }
+
     fn put(&self, _: &str, _: Bytes) -> Result<()> {
         unimplemented!()
     }
