@@ -46,13 +46,7 @@ impl BatchReader {
     #[new]
     #[pyo3(signature = (files, path, file_format, nanosecond_ids))]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
-    fn new(
-        py: Python<'_>,
-        files: &Files,
-        path: String,
-        file_format: &str,
-        nanosecond_ids: Vec<i32>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, files: &Files, path: String, file_format: &str, nanosecond_ids: Vec<i32>) -> PyResult<Self> {
         let file = detached(py, || {
             let content = files.0.read(&path, FILE_LIMIT_BYTES)?;
             Source::open(content, file_format, &nanosecond_ids).map_err(|e| corrupt(e, &path))

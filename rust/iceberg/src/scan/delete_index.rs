@@ -230,7 +230,9 @@ impl<'a> Lookup<'a> {
             let file = usize::try_from(vector).ok().and_then(|n| index.files.get(n));
             if let Some(file) = file.filter(|file| file.spec_id != self.spec_id) {
                 let message = "a deletion vector and its data file are of different partition specs";
-                return Err(corrupt(message, &file.path).with("spec", file.spec_id).with("spec of the data", self.spec_id));
+                return Err(corrupt(message, &file.path)
+                    .with("spec", file.spec_id)
+                    .with("spec of the data", self.spec_id));
             }
             numbers.push(vector);
             return Ok(());

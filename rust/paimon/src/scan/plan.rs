@@ -259,6 +259,14 @@ impl Plan {
         rows.iter().filter_map(|row| usize::try_from(*row).ok())
     }
 
+    /// The partition, as bytes with their arity, and the bucket of the split at `index`; None when there is none.
+    pub(super) fn bucket(&self, index: usize) -> Option<(&[u8], i32)> {
+        match self.of_fallback(index) {
+            Some((fallback, index)) => fallback.bucket(index),
+            None => self.rows(self.splits.get(index)?).next().map(|row| self.bucket_of(row)),
+        }
+    }
+
     /// The partition, as bytes with their arity, and the bucket of an entry.
     pub(super) fn bucket_of(&self, row: usize) -> (&[u8], i32) {
         (self.partitions.row(self.partitions.of(row)), self.entries.buckets().value(row))

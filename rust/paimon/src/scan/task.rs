@@ -34,8 +34,15 @@ pub struct TaskPlan {
     plan: ScanPlan,
     read: Arc<ScanRead>,
     fallback: Option<Arc<ScanRead>>,
-    /// For a difference: the splits of each bucket, after and before.
-    buckets: Option<Vec<(Vec<usize>, Vec<usize>)>>,
+    /// For a difference: the splits of each bucket.
+    buckets: Option<Vec<BucketSplits>>,
+}
+
+/// The splits of one bucket in two states.
+#[derive(Debug, Default)]
+struct BucketSplits {
+    after: Vec<usize>,
+    before: Vec<usize>,
 }
 
 impl SplitTask {
@@ -88,7 +95,7 @@ impl TaskPlan {
             let output = output.of_schema(&fallback.read().schema)?;
             Ok(Arc::new(ScanRead::try_new(fallback.read().clone(), output)?))
         });
-        let buckets = plan.before.as_ref().map(|before| by_bucket(&plan.rows, before)).transpose()?;
+        let buckets = plan.before.as_ref().map(|before| by_bucket(&plan.rows, before));
         Ok(Self { fallback: fallback.transpose()?, plan, read, buckets })
     }
 
@@ -127,10 +134,9 @@ impl TaskPlan {
             let read = fallback.unwrap_or(&self.read);
             return Ok(SplitTask { read: read.clone(), split, before: None });
         };
-        let (after, earlier) =
-            buckets.get(index).ok_or_else(|| Error::invalid(format!("split {index} of {}", self.len())))?;
-        let split = joined(&self.plan.rows, after)?.ok_or_else(|| Error::internal("a bucket without files"))?;
-        Ok(SplitTask { read: self.read.clone(), before: joined(before, earlier)?, split })
+        let splits = buckets.get(index).ok_or_else(|| Error::invalid(format!("split {index} of {}", self.len())))?;
+        let split = joined(&self.plan.rows, &splits.after)?.ok_or_else(|| Error::internal("a bucket without files"))?;
+        Ok(SplitTask { read: self.read.clone(), before: joined(before, &splits.before)?, split })
     }
 
     /// The number of rows that metadata alone counts, and the tasks that must be read to count the rest.
@@ -164,24 +170,22 @@ impl TaskPlan {
     /// The lengths of the files of a task together, those of an earlier state not counted.
     fn size_bytes(&self, index: usize) -> u64 {
         let Some(buckets) = &self.buckets else { return self.plan.rows.size_bytes(index) };
-        let splits = buckets.get(index).into_iter().flat_map(|(after, _)| after);
+        let splits = buckets.get(index).into_iter().flat_map(|splits| &splits.after);
         splits.fold(0, |sum: u64, split| sum.saturating_add(self.plan.rows.size_bytes(*split)))
     }
 }
 
 /// The splits of each bucket in which there are rows to be compared.
-fn by_bucket(after: &Plan, before: &Plan) -> Result<Vec<(Vec<usize>, Vec<usize>)>> {
-    let mut buckets: BTreeMap<(Vec<u8>, i32), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+fn by_bucket(after: &Plan, before: &Plan) -> Vec<BucketSplits> {
+    let mut buckets: BTreeMap<_, BucketSplits> = BTreeMap::new();
     for index in 0..after.len() {
-        let split = after.split(index)?;
-        buckets.entry((split.partition, split.bucket)).or_default().0.push(index);
+        buckets.entry(after.bucket(index)).or_default().after.push(index);
     }
     for index in 0..before.len() {
-        let split = before.split(index)?;
-        buckets.entry((split.partition, split.bucket)).or_default().1.push(index);
+        buckets.entry(before.bucket(index)).or_default().before.push(index);
     }
     // What is only before is deleted: no row of it is new.
-    Ok(buckets.into_values().filter(|(after, _)| !after.is_empty()).collect())
+    buckets.into_values().filter(|splits| !splits.after.is_empty()).collect()
 }
 
 fn joined(plan: &Plan, splits: &[usize]) -> Result<Option<DataSplit>> {

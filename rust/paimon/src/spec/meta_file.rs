@@ -52,12 +52,18 @@ pub(super) fn list(item: DataType) -> Kind {
 /// `CorruptData` for files that do not decode, columns that are missing though required or hold NULL, and types that
 /// cannot become the wanted ones; `LimitExceeded` and `Cancelled` by `context`.
 pub(super) fn read(bytes: Bytes, columns: &[Column], context: &Context) -> Result<RecordBatch> {
+    read_projected(bytes, &Projection::new(columns.to_vec()), context)
+}
+
+/// As [`read`], for columns that are wanted of many files.
+pub(super) fn read_projected(bytes: Bytes, projection: &Projection, context: &Context) -> Result<RecordBatch> {
+    let columns = &projection.fields;
     let batch = if bytes.starts_with(ORC_MAGIC) {
         conform(&read_orc(bytes, columns, context)?, columns)?
     } else if bytes.starts_with(PARQUET_MAGIC) {
         conform(&read_parquet(&bytes, columns, context)?, columns)?
     } else {
-        AvroFile::open(bytes)?.read(&Projection::new(columns.to_vec()), context)?
+        AvroFile::open(bytes)?.read(projection, context)?
     };
     flatten(&batch)
 }

@@ -4,17 +4,18 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, RecordBatch, new_null_array};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, RecordBatch};
+use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
-use frazil_core::avro::{Column, Kind};
+use frazil_core::avro::{Column, Kind, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::super::file_name::check_file_names;
 use super::super::meta_file::{self, check_version, column, leaf, list, typed};
 use super::super::stats;
-use super::{ADD, DELETE, ManifestEntries};
+use super::{ADD, DELETE, ManifestEntries, nulls};
 
 /// The only version of entries that is read. Releases before 0.4 wrote 1.
 pub const VERSION: i32 = 2;
@@ -57,13 +58,14 @@ pub fn read(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestE
 }
 
 fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
-    let batch = meta_file::read(bytes, &projection(wanted), context)?;
+    let batch = meta_file::read_projected(bytes, projection(wanted), context)?;
     check_version(&batch, VERSION)?;
     check(&batch)?;
     let schema = schema();
+    let zeros = Buffer::from_vec(vec![0_u64; batch.num_rows() + 1]);
     let array = |field: &Arc<Field>| -> Result<ArrayRef> {
         match batch.column_by_name(field.name()) {
-            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            None => nulls(field.data_type(), batch.num_rows(), &zeros),
             Some(array) if field.name() == CREATION_TIME => {
                 let times = array.as_primitive_opt::<TimestampMillisecondType>();
                 let times = times.ok_or_else(|| Error::internal("creation times are timestamps"))?;
@@ -79,7 +81,7 @@ fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEnt
 /// The schema of all entries, whatever was wanted of them.
 pub(super) fn schema() -> &'static SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-        let all = meta_file::schema(&projection(Wanted::ALL));
+        let all = meta_file::schema(&columns(Wanted::ALL));
         let field = |field: &Arc<Field>| match field.name().as_str() {
             "_VERSION" => None,
             CREATION_TIME => Some(Field::new(CREATION_TIME, DataType::Int64, true)),
@@ -98,7 +100,24 @@ pub(super) fn is_stats(name: &str) -> bool {
     KEY_STATS.contains(&name) || VALUE_STATS.contains(&name) || name == VALUE_STATS_COLS
 }
 
-fn projection(wanted: Wanted) -> Vec<Column> {
+/// The columns that are decoded, made once: a scan reads hundreds of manifests.
+fn projection(wanted: Wanted) -> &'static Projection {
+    static ALL: [LazyLock<Projection>; 4] = {
+        const fn wanted<const KEYS: bool, const VALUES: bool>() -> LazyLock<Projection> {
+            LazyLock::new(|| Projection::new(columns(Wanted { key_stats: KEYS, value_stats: VALUES })))
+        }
+        [wanted::<false, false>(), wanted::<false, true>(), wanted::<true, false>(), wanted::<true, true>()]
+    };
+    let [neither, values, keys, both] = &ALL;
+    match (wanted.key_stats, wanted.value_stats) {
+        (false, false) => neither,
+        (false, true) => values,
+        (true, false) => keys,
+        (true, true) => both,
+    }
+}
+
+fn columns(wanted: Wanted) -> Vec<Column> {
     let required = |name, data_type| leaf(name, data_type).required();
     let mut file = vec![
         required("_FILE_NAME", DataType::Utf8),
