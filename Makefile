@@ -1,4 +1,4 @@
-# The only entrances: make demo | test | lint | bench | fuzz | build | clean.
+# The only entrances: make demo | test | nightly | lint | bench | fuzz | build | clean.
 # Each does its own set-up; nothing needs to be installed first but Python 3.11, Rust and, for Spark, Java 17.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
 FUZZ_SECONDS ?= 10
+HISTORIES ?= 10000
 
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
@@ -18,11 +19,12 @@ export CARGO_TERM_PROGRESS_WHEN ?= never
 say = @printf '\n==> %s\n' $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench fuzz clean
+.PHONY: help build demo test test-rust test-python nightly lint bench fuzz clean
 
 help:
 	@echo 'make demo    read tables of this repository from Python and from PySpark'
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
+	@echo 'make nightly merge $(HISTORIES) random histories with each merge engine, against a model'
 	@echo 'make lint    formatters, linters, types and size budgets'
 	@echo 'make bench   time the kernels and the scans'
 	@echo 'make fuzz    run the fuzz targets for FUZZ_SECONDS each ($(FUZZ_SECONDS))'
@@ -60,6 +62,11 @@ test-python: $(WHEEL)
 	$(BIN)/python -m pytest
 	$(call say,'Running the examples of the documentation strings')
 	$(BIN)/python -m pytest --doctest-modules --pyargs frazil
+
+# What `make test` does with 500 histories of each engine.
+nightly:
+	$(call say,'Merging $(HISTORIES) random histories with each merge engine')
+	FRAZIL_HISTORIES=$(HISTORIES) $(CARGO) test --locked --quiet --package frazil-paimon --lib random_histories
 
 # In the build with overflow checks.
 fuzz:

@@ -1,6 +1,7 @@
 """What `make demo` shows: tables that Java engines wrote, read without them.
 
-Position deletes, deletion vectors, equality deletes and an evolved partition spec, first in Python, then in PySpark.
+Of Iceberg position deletes, deletion vectors, equality deletes and an evolved partition spec; of Paimon a primary-key
+table whose files are merged, its snapshots, a tag and its changes. First in Python, then in PySpark.
 """
 
 from __future__ import annotations
@@ -17,28 +18,38 @@ import frazil
 if TYPE_CHECKING:
     import pyarrow as pa
 
-GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden" / "iceberg"
-TABLES = [
+GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
+ICEBERG_TABLES = [
     ("position deletes", "del_pos_file_parquet_part", "id > 4", ("id", "c", "v")),
     ("deletion vectors", "dv_spark_parquet_part", "id in (1, 5)", ("id", "c", "v")),
     ("equality deletes, NULL keys too", "del_eq_null_keys", "id <= 2", ("id", "c", "v")),
     ("an evolved partition spec: by day, hour, bucket", "pevo_v2_three_specs", "ts < '1969-12-31T23:00:00'",
      ("id", "cat", "amount", "ts")),
 ]  # fmt: skip
+CHANGED_TABLE = "paimon/g.db/cl_lookup_avro"
+"""A Paimon table with a key, updates, deletes and a changelog."""
+TAGGED_TABLE = "paimon/g.db/branches_pk"
+"""A Paimon table with a tag and branches."""
 SHOWN_ROWS = 5
+EARLY_SNAPSHOT = 2
 
 
 def main() -> None:
     """Show every table, then the same ones through Spark."""
     print(f"frazil {frazil.__version__}, Python {sys.version.split()[0]}\n")
-    counts = {name: show(title, name, row_filter, columns) for title, name, row_filter, columns in TABLES}
+    counts = {
+        f"iceberg/{name}": show_iceberg(title, name, row_filter, columns)
+        for title, name, row_filter, columns in ICEBERG_TABLES
+    }
+    counts[CHANGED_TABLE] = show_changes()
+    counts[TAGGED_TABLE] = show_tags()
     show_spark(counts)
 
 
-def show(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> int:
+def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> int:
     """Print a table, some rows and what a filter prunes; return the number of rows."""
-    table = frazil.load_table(str(GOLDEN / name))
-    print(f"--- {title}\n{table!r}")
+    table = frazil.load_table(GOLDEN / "iceberg" / name)
+    print(f"--- Iceberg: {title}\n{table!r}")
     start = time.perf_counter()
     rows = table.scan(selected_fields=columns).to_arrow()
     print(f"{rows.num_rows} rows in {(time.perf_counter() - start) * 1000:.0f} ms, the first {SHOWN_ROWS}:")
@@ -49,12 +60,48 @@ def show(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> in
     return int(rows.num_rows)
 
 
+def show_changes() -> int:
+    """Print how files of a Paimon table become rows, an earlier state, and what changed since; return the rows."""
+    table = frazil.load_table(GOLDEN / CHANGED_TABLE, format="paimon")
+    print(f"--- Paimon: a primary key, updates, deletes and a changelog\n{table!r}")
+    print("snapshots:", ", ".join(f"{snapshot.snapshot_id} {snapshot.operation}" for snapshot in table.snapshots()))
+    scan = table.scan()
+    print(f"snapshot {scan.snapshot_id} is read from:")
+    for split in scan.plan_files():
+        print(f"    {split!r}")
+        for file in split.files:
+            print(f"        level {file.level}: {file.row_count} records, {file.file_format}")
+    start = time.perf_counter()
+    rows = scan.to_arrow()
+    print(f"{rows.num_rows} rows in {(time.perf_counter() - start) * 1000:.0f} ms:")
+    print_rows(rows)
+    print(f"snapshot_id={EARLY_SNAPSHOT}:")
+    print_rows(table.scan(snapshot_id=EARLY_SNAPSHOT).to_arrow())
+    between = f"{EARLY_SNAPSHOT},{scan.snapshot_id}"
+    changes = table.scan(selected_fields=("*", "_ROW_KIND"), options={"incremental-between": between}).to_arrow()
+    print(f"incremental-between {between}: {changes.num_rows} changes, the first {SHOWN_ROWS}:")
+    print_rows(changes.slice(0, SHOWN_ROWS))
+    print()
+    return int(rows.num_rows)
+
+
+def show_tags() -> int:
+    """Print how many rows a Paimon table has in its tags and branches; return how many it has now."""
+    table = frazil.load_table(GOLDEN / TAGGED_TABLE, format="paimon")
+    print(f"--- Paimon: tags and branches\n{table!r}")
+    for kind, name in [("tag", name) for name in table.tags()] + [("branch", name) for name in table.branches()]:
+        print(f"ref={name!r}, a {kind}: {table.scan(ref=name).count()} rows")
+    rows = table.scan().count()
+    print(f"now: {rows} rows\n")
+    return rows
+
+
 def print_rows(rows: pa.Table) -> None:
     """Print rows in aligned columns."""
     texts = [rows.column_names, *([str(value) for value in row.values()] for row in rows.to_pylist())]
     widths = [max(len(row[at]) for row in texts) for at in range(rows.num_columns)]
     for row in texts:
-        print("   ", "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)))
+        print("   ", "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
 def show_spark(counts: dict[str, int]) -> None:
@@ -78,7 +125,8 @@ def show_spark(counts: dict[str, int]) -> None:
                 print(f"{name}: {found} rows")
                 if found != expected:
                     sys.exit(f"error: Spark reads {found} rows of {name}, Python {expected}")
-            frame.orderBy("id").limit(SHOWN_ROWS).show()
+            frame = spark.read.format("frazil").option("path", str(GOLDEN / CHANGED_TABLE)).load()
+            frame.orderBy(*frame.columns[:1]).show()
         finally:
             spark.stop()
 

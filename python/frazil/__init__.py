@@ -1,9 +1,12 @@
-"""Apache Iceberg tables for Python and PySpark, with a Rust core and no JVM.
+"""Apache Iceberg and Apache Paimon tables for Python and PySpark, with a Rust core and no JVM.
 
 >>> import frazil
 >>> table = frazil.load_table("tests/golden/iceberg/del_pos_file_parquet_part")
 >>> table.format_version
 2
+>>> table = frazil.load_table("tests/golden/paimon/g.db/cl_lookup_avro")
+>>> table.primary_keys
+['k']
 """
 
 from frazil import errors

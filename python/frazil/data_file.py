@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 BATCH_ROWS = 131_072
 """Rows of a batch; decoding costs little more per row above this, and memory grows."""
 
+WHOLE_FILE_BYTES = 2 << 20
+"""A remote file up to this length is one request: its parts would cost one each."""
+
+_NS_PER_MS = 1_000_000
+_FARTHEST_ZONE_NS = 24 * 3_600 * 1_000_000_000
+
 Wanted = tuple[list[int], list[int]]
 """Leaf columns in depth-first order, and the top-level columns that hold them."""
 
@@ -54,8 +60,9 @@ def open_data_file(
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
 
-    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit. So do
-    those of ORC files with far years, but for nanoseconds in the fields of `nanosecond_ids`.
+    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit; what does
+    not fit nanoseconds is refused.
+    ORC files with far years give microseconds, but for nanoseconds in the fields of `nanosecond_ids`.
     """
     with _named(path), contextlib.ExitStack() as stack:
         if file_format == "PARQUET":
@@ -83,10 +90,14 @@ class _ParquetFile:
     row_groups = True
 
     def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str) -> None:
-        source = stack.enter_context(_source(files, path))
-        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": int96_unit}
-        self._file = stack.enter_context(pq.ParquetFile(source, **options))
+        self._files, self._path, self._stack, self._int96_unit = files, path, stack, int96_unit
+        self._source = stack.enter_context(_source(files, path))
+        self._file = self._open(int96_unit)
         self.schema = self._file.schema_arrow
+
+    def _open(self, int96_unit: str, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": int96_unit}
+        return self._stack.enter_context(pq.ParquetFile(self._source, metadata=metadata, **options))
 
     def batches(
         self, wanted: Wanted, selected: Sequence[bool] | None
@@ -98,16 +109,90 @@ class _ParquetFile:
             if not wanted[0]:
                 yield position, None, sum(counts[group] for group in run)
                 continue
-            # By index: names may hold dots, and may not be unique.
-            for batch in self._file.reader.iter_batches(
-                BATCH_ROWS, row_groups=run, column_indices=wanted[0], use_threads=False
-            ):
+            for batch in self._right_batches(run, wanted[0]):
                 yield position, batch, batch.num_rows
                 position += batch.num_rows
+
+    def _right_batches(self, groups: list[int], leaves: list[int]) -> Iterator[pa.RecordBatch]:
+        """Give batches whose timestamps are right: pyarrow lets nanoseconds that do not fit 64 bits wrap around."""
+        batches = _read(self._file, groups, leaves)
+        types = self._file.schema
+        int96 = [leaf for leaf in leaves if types.column(leaf).physical_type == "INT96"]
+        if self._int96_unit == "us" or not int96:
+            return batches
+        columns = [top for top, field in enumerate(self.schema) for _ in range(leaf_count(field.type))]
+        tops = {columns[leaf] for leaf in int96}
+        read = list(dict.fromkeys(columns[leaf] for leaf in leaves))
+        far = [leaf for leaf in leaves if columns[leaf] in tops]
+        places = {read.index(top): columns.index(top) for top in sorted(tops)}
+        wide = _read(self._open("us", self._file.metadata), groups, far)
+        return self._with_far_times(batches, wide, places, groups)
+
+    def _with_far_times(
+        self, batches: Iterator[pa.RecordBatch], wide: Iterator[pa.RecordBatch], places: dict[int, int], groups: list[int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Read columns exactly where the microseconds of `wide` lie beyond nanoseconds; `places` gives their leaves."""
+        exact: dict[int, pa.Array] = {}
+        position = 0
+        for batch, checked in _aligned(batches, wide):
+            arrays = list(batch.columns)
+            for (place, leaf), array in zip(places.items(), checked.columns, strict=True):
+                name = batch.schema.field(place).name
+                if place not in exact and not _is_near(array, batch.schema.field(place).type):
+                    if not pa.types.is_timestamp(array.type):
+                        message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
+                        hint = "they reach from 1677 to 2262: leave the column out of the scan"
+                        raise Unsupported(message, context={"file": self._path, "column": name}, hint=hint)
+                    exact[place] = _native.int96_timestamps(self._files, self._path, name, leaf, groups)
+                if place in exact:
+                    arrays[place] = exact[place].slice(position, batch.num_rows)
+            yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+            position += batch.num_rows
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
         metadata = self._file.metadata
         return [_row_group(metadata.row_group(group), leaves) for group in range(metadata.num_row_groups)]
+
+
+def leaf_count(arrow: pa.DataType) -> int:
+    """Give how many leaf columns a Parquet file has for a column of a type."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        arrow = arrow.storage_type
+    return sum(leaf_count(arrow.field(index).type) for index in range(arrow.num_fields)) or 1
+
+
+def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int]) -> Iterator[pa.RecordBatch]:
+    """Read columns by index: names may hold dots, and may not be unique."""
+    batches: Iterator[pa.RecordBatch] = file.reader.iter_batches(
+        BATCH_ROWS, row_groups=groups, column_indices=leaves, use_threads=False
+    )
+    return batches
+
+
+def _is_near(array: pa.Array, nanoseconds: pa.DataType) -> bool:
+    try:
+        array.cast(nanoseconds)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _aligned(
+    lefts: Iterator[pa.RecordBatch], rights: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Give the same rows of both, which may be cut into batches differently."""
+    left = right = None
+    while True:
+        left = left or next(lefts, None)
+        right = right or next(rights, None)
+        if left is None and right is None:
+            return
+        if left is None or right is None:
+            message = "columns of different lengths"
+            raise ValueError(message)
+        rows = min(left.num_rows, right.num_rows)
+        yield left.slice(0, rows), right.slice(0, rows)
+        left, right = left.slice(rows), right.slice(rows)
 
 
 def _runs(counts: list[int], selected: Sequence[bool] | None) -> Iterator[tuple[int, list[int]]]:
@@ -183,15 +268,25 @@ class _OrcFile:
             try:
                 batch = self._file.read_stripe(stripe, wanted[1])
             except (pa.ArrowException, OSError) as error:
-                if position == 0 and _out_of_range(error):
-                    reader = _native.BatchReader(self._files, self._path, "ORC", self._nanosecond_ids)
-                    yield from _native_batches(reader, wanted)
-                    return
-                raise
+                if not _out_of_range(error):
+                    raise
+                yield from self._native(wanted, position)
+                return
+            if self._file.writer == "ORC_JAVA" and any(map(_zone_may_matter, batch.columns)):
+                yield from self._native(wanted, position)
+                return
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
                 yield position, part, part.num_rows
                 position += part.num_rows
+
+    def _native(self, wanted: Wanted, first: int) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
+        """Read the rows from a position on without pyarrow."""
+        reader = _native.BatchReader(self._files, self._path, "ORC", self._nanosecond_ids)
+        for position, batch, rows in _native_batches(reader, wanted):
+            skipped = max(0, first - position)
+            if batch is not None and skipped < rows:
+                yield position + skipped, batch.slice(skipped), rows - skipped
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
         raise NotImplementedError
@@ -200,6 +295,27 @@ class _OrcFile:
 def _out_of_range(error: BaseException) -> bool:
     """Whether pyarrow refuses a timestamp that does not fit in 64 bits of nanoseconds."""
     return "timestamp" in str(error).lower() or "overflow" in str(error).lower()
+
+
+def _zone_may_matter(column: pa.Array) -> bool:
+    """Whether pyarrow may have read a timestamp a second off, as it does where a writer's zone moves it over the epoch.
+
+    Java writes seconds rounded towards zero in UTC, and readers correct those before the epoch that have milliseconds;
+    pyarrow looks at the wall clock to tell which they are.
+    """
+    import pyarrow.compute as pc
+
+    if pa.types.is_map(column.type):
+        return _zone_may_matter(column.keys) or _zone_may_matter(column.items)
+    if pa.types.is_list(column.type):
+        return _zone_may_matter(column.values)
+    if pa.types.is_struct(column.type):
+        return any(_zone_may_matter(column.field(index)) for index in range(column.type.num_fields))
+    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
+        return False
+    near = column.filter(pc.less_equal(pc.abs(column.view(pa.int64())), _FARTHEST_ZONE_NS))
+    below_second = pc.subtract(near, pc.floor_temporal(near, unit="second")).cast(pa.int64())
+    return bool(pc.any(pc.greater_equal(below_second, _NS_PER_MS)).as_py())
 
 
 class _AvroFile:
@@ -228,11 +344,12 @@ def _native_batches(reader: _native.BatchReader, wanted: Wanted) -> Iterator[tup
 
 
 class _Remote:
-    """A file of the native storage as a Python file object."""
+    """A file of the native storage as a Python file object. A small one is fetched whole when it is first read."""
 
     def __init__(self, files: _native.Files, path: str) -> None:
         self._files, self._path = files, path
         self._size = files.size(path)
+        self._whole: bytes | None = None
         self._at = 0
         self.closed = False
 
@@ -240,7 +357,12 @@ class _Remote:
         end = self._size if size < 0 else min(self._size, self._at + size)
         if end <= self._at:
             return b""
-        content = self._files.read_range(self._path, self._at, end)
+        if self._whole is None and self._size <= WHOLE_FILE_BYTES:
+            self._whole = self._files.read_range(self._path, 0, self._size)
+        if self._whole is None:
+            content = self._files.read_range(self._path, self._at, end)
+        else:
+            content = self._whole[self._at : end]
         self._at = end
         return content
 

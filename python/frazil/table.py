@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, overload
 
-from frazil.errors import FrazilError, InvalidArgument
+from frazil.errors import FrazilError, InvalidArgument, NoSuchTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +76,13 @@ def load_table(
         return PaimonTable.open(location, relocate=relocate, properties=properties)
     from frazil.iceberg.table import Table as IcebergTable
 
-    return IcebergTable.open(location, relocate=relocate, properties=properties)
+    try:
+        return IcebergTable.open(location, relocate=relocate, properties=properties)
+    except NoSuchTable as error:
+        if format is not None or error.hint is not None:
+            raise
+        hint = "no schema/schema-<N>, which a Paimon table has, was found either"
+        raise NoSuchTable(error.message, context=error.context, hint=hint) from None
 
 
 def _format_of(location: str, relocate: Mapping[str, str], properties: Mapping[str, str]) -> str:

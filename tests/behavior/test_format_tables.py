@@ -222,9 +222,6 @@ def test_what_is_no_format_table(tmp_path: Path) -> None:
         rows(tmp_path / "a.avro")
     with pytest.raises(errors.InvalidArgument, match="no partition key"):
         rows(tmp_path, [("a", "INT")], partition_keys=["a"])
-    table = frazil.paimon.format_table("s3://bucket/t", schema=COLUMNS)
-    with pytest.raises(errors.Unsupported, match="local folders"):
-        table.scan().to_arrow()
 
 
 def test_columns_are_chosen_by_name(tmp_path: Path) -> None:

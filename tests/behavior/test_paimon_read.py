@@ -34,8 +34,8 @@ class Reader:
             return None
         return ("read" if self.opened else "open"), self.at
 
-    def file(self, index: int) -> tuple[str, str]:
-        return self.paths[index], "PARQUET"
+    def file(self, index: int) -> tuple[str, str, list[int]]:
+        return self.paths[index], "PARQUET", []
 
     def open(self, index: int, schema: pa.Schema) -> tuple[list[int], list[int]]:
         self.opened = True

@@ -14,7 +14,6 @@ from frazil.errors import (
     NoSuchNamespace,
     NoSuchTable,
     PathNotAllowed,
-    Unsupported,
 )
 
 if TYPE_CHECKING:
@@ -92,11 +91,22 @@ def test_names_that_would_lead_elsewhere_are_refused(catalog: Catalog, name: str
         catalog.table_exists(name)
 
 
-def test_a_link_out_of_the_warehouse_is_not_listed(catalog: Catalog, warehouse: Path, tmp_path: Path) -> None:
+def test_links_to_folders_are_not_listed_and_lead_nowhere_outside(
+    catalog: Catalog, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(warehouse / "top", tmp_path / "elsewhere")
     (warehouse / "sales" / "link").symlink_to(tmp_path / "elsewhere")
     (warehouse / "sales" / "inside").symlink_to(warehouse / "top")
-    assert catalog.list_tables("sales") == [("sales", "inside"), ("sales", "orders")]
+    assert catalog.list_tables("sales") == [("sales", "orders")]
+    assert catalog.table_exists("sales.inside")
+    assert catalog.load_table("sales.inside").scan().count() == 0
+    assert not catalog.table_exists("sales.link")
+    with pytest.raises(PathNotAllowed):
+        catalog.load_table("sales.link")
+    monkeypatch.setattr(frazil.config, "allowed_locations", [str(tmp_path)])
+    allowed = frazil.load_catalog("local", warehouse=str(warehouse))
+    assert allowed.table_exists("sales.link")
+    assert allowed.load_table("sales.link").scan().count() == 0
 
 
 def test_a_warehouse_must_be_there() -> None:
@@ -106,14 +116,6 @@ def test_a_warehouse_must_be_there() -> None:
         frazil.load_catalog("local", type="hadoop")
     with pytest.raises(PathNotAllowed):
         frazil.load_catalog("local", warehouse="file://host/share")
-
-
-def test_a_remote_warehouse_is_not_listed() -> None:
-    catalog = frazil.load_catalog("far", warehouse="s3://bucket/warehouse")
-    with pytest.raises(Unsupported, match="only local warehouses"):
-        catalog.list_tables("sales")
-    with pytest.raises(Unsupported, match="only local warehouses"):
-        catalog.list_namespaces()
 
 
 def test_refresh_sees_the_newest_table_and_no_other(catalog: Catalog, warehouse: Path) -> None:

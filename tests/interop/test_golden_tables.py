@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import builtins
-import datetime as dt
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
-import frazil
-from support.canonical import Row, YearOutOfRange, canonical_rows, checksum, holds_variants, lines, parse_expected
+from support.canonical import Row, canonical_rows, lines
 from support.cases import SHARED, Case, found_cases, golden_cases
-from support.defects import REFERENCE_DEFECTS, REFUSED
+from support.checks import (
+    Want,
+    check_all,
+    check_moments,
+    check_plans,
+    check_refusal,
+    difference,
+    each_case,
+    known,
+)
+from support.defects import REFUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from frazil.iceberg import FileScanTask
 
-    from frazil.iceberg import FileScanTask, Scan
-
-Want = dict[str, Any]
 Deletes = dict[str, set[tuple[str, str, int | None]]]
 
 CASES = [*golden_cases(), *found_cases()]
@@ -29,17 +32,7 @@ ALL_CASES = 300
 LINEAGE = ("*", "_row_id", "_last_updated_sequence_number")
 CONTENTS = {1: "POSITION_DELETES", 2: "EQUALITY_DELETES"}
 
-
-def each(key: str) -> pytest.MarkDecorator:
-    """Give one test for each case that has a key."""
-    return pytest.mark.parametrize(
-        "case",
-        [
-            pytest.param(case, id=case.id, marks=[pytest.mark.shared] if case.shared else [])
-            for case in CASES
-            if case.content.get(key)
-        ],
-    )
+each = partial(each_case, CASES)
 
 
 def test_every_case_is_there() -> None:
@@ -57,7 +50,7 @@ def test_rows(case: Case) -> None:
         return
     scan = case.table.scan()
     rows = scan.to_arrow()
-    assert known(case, "rows") or not difference(rows, want)
+    assert known(case, "rows") or not difference(case, rows, want)
     assert rows.schema == scan.schema()
     assert scan.count() == rows.num_rows
     assert case.column_names in {None, tuple(rows.column_names)}
@@ -77,16 +70,7 @@ def test_snapshots(case: Case) -> None:
 @each("snapshots")
 def test_time_travel(case: Case) -> None:
     """A moment shows what the snapshot log says was current then, the moment of the commit included."""
-    current: dict[int, int] = {entry.timestamp_ms: entry.snapshot_id for entry in case.table.history()}
-    kept = {snapshot.snapshot_id for snapshot in case.table.snapshots()}
-    before = None
-    for moment, snapshot_id in sorted(current.items()):
-        if snapshot_id in kept:
-            assert case.table.scan(as_of=moment).snapshot_id == snapshot_id
-            assert case.table.scan(as_of=aware(moment)).snapshot_id == snapshot_id
-        if before in kept:
-            assert case.table.scan(as_of=moment - 1).snapshot_id == before
-        before = snapshot_id
+    current = check_moments(case)
     check_all(
         case,
         (
@@ -112,22 +96,7 @@ def test_branches_and_tags(case: Case) -> None:
 @each("plans")
 def test_plans(case: Case) -> None:
     """Tasks read one by one give the rows; no file is kept that the reference planner prunes, and the deletes agree."""
-    problems = []
-    for want in case.content["plans"]:
-        if want.get("rows") is None or want.get("error") or want.get("convention"):
-            continue
-        name = want["filter"]
-        if known(case, name):
-            continue
-        try:
-            tasks = list(case.table.scan(row_filter=name).plan_files())
-            problem = difference(read_one_by_one(case, tasks), want)
-            problem = problem or plan_difference(case, tasks, want)
-        except frazil.FrazilError as error:
-            problem = repr(error)
-        if problem:
-            problems.append(f"{name}: {problem}")
-    assert not problems
+    check_plans(case, plan_difference)
 
 
 @each("lineage")
@@ -178,62 +147,6 @@ def test_deleted_rows(case: Case) -> None:
     assert known(case, "rows") or rows == lines(case.content["rows_with_deleted"])
 
 
-def check_refusal(case: Case, error: str) -> None:
-    """Files are damaged or missing: a typed error. Where only Java cannot read the table, rows are as good."""
-    kind = error.split(":", maxsplit=1)[0]
-    failure: frazil.FrazilError | None = None
-    try:
-        case.table.scan().to_arrow()
-    except frazil.FrazilError as caught:
-        failure = caught
-    if hasattr(builtins, kind) or hasattr(frazil.errors, kind):
-        assert kind in [base.__name__ for base in type(failure).__mro__]
-
-
-def check_all(case: Case, checks: Iterable[tuple[str, Want, Callable[[], Scan]]]) -> None:
-    """Compare all reads of a case and name every difference, not only the first."""
-    problems = []
-    for name, want, scan in checks:
-        if want.get("error") or known(case, name):
-            continue
-        try:
-            problem = difference(scan().to_arrow(), want)
-        except frazil.FrazilError as error:
-            problem = repr(error)
-        if problem:
-            problems.append(f"{name}: {problem}")
-    assert not problems
-
-
-def known(case: Case, name: str) -> bool:
-    return any(name.startswith(check) for check, _ in REFERENCE_DEFECTS.get(case.id, ()))
-
-
-def difference(table: pa.Table, want: Want) -> str | None:
-    """Say how rows differ from what is expected; None when they do not."""
-    if want.get("rows") is not None and table.num_rows != want["rows"]:
-        return f"{table.num_rows} rows, expected {want['rows']}"
-    sample = want.get("rows_inline")
-    if not sample and (not want.get("sha256") or holds_variants(table.schema)):
-        return None
-    try:
-        rows = canonical_rows(table)
-    except YearOutOfRange:  # the reference could not write the row down either
-        return None
-    if sample and lines(rows) == lines(map(parse_expected, sample)):
-        return None
-    expected = {want.get("sha256"), want.get("input_sha256")}
-    # Found cases have UUIDs as bytes.
-    if checksum(rows) in expected or checksum(canonical_rows(table, uuid_text=False)) in expected:
-        return None
-    strange = sorted(set(lines(rows)) - set(lines(sample))) if sample else []
-    return f"other values, such as {strange[:1]}"
-
-
-def read_one_by_one(case: Case, tasks: list[FileScanTask]) -> pa.Table:
-    return pa.concat_tables([case.table.scan().schema().empty_table(), *(task.to_arrow() for task in tasks)])
-
-
 def plan_difference(case: Case, tasks: list[FileScanTask], want: Want) -> str | None:
     kept = {case.relative(task.file.file_path) for task in tasks}
     extra = sorted(kept - set(want["files"]))
@@ -267,7 +180,3 @@ def metadata_rows(case: Case, fields: tuple[str, ...]) -> list[str]:
         if "_partition" in row:
             row["_partition"] = row["_partition"] or None
     return lines(rows)
-
-
-def aware(moment_ms: int) -> dt.datetime:
-    return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=moment_ms)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import frazil
+from support.cases import GOLDEN, SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
 PACKAGES = Path(frazil.__file__).parents[1]
 
 
@@ -44,7 +44,21 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def table() -> Callable[[str], str]:
-    return lambda name: str(GOLDEN / name)
+    return lambda name: str(GOLDEN / "iceberg" / name)
+
+
+@pytest.fixture(scope="session")
+def paimon_table() -> Callable[[str], str]:
+    """Give the folder of a Paimon table, of the repository or beside it; skip the test where there is none."""
+
+    def find(name: str) -> str:
+        for top in (GOLDEN / "paimon", SHARED / "golden" / "paimon"):
+            for path in (top / name, *top.glob(f"*.db/{name}")):
+                if (path / "schema").is_dir():
+                    return str(path)
+        pytest.skip(f"no golden table {name}")
+
+    return find
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.errors import InvalidArgument, Unsupported
+from frazil.spark import iceberg, paimon
 from frazil.spark.options import parse, quote_name, split_names
 
 
@@ -20,11 +21,9 @@ def test_names_are_compared_without_case() -> None:
     [
         ({"snapshot-id": "7"}, ("id", 7)),
         ({"as-of-timestamp": "1700000000000"}, ("as_of", 1_700_000_000_000)),
-        ({"branch": "b"}, ("ref", "b")),
-        ({"tag": "t"}, ("ref", "t")),
+        ({"tag": "t"}, ("tag", "t")),
         ({"ref": "r"}, ("ref", "r")),
-        ({"versionAsOf": "7"}, ("id", 7)),
-        ({"versionAsOf": "main"}, ("ref", "main")),
+        ({"versionAsOf": "7"}, ("version", "7")),
         ({"timestampAsOf": "1970-01-01 00:00:01"}, ("as_of", 1000)),
         ({"timestampAsOf": "1970-01-01T01:00:01.5+01:00"}, ("as_of", 1500)),
         ({}, None),
@@ -32,6 +31,55 @@ def test_names_are_compared_without_case() -> None:
 )
 def test_a_state_is_named_in_the_words_of_spark(given: dict[str, str], snapshot: tuple[str, object]) -> None:
     assert parse({"path": "/t"} | given).snapshot == snapshot
+
+
+@pytest.mark.parametrize(
+    ("given", "of_iceberg", "of_paimon"),
+    [
+        ({"snapshot-id": "7"}, {"snapshot_id": 7}, {"snapshot_id": 7, "options": {}}),
+        ({"as-of-timestamp": "5"}, {"as_of": 5}, {"as_of": 5, "options": {}}),
+        ({"branch": "b"}, {"ref": "b"}, {"options": {"branch": "b"}}),
+        ({"tag": "t"}, {"ref": "t"}, {"options": {"scan.tag-name": "t"}}),
+        ({"ref": "r"}, {"ref": "r"}, {"ref": "r", "options": {}}),
+        ({"versionAsOf": "7"}, {"snapshot_id": 7}, {"options": {"scan.version": "7"}}),
+        ({"versionAsOf": "main"}, {"ref": "main"}, {"options": {"scan.version": "main"}}),
+        ({}, {}, {"options": {}}),
+    ],
+)
+def test_each_format_has_its_way_to_a_state(
+    given: dict[str, str], of_iceberg: dict[str, object], of_paimon: dict[str, object]
+) -> None:
+    asked = parse({"path": "/t"} | given)
+    assert iceberg.scan_arguments(asked) == ({}, of_iceberg)
+    assert paimon.scan_arguments(asked) == of_paimon
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"scan.snapshot-id": "7", "branch": "b"},
+        {"scan.mode": "compacted-full"},
+        {"incremental-between": "1,2", "incremental-between-scan-mode": "delta"},
+        {"source.split.target-size": "1 mb", "source.split.open-file-cost": "0"},
+        {"read.batch-size": "1024", "scan.manifest.parallelism": "4", "read.allow.fullScan": "true"},
+        {"file-index.read.enabled": "false", "merge-engine": "first-row", "write-buffer-size": "1 mb"},
+        {"fields.v.aggregate-function": "sum", "num-sorted-run.stop-trigger": "9"},
+    ],
+)
+def test_options_of_paimon_pass_as_they_are(given: dict[str, str]) -> None:
+    expected = {name.lower(): value for name, value in given.items()}
+    assert paimon.scan_arguments(parse({"path": "/t"} | given)) == {"options": expected}
+
+
+def test_sizes_have_the_name_that_paimon_has_for_them() -> None:
+    asked = parse(options(split_size="1000", file_open_cost="0"))
+    sizes = {"source.split.target-size": "1000", "source.split.open-file-cost": "0"}
+    assert paimon.scan_arguments(asked) == {"options": sizes}
+
+
+def test_appended_rows_have_two_ends() -> None:
+    found = iceberg.scan_arguments(parse(options(start_snapshot_id="1", end_snapshot_id="2")))
+    assert found == ({"from_snapshot_id_exclusive": 1, "to_snapshot_id_inclusive": 2}, {})
 
 
 def test_sizes_relocations_and_storage_options() -> None:
@@ -83,7 +131,25 @@ def test_a_quoted_name_is_read_back(name: str) -> None:
 )
 def test_a_wrong_option_is_named(given: dict[str, str], words: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        parse({"path": "/t"} | given)
+        iceberg.scan_arguments(parse({"path": "/t"} | given))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"scan.snapshotid": "7"}, "unknown option `scan.snapshotid`: did you mean `scan.snapshot-id`?"),
+        ({"incremental-betwen": "1,2"}, "did you mean `incremental-between`?"),
+        ({"qqq": "7"}, "unknown option `qqq`"),
+        ({"start-snapshot-id": "7"}, "unknown option `start-snapshot-id`"),
+        ({"snapshot-id": "7", "scan.tag-name": "t"}, "`snapshot-id` and `scan.tag-name` exclude each other"),
+        ({"ref": "r", "incremental-between": "1,2"}, "`ref` and `incremental-between` exclude each other"),
+        ({"split-size": "1", "source.split.target-size": "1"}, "`split-size` and `source.split.target-size` exclude"),
+    ],
+)
+def test_a_wrong_option_of_paimon_is_named(given: dict[str, str], words: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        paimon.scan_arguments(parse({"path": "/t"} | given))
     assert words in str(caught.value)
 
 
@@ -95,4 +161,10 @@ def test_a_table_must_be_named() -> None:
 @pytest.mark.parametrize("name", ["start-timestamp", "stream-from-timestamp", "streaming-max-files-per-micro-batch"])
 def test_what_only_the_connector_of_java_has_is_unsupported(name: str) -> None:
     with pytest.raises(Unsupported, match=name):
-        parse({"path": "/t", name: "1"})
+        iceberg.scan_arguments(parse({"path": "/t", name: "1"}))
+
+
+@pytest.mark.parametrize("name", ["read.changelog", "read.stream.maxFilesPerTrigger", "consumer-id", "table"])
+def test_what_only_the_connector_of_paimon_has_is_unsupported(name: str) -> None:
+    with pytest.raises(Unsupported, match=name.lower()):
+        paimon.scan_arguments(parse({"path": "/t", name: "1"}))

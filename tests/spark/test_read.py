@@ -3,57 +3,28 @@ from __future__ import annotations
 import datetime as dt
 import json
 import shutil
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import types as spark_types
 
 import frazil
 from frazil.errors import InvalidArgument
 from frazil.spark import read
+from support.frames import load, rows, variant_free
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     Where = Callable[[str], str]
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
 NAMES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
 NANOSECONDS = {"type_all_v3": "c12", "p_v3_bucket4_timestamp_ns": "v"}
-
-
-def plain(value: Any) -> Any:
-    """Give a value in the form that both sides have."""
-    match value:
-        case uuid.UUID():
-            return str(value)
-        case dict():
-            return {name: plain(part) for name, part in value.items()}
-        case list() | tuple():
-            return [plain(part) for part in value]
-        case dt.datetime() if value.tzinfo is not None:
-            return value.astimezone(dt.UTC).isoformat()
-    return value
-
-
-def rows(table: pa.Table) -> list[str]:
-    return sorted(repr(plain(row)) for row in table.to_pylist())
-
-
-def load(spark: SparkSession, path: str, **options: str) -> DataFrame:
-    named = {name.replace("_", "-"): value for name, value in options.items()}
-    return spark.read.format("frazil").options(**named).load(path)
-
-
-def variants(table: pa.Table) -> list[str]:
-    names = {b"arrow.parquet.variant"}
-    return [f.name for f in table.schema if (f.metadata or {}).get(b"ARROW:extension:name") in names]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,20 +45,6 @@ def test_rows_and_columns_are_those_of_to_arrow(spark: SparkSession, table: Wher
             micros = pa.array([None if value is None else value // 1000 for value in nanos], pa.int64())
             expected = expected.set_column(index, field.name, micros.cast(pa.timestamp("us", field.type.tz)))
     assert rows(frame.toArrow()) == rows(expected)
-
-
-def variant_free(value: Any) -> Any:
-    """Give variants as (value, metadata)."""
-    match value:
-        case spark_types.VariantVal():
-            return bytes(value.value), bytes(value.metadata)
-        case {"metadata": metadata, "value": encoded}:
-            return encoded, metadata
-        case dict():
-            return {name: variant_free(part) for name, part in value.items()}
-        case list():
-            return [variant_free(part) for part in value]
-    return value
 
 
 @pytest.mark.parametrize(("name", "column"), NANOSECONDS.items())

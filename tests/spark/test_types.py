@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from typing import Any
 
@@ -101,6 +102,45 @@ def test_a_variant_has_its_fields_in_the_order_of_spark() -> None:
     assert [child.name for child in result.type] == ["value", "metadata"]
     assert result.type.field("metadata").metadata == {b"variant": b"true"}
     assert result.to_pylist() == array.to_pylist()
+
+
+def test_a_variant_of_paimon_is_known_by_its_parts() -> None:
+    variant = pa.struct([pa.field(name, pa.binary(), nullable=False) for name in ("metadata", "value")])
+    ids = {"paimon.id": "3"}
+    row = pa.struct([pa.field(name, pa.binary(), nullable=False, metadata=ids) for name in ("metadata", "value")])
+    schema = pa.schema([pa.field("v", variant), pa.field("l", pa.list_(pa.field("element", variant))), ("r", row)])
+    found = spark_schema(schema, "error")
+    assert [field.dataType.simpleString() for field in found] == [
+        "variant",
+        "array<variant>",
+        "struct<metadata:binary,value:binary>",
+    ]
+    array = pa.array([[{"metadata": b"\x01\x00\x00", "value": b"\x0c\x05"}], None], schema.field("l").type)
+    result = converted(schema.field("l"), array)
+    assert result.type.value_type.field("metadata").metadata == {b"variant": b"true"}
+    assert result.to_pylist() == array.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("data_type", "spark_type", "values"),
+    [
+        (pa.int8(), "tinyint", [-128, None, 127]),
+        (pa.int16(), "smallint", [-32768, None, 32767]),
+        (pa.time32("ms"), "time(6)", [dt.time(0), None, dt.time(23, 59, 59, 999000)]),
+        (pa.timestamp("ms"), "timestamp_ntz", [dt.datetime(1, 1, 1), None]),  # noqa: DTZ001 - a wall clock
+        (pa.timestamp("ms", "UTC"), "timestamp", [dt.datetime(9999, 12, 31, tzinfo=dt.UTC), None]),
+        (pa.map_(pa.string(), pa.field("value", pa.int32(), nullable=False)), "map<string,int>", [[("a", 2)], None]),
+    ],
+)
+def test_types_that_only_paimon_has(data_type: pa.DataType, spark_type: str, values: list[Any]) -> None:
+    field = pa.field("x", data_type)
+    assert spark_schema(pa.schema([field]), "error")[0].dataType.simpleString() == spark_type
+    assert converted(field, pa.array(values, data_type)).to_pylist() == values
+
+
+def test_a_value_that_spark_cannot_hold_is_an_error_that_names_the_column() -> None:
+    with pytest.raises(Unsupported, match="column `t` does not hold all"):
+        converted(pa.field("t", pa.timestamp("ms")), pa.array([1 << 60], pa.timestamp("ms")))
 
 
 def test_columns_come_in_the_order_asked_for() -> None:

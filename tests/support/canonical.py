@@ -2,7 +2,8 @@
 
 One JSON object for each row, keys sorted; the lines are sorted, joined by line feeds and hashed. Values: numbers and
 text as they are, doubles by their shortest text, decimals as `d:` and digits, dates and times in ISO form (zoned
-timestamps in UTC, nanoseconds with nine digits), bytes as `x:` and hex, UUIDs as text, maps as lists of pairs.
+timestamps in UTC, nanoseconds with nine digits), bytes as `x:` and hex, UUIDs as text, maps as lists of pairs. `Form`
+says where cases differ.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import json
 import math
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _NS_PER_S = 1_000_000_000
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the zone is text
 
 _FORMS: list[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]]] = [
     (pa.types.is_floating, lambda value: "NaN" if math.isnan(value) else repr(value)),
@@ -37,13 +40,28 @@ _FORMS: list[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]]] = [
 ]
 
 
+@dataclass(frozen=True)
+class Form:
+    """How the values of some cases are written down."""
+
+    uuid_text: bool = True
+    """UUIDs as text; bytes else."""
+    nine_digits: bool = True
+    """Nanoseconds with nine digits always; else with six or none where the others are zero."""
+    plain_variants: bool = False
+    """Decimals in variants as the numbers that JSON has."""
+
+
 class YearOutOfRange(Exception):
     """A timestamp that Python's datetime cannot hold."""
 
 
-def canonical_rows(table: pa.Table, *, uuid_text: bool = True) -> list[Row]:
+GOLDEN_FORM = Form()
+
+
+def canonical_rows(table: pa.Table, form: Form = GOLDEN_FORM) -> list[Row]:
     """Give the rows of a table in canonical form; variants as objects with the one key `variant`."""
-    columns = [(field.name, _column(table.column(i), field, uuid_text)) for i, field in enumerate(table.schema)]
+    columns = [(field.name, _column(table.column(i), field, form)) for i, field in enumerate(table.schema)]
     return [{name: values[row] for name, values in columns} for row in range(table.num_rows)]
 
 
@@ -66,37 +84,36 @@ def parse_expected(value: Any) -> Any:
     return [parse_expected(part) for part in value] if isinstance(value, list) else value
 
 
-def _column(column: pa.ChunkedArray, field: pa.Field, uuid_text: bool) -> list[Any]:  # noqa: FBT001
-    return [value for chunk in column.chunks for value in _values(chunk, field, uuid_text)]
+def _column(column: pa.ChunkedArray, field: pa.Field, form: Form) -> list[Any]:
+    return [value for chunk in column.chunks for value in _values(chunk, field, form)]
 
 
-def _values(array: pa.Array, field: pa.Field, uuid_text: bool) -> list[Any]:  # noqa: FBT001
+def _values(array: pa.Array, field: pa.Field, form: Form) -> list[Any]:
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
-        if kind.extension_name == "arrow.uuid" and uuid_text:
+        if kind.extension_name == "arrow.uuid" and form.uuid_text:
             return _each(array.storage, lambda value: str(uuid.UUID(bytes=value)))
-        return _values(array.storage, field, uuid_text)
+        return _values(array.storage, field, form)
     if pa.types.is_struct(kind):
-        return _structs(array, field, uuid_text)
+        return _structs(array, field, form)
     if pa.types.is_map(kind):
-        keys = _values(array.keys, kind.key_field, uuid_text)
-        items = _values(array.items, kind.item_field, uuid_text)
+        keys = _values(array.keys, kind.key_field, form)
+        items = _values(array.items, kind.item_field, form)
         return _runs(array, [list(pair) for pair in zip(keys, items, strict=True)])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _runs(array, _values(array.values, kind.value_field, uuid_text))
-    return _primitives(array)
+        return _runs(array, _values(array.values, kind.value_field, form))
+    return _primitives(array, form)
 
 
-def _structs(array: pa.Array, field: pa.Field, uuid_text: bool) -> list[Any]:  # noqa: FBT001
+def _structs(array: pa.Array, field: pa.Field, form: Form) -> list[Any]:
     valid = array.is_valid().to_pylist()
     if _is_variant(field):
         # Names may not be unique, positions are.
         parts = [array.field(index).to_pylist() for index in range(2)]
         pairs = zip(valid, *parts, strict=True)
-        return [{"variant": decode_variant(metadata, value)} if there else None for there, metadata, value in pairs]
-    children = [
-        (child.name, _values(array.field(index), child, uuid_text)) for index, child in enumerate(array.type.fields)
-    ]
+        plain = _plain if form.plain_variants else lambda value: value
+        return [{"variant": plain(decode_variant(names, value))} if there else None for there, names, value in pairs]
+    children = [(child.name, _values(array.field(index), child, form)) for index, child in enumerate(array.type.fields)]
     return [{name: values[row] for name, values in children} if there else None for row, there in enumerate(valid)]
 
 
@@ -115,36 +132,40 @@ def _is_variant(field: pa.Field) -> bool:
     return bool(metadata.get(b"ARROW:extension:name") == b"arrow.parquet.variant")
 
 
+def _plain(variant: Any) -> Any:
+    if isinstance(variant, dict):
+        if variant.keys() == {"$decimal"}:
+            return json.loads(variant["$decimal"])
+        return {name: _plain(part) for name, part in variant.items()}
+    return [_plain(part) for part in variant] if isinstance(variant, list) else variant
+
+
 def _runs(array: pa.Array, values: list[Any]) -> list[Any]:
     offsets = array.offsets.to_pylist()
     valid = array.is_valid().to_pylist()
     return [values[offsets[row] : offsets[row + 1]] if there else None for row, there in enumerate(valid)]
 
 
-def _primitives(array: pa.Array) -> list[Any]:
+def _primitives(array: pa.Array, form: Form) -> list[Any]:
     kind = array.type
     if pa.types.is_timestamp(kind):
-        zoned = kind.tz is not None
+        zone = "" if kind.tz is None else "+00:00"
         ticks = array.cast(pa.timestamp(kind.unit)).view(pa.int64())
-        text = _nanoseconds_text if kind.unit == "ns" else _microseconds_text
-        return _each(ticks, lambda value: text(value, zoned=zoned))
-    form = next((form for of_kind, form in _FORMS if of_kind(kind)), None)
-    return _each(array, form) if form else list(array.to_pylist())
+        factor = _NS_PER_S // _PER_SECOND[kind.unit]
+        nine = kind.unit == "ns" and form.nine_digits
+        return _each(ticks, lambda value: _moment_text(value * factor, nine=nine) + zone)
+    text = next((text for of_kind, text in _FORMS if of_kind(kind)), None)
+    return _each(array, text) if text else list(array.to_pylist())
 
 
 def _each(array: pa.Array, form: Callable[[Any], Any]) -> list[Any]:
     return [None if value is None else form(value) for value in array.to_pylist()]
 
 
-def _microseconds_text(value: int, *, zoned: bool) -> str:
+def _moment_text(value_ns: int, *, nine: bool) -> str:
+    seconds, rest = divmod(value_ns, _NS_PER_S)
+    fraction = f".{rest:09d}" if nine or rest % 1000 else f".{rest // 1000:06d}" if rest else ""
     try:
-        moment = _EPOCH + dt.timedelta(microseconds=value)
+        return f"{(_EPOCH + dt.timedelta(seconds=seconds)).isoformat()}{fraction}"
     except OverflowError as error:
-        raise YearOutOfRange(value) from error
-    return (moment if zoned else moment.replace(tzinfo=None)).isoformat()
-
-
-def _nanoseconds_text(value: int, *, zoned: bool) -> str:
-    seconds, rest = divmod(value, _NS_PER_S)
-    moment = _EPOCH + dt.timedelta(seconds=seconds)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09d}" + ("+00:00" if zoned else "")
+        raise YearOutOfRange(value_ns) from error

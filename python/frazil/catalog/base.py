@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from frazil import _native
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
-from frazil.catalog.properties import Properties
+from frazil.catalog.properties import Properties, of_storage
 from frazil.errors import NoSuchNamespace, NoSuchTable
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="NamedTable")
 """The tables of a catalog."""
-
-_OF_THE_CATALOG = frozenset(
-    {"type", "uri", "warehouse", "jdbc.user", "jdbc.password", "metastore", "catalog-key", "lock.enabled"}
-)
 
 
 class Catalog(ABC, Generic[T]):
@@ -42,7 +38,7 @@ class Catalog(ABC, Generic[T]):
     @property
     def storage_properties(self) -> Properties:
         """The properties that go to the storage of the tables."""
-        return Properties({key: value for key, value in self.properties.items() if key not in _OF_THE_CATALOG})
+        return of_storage(self.properties)
 
     def list_namespaces(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
         """List the namespaces directly below one, or the outermost ones.

@@ -10,7 +10,7 @@ import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
@@ -19,6 +19,8 @@ from frazil import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+_SHORT = 4
 
 
 class Database:
@@ -87,14 +89,21 @@ class Database:
             yield
         except SQLAlchemyError as error:
             cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-            text = self._without_password(str(cause))
+            text = self._without_secrets(str(cause))
             message = f"the database of catalog {self._catalog!r} refused: {text}"
             context = {"catalog": self._catalog, "database": self.name}
             raise errors.Catalog(message, context=context) from None
 
-    def _without_password(self, text: str) -> str:
-        password = self._engine.url.password
-        return text.replace(password, "***") if password else text
+    def _without_secrets(self, text: str) -> str:
+        """Hide the password and the parameters of the address, however they are escaped."""
+        url = self._engine.url
+        parts = [url.password, *(value for values in url.normalized_query.values() for value in values)]
+        for part in filter(None, parts):
+            # A short parameter, such as a number, is no secret and would tear words apart.
+            if part == url.password or len(part) > _SHORT:
+                for form in (part, quote(part, safe=""), quote_plus(part)):
+                    text = text.replace(form, "***")
+        return text
 
 
 def _engine(name: str, catalog_type: str, properties: Mapping[str, str]) -> sa.Engine:

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from frazil.catalog.base import Catalog
 from frazil.catalog.table import CatalogTable
-from frazil.catalog.warehouse import Warehouse, file_names
-from frazil.errors import NoSuchTable
+from frazil.catalog.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from frazil.catalog.identifiers import Levels
 
+METADATA = "metadata"
 _METADATA_FILES = (".metadata.json", ".metadata.json.gz")
 
 
@@ -35,31 +34,20 @@ class HadoopCatalog(Catalog[CatalogTable]):
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
-        folders = self._warehouse.folders(levels)
-        return {(*levels, folder.name) for folder in folders if not (folder / "metadata").is_dir()}
+        found = self._warehouse.folders_where(levels, lambda folder: METADATA not in self._warehouse.folders(folder))
+        return {(*levels, name) for name in found}
 
     def _tables(self, levels: Levels) -> set[Levels]:
-        return {(*levels, folder.name) for folder in self._warehouse.folders(levels) if _is_table(folder)}
+        return {(*levels, name) for name in self._warehouse.folders_where(levels, self._has_table)}
 
     def _has_table(self, levels: Levels) -> bool:
-        if self._warehouse.is_local:
-            return _is_table(self._warehouse.folder(levels))
-        try:
-            self.load_table(levels)
-        except NoSuchTable:
-            return False
-        return True
+        return any(name.endswith(_METADATA_FILES) for name in self._warehouse.file_names((*levels, METADATA)))
 
     def _has_namespace(self, levels: Levels) -> bool:
-        folder = self._warehouse.folder(levels)
-        return folder.is_dir() and not (folder / "metadata").is_dir()
+        return self._warehouse.has_folder(levels) and METADATA not in self._warehouse.folders(levels)
 
     def _namespace_properties(self, levels: Levels) -> dict[str, str]:
         return {"location": self._warehouse.place(*levels)}
 
     def _open(self, levels: Levels) -> CatalogTable:
-        return CatalogTable.load(self, levels, self._warehouse.place(*levels), relocate=self._readable())
-
-
-def _is_table(folder: Path) -> bool:
-    return any(name.endswith(_METADATA_FILES) for name in file_names(folder / "metadata"))
+        return CatalogTable.load(self, levels, self._warehouse.table(levels), relocate=self._readable())

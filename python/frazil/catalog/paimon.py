@@ -7,7 +7,8 @@
     paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
 
 A database of a JDBC catalog lies where its property `location` says, or where it would lie in the warehouse. The table
-`orders$branch_b1` is the branch `b1` of `orders`.
+`orders$branch_b1` is the branch `b1` of `orders`; `orders$ro` and `orders$audit_log` are views of it. Other tables such
+as `orders$snapshots`, and those of the database `sys`, are computed by Paimon and not read. No listing has these names.
 """
 
 from __future__ import annotations
@@ -17,18 +18,32 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from frazil.catalog.base import Catalog
 from frazil.catalog.table import NamedTable
-from frazil.catalog.warehouse import Warehouse, file_names
-from frazil.errors import NoSuchTable, Unsupported
+from frazil.catalog.warehouse import Warehouse
+from frazil.errors import Unsupported
 from frazil.paimon.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from frazil.catalog.identifiers import Levels
+    from frazil.paimon.table import View
 
 DATABASE_SUFFIX = ".db"
-BRANCH = "$branch_"
+BRANCH = "branch_"
+SYSTEM_DATABASE = "sys"
+
+_INSTEAD = {
+    "branches": "branches()",
+    "consumers": "consumers()",
+    "files": "scan().plan()",
+    "options": "options",
+    "schemas": "schemas()",
+    "snapshots": "snapshots()",
+    "tags": "tags()",
+}
+"""What tells the rows of a system table."""
+
+_VIEWS: dict[str, View] = {"ro": "read-optimized", "audit_log": "audit-log"}
 
 
 class PaimonCatalogTable(NamedTable, Table):
@@ -50,21 +65,39 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
     type: ClassVar[str] = "paimon"
 
     def _open(self, levels: Levels) -> PaimonCatalogTable:
-        name, separator, branch = levels[-1].partition(BRANCH)
-        if not separator and "$" in name:
-            message = f"this release does not read system tables yet, which {levels[-1]!r} is"
-            raise Unsupported(message, context={"catalog": self.name, "table": ".".join(levels)})
+        name, branch, system = _parts(levels[-1])
+        if (system is not None and system not in _VIEWS) or levels[:-1] == (SYSTEM_DATABASE,):
+            raise self._is_of_the_system(levels, name, system)
         location = self._location((*levels[:-1], name))
         opened = PaimonCatalogTable.open(
             location,
             relocate=self._readable(),
             properties=self.storage_properties,
-            branch=branch if separator else None,
+            branch=branch,
+            view=_VIEWS[system] if system else "rows",
         )
         table = cast("PaimonCatalogTable", opened)
         table.catalog = self
         table.levels = levels
         return table
+
+    def _has_table(self, levels: Levels) -> bool:
+        if len(levels) != 2:  # noqa: PLR2004 - database and table
+            return False
+        name, branch, system = _parts(levels[-1])
+        if (system is not None and system not in _VIEWS) or not self._has_main((levels[0], name)):
+            return False
+        return branch is None or branch in self._open((levels[0], name)).branches()
+
+    def _is_of_the_system(self, levels: Levels, table: str, system: str | None) -> Unsupported:
+        instead = _INSTEAD.get(system or "")
+        hint = f"load {table!r}; its {instead} tells the same" if instead else None
+        message = f"this release does not read system tables yet, which {'.'.join(levels)!r} is"
+        return Unsupported(message, context={"catalog": self.name, "table": ".".join(levels)}, hint=hint)
+
+    @abstractmethod
+    def _has_main(self, levels: Levels) -> bool:
+        """Say whether there is such a table; its name has no branch."""
 
     @abstractmethod
     def _location(self, levels: Levels) -> str:
@@ -80,27 +113,22 @@ class PaimonFolderCatalog(PaimonCatalog):
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
-        names = () if levels else (folder.name for folder in self._warehouse.folders(()))
+        names = () if levels else self._warehouse.folders(())
         return {(name.removesuffix(DATABASE_SUFFIX),) for name in names if name.endswith(DATABASE_SUFFIX)}
 
     def _tables(self, levels: Levels) -> set[Levels]:
         if len(levels) != 1:
             return set()
-        return {(*levels, folder.name) for folder in self._warehouse.folders(_folder(levels)) if _is_table(folder)}
+        return {(*levels, name) for name in self._warehouse.folders_where(_folder(levels), self._is_table)}
 
-    def _has_table(self, levels: Levels) -> bool:
-        if len(levels) != 2:  # noqa: PLR2004 - database and table
-            return False
-        if self._warehouse.is_local:
-            return _is_table(self._warehouse.folder(_folder(levels)))
-        try:
-            self.load_table(levels)
-        except NoSuchTable:
-            return False
-        return True
+    def _has_main(self, levels: Levels) -> bool:
+        return self._is_table(_folder(levels))
+
+    def _is_table(self, folder: Levels) -> bool:
+        return any(name.startswith("schema-") for name in self._warehouse.file_names((*folder, "schema")))
 
     def _has_namespace(self, levels: Levels) -> bool:
-        return len(levels) < 2 and self._warehouse.folder(_folder(levels)).is_dir()  # noqa: PLR2004 - no nesting
+        return len(levels) < 2 and self._warehouse.has_folder(_folder(levels))  # noqa: PLR2004 - no nesting
 
     def _namespace_properties(self, levels: Levels) -> dict[str, str]:
         return {"location": self._warehouse.place(*_folder(levels))}
@@ -108,15 +136,24 @@ class PaimonFolderCatalog(PaimonCatalog):
     def _location(self, levels: Levels) -> str:
         if len(levels) != 2:  # noqa: PLR2004 - database and table
             raise self._no_such_table(levels, "a name is a database and a table")
-        return self._warehouse.place(*_folder(levels))
+        return self._warehouse.table(_folder(levels))
 
 
 def _folder(levels: Levels) -> Levels:
     return (levels[0] + DATABASE_SUFFIX, *levels[1:]) if levels else ()
 
 
-def _is_table(folder: Path) -> bool:
-    return any(name.startswith("schema-") for name in file_names(folder / "schema"))
+def _parts(name: str) -> tuple[str, str | None, str | None]:
+    """Give the table, the branch and the system table that a name such as `orders$branch_b1$files` is made of.
+
+    >>> _parts("t"), _parts("t$branch_b"), _parts("t$files"), _parts("t$branch_b$files")
+    (('t', None, None), ('t', 'b', None), ('t', None, 'files'), ('t', 'b', 'files'))
+    """
+    table, separator, rest = name.partition("$")
+    if not rest.startswith(BRANCH):
+        return table, None, rest if separator else None
+    branch, separator, system = rest.removeprefix(BRANCH).partition("$")
+    return table, branch, system if separator else None
 
 
 def paimon_catalog(name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> Catalog[Any]:

@@ -50,7 +50,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
         rows = self._database.select([table.c.table_name], table.c.catalog_key == self._key, of_database)
         return {(*levels, name) for (name,) in rows}
 
-    def _has_table(self, levels: Levels) -> bool:
+    def _has_main(self, levels: Levels) -> bool:
         return levels in self._tables(levels[:-1])
 
     def _has_namespace(self, levels: Levels) -> bool:
@@ -67,7 +67,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
         return {key: value for key, value in rows if None not in (key, value) and key != "exists"}
 
     def _location(self, levels: Levels) -> str:
-        if not self._has_table(levels):
+        if not self._has_main(levels):
             raise self._no_such_table(levels)
         database, name = levels
         location = self._namespace_properties((database,)).get("location")

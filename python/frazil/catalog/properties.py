@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SECRET = re.compile(
-    r"secret|password|passwd|token|credential|access-key|account-key|private-key|sas|auth|signature|header"
+    r"secret|password|passwd|pwd|passphrase|token|credential|access-key|account-key|private-key|sas|auth|signature|header"
 )
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
+_OF_THE_CATALOG = frozenset(
+    {"type", "uri", "warehouse", "jdbc.user", "jdbc.password", "metastore", "catalog-key", "lock.enabled"}
+)
+# User and password stand before the last @ of the authority; a password may hold a slash that nobody escaped.
+_USER_INFO = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@:\s]+:[^\s]*@)|(?<=:thin:)[^\s]*@")
 _QUERY = re.compile(r"\?.*", re.DOTALL)
+_JDBC_QUERY = re.compile(r"[?;].*", re.DOTALL)
 _MASK = "***"
 
 
@@ -21,9 +30,14 @@ class Properties(dict[str, str]):
 
     def __repr__(self) -> str:
         """Show the keys, and the values that are no secrets."""
-        return repr({key: _MASK if _SECRET.search(key.lower()) else masked(value) for key, value in self.items()})
+        return repr({key: _MASK if is_secret(key) else masked(value) for key, value in self.items()})
 
     __str__ = __repr__
+
+
+def of_storage(properties: Mapping[str, str]) -> Properties:
+    """Give the properties of a catalog that go to the storage of its tables."""
+    return Properties({key: value for key, value in properties.items() if key not in _OF_THE_CATALOG})
 
 
 def masked(location: str) -> str:
@@ -34,4 +48,10 @@ def masked(location: str) -> str:
     """
     if ":" not in location:
         return location
-    return _QUERY.sub(f"?{_MASK}", _USER_INFO.sub(f"{_MASK}@", location))
+    query = _JDBC_QUERY if location.lower().startswith("jdbc:") else _QUERY
+    return _USER_INFO.sub(f"{_MASK}@", query.sub(f"?{_MASK}", location))
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of a property is not to be shown."""
+    return _SECRET.search(key.lower()) is not None

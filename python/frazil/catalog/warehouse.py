@@ -1,29 +1,34 @@
-"""Warehouses that are a folder."""
+"""Warehouses that are a folder, on this machine or in an object store."""
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from frazil.catalog.properties import masked
-from frazil.errors import InvalidArgument, MissingFile, PathNotAllowed, Storage, Unsupported
+from frazil.arguments import table_files
+from frazil.catalog.properties import masked, of_storage
+from frazil.config import config
+from frazil.errors import InvalidArgument, MissingFile, PathNotAllowed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from frazil import _native
     from frazil.catalog.identifiers import Levels
 
 
 class Warehouse:
-    """The folder of a catalog. Its folders are listed where it is local."""
+    """The folder of a catalog. Nothing outside of it is looked at; links to folders are passed over by listings."""
 
     def __init__(self, catalog: str, catalog_type: str, properties: Mapping[str, str]) -> None:
         """Take `warehouse`, a path or a URI, from the properties of a catalog.
 
         Raises:
             InvalidArgument: There is no such property.
-            MissingFile: There is no such folder.
+            MissingFile: There is no such folder on this machine.
         """
         warehouse = properties.get("warehouse")
         if not warehouse:
@@ -33,66 +38,81 @@ class Warehouse:
         if root is not None and not root.is_dir():
             message = f"the warehouse of catalog {catalog!r} is no folder"
             raise MissingFile(message, context={"catalog": catalog, "file": str(root)})
-        self._catalog = catalog
-        self._root = root
+        self._properties = of_storage(properties)
         self.location = warehouse.rstrip("/") if root is None else str(root)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it can be listed."""
-        return self._root is not None
 
     def place(self, *names: str) -> str:
         """Give the location of a folder below it."""
         return "/".join((self.location.rstrip("/"), *names))
 
-    def folder(self, levels: Levels) -> Path:
-        """Give a folder below it.
+    def table(self, levels: Levels) -> str:
+        """Give the location of the folder of a table.
 
         Raises:
-            Unsupported: The warehouse is remote.
+            PathNotAllowed: A link leads out of the warehouse.
         """
-        return self._local().joinpath(*levels)
-
-    def folders(self, levels: Levels) -> list[Path]:
-        """Give the folders in one, by name; links that lead out of the warehouse are none.
-
-        Raises:
-            Storage: The folder cannot be listed.
-            Unsupported: The warehouse is remote.
-        """
-        root, parent = self._local(), self.folder(levels)
+        place = self.place(*levels)
+        files = self._files
         try:
-            return [
-                entry
-                for entry in sorted(parent.iterdir())
-                if not entry.name.startswith(".") and entry.is_dir() and _is_below(entry, root)
-            ]
-        except OSError as error:
-            message = f"the folder cannot be listed: {error.strerror}"
-            raise Storage(message, context={"catalog": self._catalog, "file": str(parent)}) from error
+            files.openable(place)
+        except PathNotAllowed:
+            raise
+        except MissingFile:
+            # The table knows better how to say that it is not there.
+            return place
+        return place
 
-    def _local(self) -> Path:
-        if self._root is None:
-            message = f"this release lists only local warehouses, and that of catalog {self._catalog!r} is remote"
-            context = {"catalog": self._catalog, "warehouse": masked(self.location)}
-            raise Unsupported(message, context=context, hint="load_table works by name")
-        return self._root
+    def folders(self, levels: Levels) -> list[str]:
+        """Give the names of the folders in one, sorted; none where there is no such folder. Hidden ones are left out.
 
+        Raises:
+            Storage: The folder cannot be listed, or another error of the storage.
+        """
+        place = self.place(*levels)
+        names = self._files.folders(place) if self._may_look(place) else []
+        return sorted(name for name in names if not name.startswith("."))
 
-def file_names(folder: Path) -> list[str]:
-    """Give the names in a folder; none where there is no such folder.
+    def folders_where(self, levels: Levels, holds: Callable[[Levels], bool]) -> list[str]:
+        """Give the names of the folders in one for which `holds` says so; many are asked at the same time.
 
-    Raises:
-        Storage: The folder cannot be listed.
-    """
-    try:
-        return [entry.name for entry in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        message = f"the folder cannot be listed: {error.strerror}"
-        raise Storage(message, context={"file": str(folder)}) from error
+        Raises:
+            Storage: As `folders`.
+        """
+        names = self.folders(levels)
+        with ThreadPoolExecutor(max_workers=config.max_workers, thread_name_prefix="frazil-list") as pool:
+            answers = list(pool.map(lambda name: holds((*levels, name)), names))
+        return [name for name, answer in zip(names, answers, strict=True) if answer]
+
+    def has_folder(self, levels: Levels) -> bool:
+        """Say whether there is such a folder; in an object store, whether it holds anything.
+
+        Raises:
+            Storage: As `folders`.
+        """
+        return not levels or levels[-1] in self.folders(levels[:-1])
+
+    def file_names(self, levels: Levels) -> list[str]:
+        """Give the names of the files in a folder; none where there is no such folder.
+
+        Raises:
+            Storage: As `folders`.
+        """
+        place = self.place(*levels)
+        found = self._files.list(place) if self._may_look(place) else []
+        return [location.rpartition("/")[2] for location, _, _ in found]
+
+    def _may_look(self, place: str) -> bool:
+        """Whether there may be such a folder; behind a link that leads out of the warehouse there is none."""
+        files = self._files
+        try:
+            files.openable(place)
+        except MissingFile:
+            return False
+        return True
+
+    @cached_property
+    def _files(self) -> _native.Files:
+        return table_files(self.location, {}, self._properties)
 
 
 def _local_path(warehouse: str) -> Path | None:
@@ -102,12 +122,8 @@ def _local_path(warehouse: str) -> Path | None:
         path = rest if not rest.startswith("//") else "/" + rest.lstrip("/")
         if rest.startswith("//") and not rest.startswith("///"):
             message = "the warehouse is a file: URI with a host"
-            raise PathNotAllowed(message, context={"warehouse": warehouse}, hint="write file:///path")
+            raise PathNotAllowed(message, context={"warehouse": masked(warehouse)}, hint="write file:///path")
         return Path(path)
     if "://" in warehouse:
         return None
     return Path(os.path.abspath(warehouse))  # noqa: PTH100 - resolve() would follow links
-
-
-def _is_below(entry: Path, root: Path) -> bool:
-    return not entry.is_symlink() or entry.resolve().is_relative_to(root.resolve())

@@ -38,6 +38,15 @@ class Plan(Batches):
         batches = (self._native.batch(index) for index in range(self._native.batch_count))
         return pa.RecordBatchReader.from_batches(self._native.schema(), batches)
 
+    def groups(self, target_bytes: int, open_cost_bytes: int) -> list[bytes]:
+        """Give the tasks in groups of about `target_bytes`, each as a wire form; see `FileScanTask.from_bytes`.
+
+        Args:
+            target_bytes: How many bytes of files a group has at most, unless one of the tasks alone has more.
+            open_cost_bytes: What each of the tasks counts at least.
+        """
+        return self._native.groups(target_bytes, open_cost_bytes)
+
     def __repr__(self) -> str:
         """Give what was kept and what was left out."""
         return f"<frazil.iceberg.Plan {self.explain()}>"

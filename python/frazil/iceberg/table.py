@@ -69,6 +69,16 @@ class Table:
         """The properties of the table."""
         return dict(self._part("properties"))
 
+    @property
+    def relocations(self) -> dict[str, str]:
+        """Recorded prefixes to where the files lie now, as the table was opened with them."""
+        return dict(self._options["relocate"])
+
+    @property
+    def storage_properties(self) -> dict[str, str]:
+        """The options of the storage that the table was opened with; they may be secret."""
+        return dict(self._options["properties"])
+
     def schema(self) -> Schema:
         """Give the current schema."""
         current = self._part("current-schema-id")

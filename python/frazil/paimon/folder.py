@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from frazil.errors import MissingFile, NoSuchTable, Storage, Unsupported
+from frazil.config import config
+from frazil.errors import MissingFile, NoSuchTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from frazil import _native
 
 
@@ -33,37 +32,44 @@ def files_below(files: _native.Files, folder: str) -> list[FoundFile]:
     """Give the files below a folder, by path. Links to files are followed, links to folders are not.
 
     Raises:
-        NoSuchTable: There is no such folder.
-        Storage: A folder cannot be listed.
-        Unsupported: The folder is remote.
+        NoSuchTable: There is no such folder; in an object store, one without files is none.
+        Storage: A folder cannot be listed, or another error of the storage.
     """
     try:
-        actual = files.openable(folder)
+        is_local = files.openable(folder).startswith("/")
     except MissingFile as error:
         message = f"there is no folder at the location (location: {folder})"
         raise NoSuchTable(message, context={"location": folder}) from error
-    if not actual.startswith("/"):
-        message = "this release reads format tables and object tables only of local folders"
-        raise Unsupported(message, context={"location": folder})
-    if not os.path.isdir(actual):  # noqa: PTH112 - as plain as the rest
+    root = folder.rstrip("/")
+    found: list[FoundFile] = []
+    below = [""]
+    with ThreadPoolExecutor(max_workers=config.max_workers, thread_name_prefix="frazil-list") as pool:
+        while below:
+            inner: list[str] = []
+            for here, folders in pool.map(lambda relative: _content(files, root, relative), below):
+                found += here
+                inner += folders
+            below = inner
+    if not found and not (is_local and _is_folder(files, folder)):
         message = f"the location is no folder (location: {folder})"
         raise NoSuchTable(message, context={"location": folder})
-    return sorted(_walk(actual, folder.rstrip("/"), ""), key=lambda found: found.relative)
+    return sorted(found, key=lambda file: file.relative)
 
 
-def _walk(actual: str, folder: str, below: str) -> Iterator[FoundFile]:
-    inner = []
+def _content(files: _native.Files, root: str, below: str) -> tuple[list[FoundFile], list[str]]:
+    """Give the files and the folders of one folder."""
+    place, prefix = (f"{root}/{below}", f"{below}/") if below else (root or "/", "")
+    found = []
+    for location, size_bytes, modified_ms in files.list(place):
+        relative = prefix + location.rpartition("/")[2]
+        found.append(FoundFile(f"{root}/{relative}", relative, size_bytes, modified_ms))
+    return found, [prefix + name for name in files.folders(place)]
+
+
+def _is_folder(files: _native.Files, place: str) -> bool:
+    """Whether what is at a place is no file."""
     try:
-        with os.scandir(os.path.join(actual, below)) as entries:  # noqa: PTH118 - `below` may be empty
-            for entry in entries:
-                relative = f"{below}/{entry.name}" if below else entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    inner.append(relative)
-                elif entry.is_file():
-                    status = entry.stat()
-                    yield FoundFile(f"{folder}/{relative}", relative, status.st_size, status.st_mtime_ns // 1_000_000)
-    except OSError as error:
-        message = f"the folder cannot be listed: {error.strerror}"
-        raise Storage(message, context={"folder": f"{folder}/{below}"}) from error
-    for relative in inner:
-        yield from _walk(actual, folder, relative)
+        files.size(place)
+    except MissingFile:
+        return True
+    return False

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from frazil.data_file import open_data_file, open_stream
-from frazil.errors import CorruptDataFile, CorruptMetadata
+from frazil.data_file import leaf_count, open_data_file, open_stream
+from frazil.errors import CorruptDataFile, CorruptMetadata, Unsupported
 from frazil.paimon.format_table import compression_of
 from frazil.paimon.text_files import Columns, CsvDialect, read_csv, read_json, read_text
 from frazil.paimon.text_values import value_of
@@ -81,7 +81,7 @@ def _columnar(files: _native.Files, file: FormatFile, columns: Columns) -> Itera
         tops: list[int] = []
         leaf = 0
         for top, column in enumerate(data.schema):
-            count = _leaf_count(column.type)
+            count = leaf_count(column.type)
             if column.name in types:
                 tops.append(top)
                 leaves += range(leaf, leaf + count)
@@ -90,22 +90,26 @@ def _columnar(files: _native.Files, file: FormatFile, columns: Columns) -> Itera
             arrays = []
             for name, target in types.items():
                 at = -1 if batch is None else batch.schema.get_field_index(name)
-                array = pa.nulls(rows, target) if batch is None or at < 0 else _cast(batch.column(at), target, file)
-                arrays.append(array)
+                if batch is None or at < 0:
+                    arrays.append(pa.nulls(rows, target))
+                else:
+                    arrays.append(_cast(batch.column(at), target, name, file.file_path))
             yield pa.RecordBatch.from_arrays(arrays, list(types))
 
 
-def _cast(array: pa.Array, target: pa.DataType, file: FormatFile) -> pa.Array:
+def _cast(array: pa.Array, target: pa.DataType, name: str, path: str) -> pa.Array:
     if array.type == target:
         return array
-    # ORC files say nanoseconds of every timestamp.
-    safe = not pa.types.is_timestamp(target)
+    # ORC files say nanoseconds of every timestamp; those that nanoseconds cannot hold come as microseconds.
+    timestamps = pa.types.is_timestamp(target)
+    finer = timestamps and target.unit == "ns"
     try:
-        return array.cast(target, safe=safe)
+        return array.cast(target, safe=finer or not timestamps)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        context = {"file": path, "column": name}
+        if finer and pa.types.is_timestamp(array.type):
+            message = f"a timestamp of the column {name!r} does not fit 64 bits of nanoseconds: {error}"
+            hint = "they reach from 1677 to 2262: leave the column out of the scan"
+            raise Unsupported(message, context=context, hint=hint) from error
         message = f"a column of type {array.type} cannot be read as {target}: {error}"
-        raise CorruptDataFile(message, context={"file": file.file_path}) from error
-
-
-def _leaf_count(arrow: pa.DataType) -> int:
-    return sum(_leaf_count(arrow.field(index).type) for index in range(arrow.num_fields)) or 1
+        raise CorruptDataFile(message, context=context) from error

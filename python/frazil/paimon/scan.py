@@ -28,7 +28,11 @@ class Plan(Batches):
 
     @property
     def metrics(self) -> dict[str, int]:
-        """How many manifests, files and splits there are, and how many were left out and why."""
+        """How many manifests, files and splits there are, and how many were left out and why.
+
+        Entries of manifests are counted where whole partitions are left out, else files. `splits_raw` are read file
+        after file, `splits_merged` are merged by key or joined by row id.
+        """
         return self._native.metrics()
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
@@ -37,9 +41,35 @@ class Plan(Batches):
 
         return pa.RecordBatchReader.from_batches(self._native.schema(), self._native.batches())
 
+    def groups(self, target_bytes: int, open_cost_bytes: int) -> list[bytes]:
+        """Give the splits in groups of about `target_bytes`, each as a wire form; see `Split.from_bytes`.
+
+        Args:
+            target_bytes: How many bytes of files a group has at most, unless one of the splits alone has more.
+            open_cost_bytes: What each of the splits counts at least.
+        """
+        return self._native.groups(target_bytes, open_cost_bytes)
+
     def explain(self) -> str:
         """Say in one line what was kept and what was left out."""
-        return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self.metrics.items())
+        m = self.metrics
+        kinds = ", ".join(f"{m[f'splits_{kind}']} {kind}" for kind in ("raw", "merged") if m[f"splits_{kind}"])
+        levels = dict.fromkeys((m.get("level_min", 0), m.get("level_max", 0)))
+        pruned = (
+            (m["manifests_skipped"], f"of {m['manifests']} manifests"),
+            (m["entries_skipped_by_partition"], "entries by partition"),
+            (m["files_skipped_by_bucket"], "files by bucket"),
+            (m["files_skipped_by_stats"], "files by keys, bounds and indexes"),
+            (m["files_skipped_by_limit"], "files by the limit"),
+            (m["files_unchanged"], "files that did not change"),
+        )
+        return (
+            f"{m['files_planned']} of {m['files']} files in {m['splits']} splits"
+            + (f" ({kinds})" if kinds else "")
+            + (f" on levels {' to '.join(map(str, levels))}" if any(levels) else "")
+            + f"; pruned: {', '.join(f'{count} {what}' for count, what in pruned if count) or 'nothing'}"
+            + f"; {m['deletion_vectors']} deletion vectors"
+        )
 
     def __repr__(self) -> str:
         """Give what was kept and what was left out."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from frazil import _native
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
+from frazil.errors import CorruptMetadata, InvalidArgument
+from frazil.paimon.options import scan_options
 from frazil.paimon.scan import Scan
 from frazil.paimon.schema import Schema
 from frazil.paimon.snapshot import HistoryEntry, Snapshot, Tag
@@ -21,6 +23,9 @@ View: TypeAlias = Literal["rows", "read-optimized", "audit-log"]
 
 MAIN = "main"
 """The branch that a table has from the beginning."""
+
+BRANCH_FOLDER = "/branch/branch-"
+"""What stands between the folder of a table and the name of a branch in the folder of the branch."""
 
 
 class Table:
@@ -37,13 +42,24 @@ class Table:
 
     @classmethod
     def open(
-        cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str], branch: str | None = None
+        cls,
+        location: str,
+        *,
+        relocate: Mapping[str, str],
+        properties: Mapping[str, str],
+        branch: str | None = None,
+        view: View = "rows",
     ) -> Table:
-        """Open the table in a folder, or one of its branches; see `frazil.load_table`."""
+        """Open the table in a folder, or one of its branches or views; see `frazil.load_table`."""
         options = {"relocate": dict(relocate), "properties": dict(properties)}
         folder = location.rstrip("/") or "/"
+        table, separator, name = folder.rpartition(BRANCH_FOLDER)
+        if separator and table and "/" not in name:
+            # It has schemas and snapshots, so that it would open; what these name lies in the folder of the table.
+            message = f"the location is the branch {name!r} of a table, not a table"
+            raise InvalidArgument(message, context={"location": folder}, hint="open the table, and call with_branch")
         files = table_files(folder, relocate, properties)
-        return cls(_native.PaimonTable.open(files, folder, branch), files, options)
+        return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
 
     def refresh(self) -> Table:
         """Give the table with its newest schema."""
@@ -58,7 +74,7 @@ class Table:
         return Table(self._native, self._files, self._options, "audit-log")
 
     def with_branch(self, branch: str) -> Table:
-        """Give the table as it is on a branch.
+        """Give the table as it is on a branch; `main` is the one that tables are opened on.
 
         Raises:
             NoSuchSnapshot: The table has no such branch.
@@ -110,6 +126,16 @@ class Table:
         """The query that a materialized table holds the rows of."""
         return self.options.get("materialized-table.definition-query")
 
+    @property
+    def relocations(self) -> dict[str, str]:
+        """Recorded prefixes to where the files lie now, as the table was opened with them."""
+        return dict(self._options["relocate"])
+
+    @property
+    def storage_properties(self) -> dict[str, str]:
+        """The options of the storage that the table was opened with; they may be secret."""
+        return dict(self._options["properties"])
+
     def schema(self) -> Schema:
         """Give the newest schema."""
         return Schema.from_json(json.loads(self._native.schema_json(None)))
@@ -137,8 +163,17 @@ class Table:
         return self._native.branches()
 
     def consumers(self) -> dict[str, int]:
-        """Give the consumers with the snapshot that each reads next."""
-        return dict(json.loads(self._native.consumers_json()))
+        """Give the consumers with the snapshot that each reads next.
+
+        Raises:
+            CorruptMetadata: A consumer does not say it.
+        """
+        try:
+            consumers = json.loads(self._native.consumers_json()).items()
+            return {name: int(consumer["nextSnapshot"]) for name, consumer in consumers}
+        except (KeyError, TypeError, ValueError) as error:
+            message = "a consumer does not say its nextSnapshot"
+            raise CorruptMetadata(message, context={"table": self.location}) from error
 
     def history(self) -> list[HistoryEntry]:
         """Give when which snapshot became current, the oldest first."""
@@ -168,6 +203,7 @@ class Table:
             as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
             limit: At most so many rows.
             options: Options of the table for this read, such as `scan.timestamp-millis` or `incremental-between`.
+                A list becomes text with commas: `{"incremental-between": (1, 10)}`.
 
         Raises:
             InvalidArgument: A column, literal or option that does not fit.
@@ -179,7 +215,7 @@ class Table:
             "row_filter": filter_text(row_filter),
             "selected_fields": field_names(selected_fields),
             "snapshot": snapshot_choice(snapshot_id, ref, as_of),
-            "options": {str(name): _text(value) for name, value in (options or {}).items()},
+            "options": scan_options(options),
             "limit": row_limit(limit),
             "case_sensitive": case_sensitive,
         }
@@ -214,7 +250,8 @@ class Table:
         branch = "" if self.branch == MAIN else f" branch {self.branch!r}"
         keys = f" with key {', '.join(self.primary_keys)}" if self.primary_keys else ""
         columns = ", ".join(self.schema().column_names)
-        return f"<frazil.paimon.Table {self.location!r}{branch}: {rows}; columns {columns}{keys}>"
+        view = "" if self._view == "rows" else f" {self._view}"
+        return f"<frazil.paimon.Table {self.location!r}{branch}{view}: {rows}; columns {columns}{keys}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by location and branch; another process sees the state of its own time."""
@@ -228,9 +265,4 @@ def bucket_ids(table: Table, rows: object) -> pa.Array:
 
 
 def _reopen(location: str, branch: str | None, options: dict[str, Any], view: View) -> Table:
-    table = Table.open(location, branch=branch, **options)
-    return Table(table._native, table._files, options, view)  # noqa: SLF001 - its own
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return Table.open(location, branch=branch, view=view, **options)

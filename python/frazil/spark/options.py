@@ -1,11 +1,8 @@
-"""The options of a read, as text that Spark hands over: named as those of Spark's Iceberg connector.
+"""The options of a read, as text that Spark hands over: what every format has, the rest left to the format.
 
->>> parse({"path": "/t", "tag": "q1", "split-size": "1048576"}).snapshot
-('ref', 'q1')
->>> parse({"path": "/t", "snapshot_id": "7"})
-Traceback (most recent call last):
-  ...
-frazil.errors.InvalidArgument: unknown option `snapshot_id`: did you mean `snapshot-id`?; the options are ...
+>>> asked = parse({"path": "/t", "tag": "q1", "split-size": "1048576", "scan.mode": "default"})
+>>> asked.snapshot, asked.others
+(('tag', 'q1'), {'scan.mode': 'default'})
 """
 
 from __future__ import annotations
@@ -14,12 +11,12 @@ import dataclasses
 import datetime as dt
 import difflib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "client.")
 """Options that begin so go to the storage."""
@@ -27,10 +24,14 @@ STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "client.")
 NS_MODES = ("error", "micros", "long")
 """What becomes of timestamps with nanoseconds, which Spark lacks."""
 
-_TIME_TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag", "ref", "versionasof", "timestampasof")
-_APPEND = ("start-snapshot-id", "end-snapshot-id")
-_OTHER = (
+SNAPSHOT_OPTIONS = ("snapshot-id", "as-of-timestamp", "tag", "ref", "versionasof", "timestampasof")
+"""Options of which at most one is given."""
+
+COMMON_OPTIONS = (
+    *SNAPSHOT_OPTIONS,
+    "branch",
     "path",
+    "format",
     "split-size",
     "file-open-cost",
     "row-filter",
@@ -43,12 +44,9 @@ _OTHER = (
     "timestamp-ns-mode",
     "pushdown",
 )
-# They tune Spark's Iceberg connector and change no row.
-_WITHOUT_EFFECT = ("lookback", "locality", "vectorization-enabled", "aggregate-push-down-enabled")
+"""Options that tables of every format take, as they are compared."""
+
 _UNSUPPORTED = {
-    "start-timestamp": "changelogs are not supported; for appended rows give `start-snapshot-id`",
-    "end-timestamp": "changelogs are not supported; for appended rows give `end-snapshot-id`",
-    "stream-from-timestamp": "streaming reads are not supported",
     "paths": "one read is of one table; give one path and union the DataFrames",
     # Spark adds it where it creates a table in its catalog; the reads of that table then get none of the options.
     "provider": "Spark's catalog does not hand a table's options to its reads; create a temporary view instead",
@@ -62,10 +60,11 @@ class ReadOptions:
 
     path: str
     """The folder or metadata file of the table."""
+    format: str | None = None
+    """`iceberg` or `paimon`; None to look."""
     snapshot: tuple[str, Any] | None = None
-    """`("id", 1)`, `("ref", "name")` or `("as_of", ms)`; None for the current snapshot."""
-    append: tuple[int, int | None] | None = None
-    """The first snapshot, exclusive, and the last one, inclusive, of an incremental append scan."""
+    """`("id", 1)`, `("as_of", ms)`, `("tag", "name")`, `("ref", "tag or branch")` or `("version", "text")`."""
+    branch: str | None = None
     split_bytes: int | None = None
     """How many bytes of files a partition reads; None for what the table says."""
     open_cost_bytes: int | None = None
@@ -81,47 +80,108 @@ class ReadOptions:
     relocate: dict[str, str] = dataclasses.field(default_factory=dict)
     """Recorded prefixes to where the files lie now."""
     properties: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
-    """Options of the storage; they may hold secrets."""
+    """Options of the storage, perhaps secret."""
     timestamp_ns: str = "error"
     """One of `NS_MODES`."""
     pushdown: bool = False
-    """Whether Spark may push filters into the read; see `frazil.spark.source.PushingReader` for the danger."""
+    """Whether Spark may push filters; see `frazil.spark.source.PushingReader` for the danger."""
+    given: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    """All options but those of the storage, their names in lower case."""
+
+    @property
+    def others(self) -> dict[str, str]:
+        """The options that only one format has."""
+        return {name: value for name, value in self.given.items() if name not in COMMON_OPTIONS}
 
 
 def parse(options: Mapping[str, str]) -> ReadOptions:
-    """Check the options of a read; names are compared without case.
+    """Check the options that every format has; names are compared without case.
 
     Raises:
-        InvalidArgument: An option that is unknown, has no meaning, or contradicts another one.
-        Unsupported: An option of Spark's Iceberg connector that frazil does not have.
+        InvalidArgument: An option that has no meaning, or contradicts another one.
+        Unsupported: An option that Spark adds where it does something that frazil does not have.
     """
-    given = {name.lower(): value for name, value in options.items()}
-    properties = {name: value for name, value in given.items() if name.startswith(STORAGE_PREFIXES)}
-    # Spark's own option first: it says more than the others that come with it.
-    for name in sorted(given.keys() - properties.keys(), key=lambda name: name not in _UNSUPPORTED):
-        _check_name(name)
+    lower = {name.lower(): value for name, value in options.items()}
+    properties = {name: value for name, value in lower.items() if name.startswith(STORAGE_PREFIXES)}
+    given = {name: value for name, value in lower.items() if name not in properties}
+    for name, why in _UNSUPPORTED.items():
+        if name in given:
+            _refuse(name, why)
     if "path" not in given:
         message = "the table is not named: call `load` with its folder or metadata file, or give the option `path`"
         raise InvalidArgument(message)
-    _exclude(given, *_TIME_TRAVEL)
-    _exclude(given, "start-snapshot-id", *_TIME_TRAVEL)
-    _exclude(given, "end-snapshot-id", *_TIME_TRAVEL)
+    exclude(given, *SNAPSHOT_OPTIONS)
     return ReadOptions(
         path=given["path"],
+        format=given.get("format"),
         snapshot=_snapshot(given),
-        append=_append(given),
-        split_bytes=_number(given, "split-size", least=1),
-        open_cost_bytes=_number(given, "file-open-cost", least=0),
+        branch=given.get("branch"),
+        split_bytes=number(given, "split-size", least=1),
+        open_cost_bytes=number(given, "file-open-cost", least=0),
         row_filter=given.get("row-filter", ""),
         columns=_columns(given),
         case_sensitive=_flag(given, "case-sensitive", default=True),
-        limit=_number(given, "limit", least=0),
-        batch_rows=_number(given, "batch-size", least=1),
+        limit=number(given, "limit", least=0),
+        batch_rows=number(given, "batch-size", least=1),
         relocate=_relocate(given),
         properties=properties,
         timestamp_ns=_choice(given, "timestamp-ns-mode", NS_MODES),
         pushdown=_flag(given, "pushdown", default=False),
+        given=given,
     )
+
+
+def check_names(names: Iterable[str], known: Iterable[str], unsupported: Mapping[str, str]) -> None:
+    """Check that options beside the common ones are known; a key of `unsupported` that ends with `*` is a prefix.
+
+    Raises:
+        InvalidArgument: An option that the format does not have.
+        Unsupported: An option of Spark's connector for the format that frazil does not have.
+    """
+    offered = (*COMMON_OPTIONS, *known)
+    for name in names:
+        why = unsupported.get(name)
+        if why is None:
+            prefixes = (prefix for prefix in unsupported if prefix.endswith("*") and name.startswith(prefix[:-1]))
+            why = next((unsupported[prefix] for prefix in prefixes), None)
+        if why is not None:
+            _refuse(name, why)
+        if name not in offered:
+            near = difflib.get_close_matches(name, offered, 1)
+            message = f"unknown option `{name}`" + (f": did you mean `{_shown(near[0])}`?" if near else "")
+            raise InvalidArgument(message, hint="the options are " + ", ".join(_shown(option) for option in offered))
+
+
+def exclude(given: Mapping[str, str], *names: str) -> None:
+    """Check that at most one of these options is given.
+
+    Raises:
+        InvalidArgument: There are two.
+    """
+    both = [f"`{_shown(name)}`" for name in names if name in given]
+    if len(both) > 1:
+        message = f"the options {' and '.join(both)} exclude each other"
+        raise InvalidArgument(message)
+
+
+def number(given: Mapping[str, str], name: str, least: int | None = None) -> int | None:
+    """Give an option as a number of 64 bits; None where it is not given.
+
+    Raises:
+        InvalidArgument: It is no number, or below `least`.
+    """
+    text = given.get(name)
+    if text is None:
+        return None
+    try:
+        found = int(text)
+    except ValueError:
+        found = None
+    if found is None or not -(1 << 63) <= found < 1 << 63 or (least is not None and found < least):
+        expected = "a number" if least is None else f"a number from {least}"
+        message = f"option `{name}` is {text!r}, expected {expected}"
+        raise InvalidArgument(message)
+    return found
 
 
 def split_names(text: str) -> list[str]:
@@ -170,69 +230,29 @@ def _first_name(text: str, whole: str) -> tuple[str, str]:
     raise InvalidArgument(message)
 
 
-def _check_name(name: str) -> None:
-    known = (*_TIME_TRAVEL, *_APPEND, *_OTHER)
-    if name in known or name in _WITHOUT_EFFECT:
-        return
-    why = _UNSUPPORTED.get(name)
-    if why is None and name.startswith(("streaming-", "async-")):
-        why = "streaming reads are not supported"
-    if why is not None:
-        message = f"option `{name}`: {why}"
-        raise Unsupported(message)
-    near = difflib.get_close_matches(name, known, 1)
-    message = f"unknown option `{name}`" + (f": did you mean `{_shown(near[0])}`?" if near else "")
-    raise InvalidArgument(message, hint="the options are " + ", ".join(_shown(option) for option in known))
+def _refuse(name: str, why: str) -> NoReturn:
+    message = f"option `{name}`: {why}"
+    raise Unsupported(message)
 
 
 def _shown(name: str) -> str:
     return _SHOWN.get(name, name)
 
 
-def _exclude(given: Mapping[str, str], *names: str) -> None:
-    both = [f"`{_shown(name)}`" for name in names if name in given]
-    if len(both) > 1 and (names[0] not in _APPEND or both[0] == f"`{names[0]}`"):
-        message = f"the options {' and '.join(both)} exclude each other"
-        raise InvalidArgument(message)
-
-
 def _snapshot(given: Mapping[str, str]) -> tuple[str, Any] | None:
-    if "snapshot-id" in given:
-        return "id", _number(given, "snapshot-id")
-    if "as-of-timestamp" in given:
-        return "as_of", _number(given, "as-of-timestamp")
-    if "timestampasof" in given:
-        return "as_of", _timestamp_ms(given["timestampasof"])
-    if "versionasof" in given:
-        version = given["versionasof"]
-        return ("id", int(version)) if version.isdecimal() else ("ref", version)
-    name = next((name for name in ("branch", "tag", "ref") if name in given), None)
-    return None if name is None else ("ref", given[name])
-
-
-def _append(given: Mapping[str, str]) -> tuple[int, int | None] | None:
-    start, end = (_number(given, name) for name in _APPEND)
-    if start is not None:
-        return start, end
-    if end is not None:
-        message = "the option `end-snapshot-id` needs `start-snapshot-id`"
-        raise InvalidArgument(message, hint="to read the table as of a snapshot give `snapshot-id`")
-    return None
-
-
-def _number(given: Mapping[str, str], name: str, least: int | None = None) -> int | None:
-    text = given.get(name)
-    if text is None:
-        return None
-    try:
-        number = int(text)
-    except ValueError:
-        number = None
-    if number is None or not -(1 << 63) <= number < 1 << 63 or (least is not None and number < least):
-        expected = "a number" if least is None else f"a number from {least}"
-        message = f"option `{name}` is {text!r}, expected {expected}"
-        raise InvalidArgument(message)
-    return number
+    name = next((name for name in SNAPSHOT_OPTIONS if name in given), None)
+    match name:
+        case None:
+            return None
+        case "snapshot-id":
+            return "id", number(given, name)
+        case "as-of-timestamp":
+            return "as_of", number(given, name)
+        case "timestampasof":
+            return "as_of", _timestamp_ms(given[name])
+        case "versionasof":
+            return "version", given[name]
+    return name, given[name]
 
 
 def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from frazil.arguments import field_names, filter_text, milliseconds
+from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice
+from frazil.errors import InvalidArgument
 from frazil.spark.options import quote_name
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from frazil.iceberg import Table
+    from frazil import iceberg, paimon
+
+
+_SNAPSHOT_OPTIONS = {"id": "snapshot-id", "ref": "ref", "as_of": "as-of-timestamp"}
 
 
 def register(spark: SparkSession) -> None:
@@ -31,7 +35,7 @@ def register(spark: SparkSession) -> None:
 
 def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     spark: SparkSession,
-    table: str | Table,
+    table: str | os.PathLike[str] | iceberg.Table | paimon.Table,
     row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as in `Table.scan`
     selected_fields: Sequence[str] = ("*",),
     *,
@@ -46,7 +50,8 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
 ) -> DataFrame:
     """Read a table in the executors of Spark; only the chosen columns and rows reach Spark.
 
-    The state of the table is pinned here: a `Table` is read as it is, a location as of now. What `row_filter` and
+    The state of the table is pinned here: an Iceberg `Table` is read as it is, a Paimon `Table` and a location as of
+    now. What `row_filter` and
     `selected_fields` leave out is never read; a later `where` or `select` is applied by Spark to what was read.
 
     Args:
@@ -61,27 +66,44 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         limit: At most so many rows, which are then read in one partition.
         relocate: As in `frazil.load_table`, for a table given by its location.
         properties: Options of the storage. They travel in Spark's plans; prefer the environment for credentials.
-        options: Further options of the data source, such as `split-size`.
+        options: Further options of the data source, such as `split-size`; of a Paimon table also Paimon's own, such as
+            `incremental-between`.
 
     Raises:
         InvalidArgument: An argument that does not fit.
         pyspark.errors.AnalysisException: The table cannot be read; the text names the error of frazil.
     """
-    given: dict[str, str] = {"case-sensitive": str(case_sensitive).lower()}
-    if isinstance(table, str | os.PathLike):
-        location = str(table)
-    else:
-        location = table.metadata_location
-        relocate = table._options["relocate"] | dict(relocate or {})  # noqa: SLF001 - one package
-        properties = table._options["properties"] | dict(properties or {})  # noqa: SLF001
-    chosen = {
+    limit = row_limit(limit)
+    given: dict[str, Any] = {
+        "case-sensitive": str(case_sensitive).lower(),
         "row-filter": filter_text(row_filter) or None,
         "columns": ", ".join(quote_name(name) for name in field_names(selected_fields)),
-        "snapshot-id": snapshot_id,
-        "ref": ref,
-        "as-of-timestamp": None if as_of is None else milliseconds(as_of),
         "limit": limit,
-        "relocate": json.dumps(dict(relocate)) if relocate else None,
     }
-    given |= {name: str(value) for name, value in chosen.items() if value is not None}
-    return spark.read.format("frazil").options(**given | dict(properties or {}) | dict(options or {})).load(location)
+    chosen = snapshot_choice(snapshot_id, ref, as_of)
+    if chosen is not None:
+        given[_SNAPSHOT_OPTIONS[chosen[0]]] = chosen[1]
+    if not isinstance(table, str | os.PathLike):
+        given |= _of_table(table)
+        relocate = table.relocations | dict(relocate or {})
+        properties = table.storage_properties | dict(properties or {})
+    else:
+        given["path"] = os.fspath(table)
+    if relocate:
+        given["relocate"] = json.dumps(dict(relocate))
+    given |= dict(properties or {}) | dict(options or {})
+    given = {name: value for name, value in given.items() if value is not None}
+    return spark.read.format("frazil").options(**given).load()
+
+
+def _of_table(table: object) -> dict[str, str]:
+    """Give the options by which the data source opens a table that was loaded here."""
+    from frazil import iceberg, paimon
+
+    if isinstance(table, iceberg.Table):
+        return {"format": "iceberg", "path": table.metadata_location}
+    if isinstance(table, paimon.Table):
+        branch = {} if table.branch == "main" else {"branch": table.branch}
+        return {"format": "paimon", "path": table.location} | branch
+    message = f"a table of Iceberg or Paimon is read, or a location, not {type(table).__name__}"
+    raise InvalidArgument(message)

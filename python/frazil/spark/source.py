@@ -2,18 +2,18 @@
 
 Spark runs the constructor and `schema`, then `reader` and `partitions`, each in a Python process of its own on the
 driver's host, then `read` in the executors; the objects travel between them as pickles. So the constructor notes which
-metadata file is the table's newest, and everything after it reads that file: schema and rows belong to one state, and
-a DataFrame gives the same rows however often it is run.
+state the table has, and everything after it reads that: schema and rows belong to one state, and a DataFrame gives the
+same rows however often it is run.
 
-A partition is the wire form of a group of tasks and holds no secret. Options such as `s3.secret-access-key` reach the
-executors inside the pickled reader, and Spark may show options in its plans: better leave the credentials to the
-environment of driver and executors.
+A partition is the wire form of a group of tasks or splits and holds no secret. Options such as `s3.secret-access-key`
+reach the executors inside the pickled reader, and Spark may show options in its plans: better leave the credentials to
+the environment of driver and executors.
 """
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
@@ -27,14 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
-    from frazil.iceberg import Scan, Table
-    from frazil.spark.options import ReadOptions
-
-SPLIT_BYTES = 128 << 20
-"""How many bytes of files a partition reads where neither option nor table says it."""
-
-OPEN_COST_BYTES = 4 << 20
-"""What a file counts at least where neither option nor table says it."""
+    from frazil.spark.state import TableState
 
 BATCH_BYTES = 16 << 20
 """A batch above this is handed to Spark in parts, to bound the memory that both sides hold."""
@@ -42,11 +35,9 @@ BATCH_BYTES = 16 << 20
 ONE_PARTITION_ROWS = 1 << 20
 """Up to so many rows a pushed limit is kept exactly, by reading in one partition."""
 
-_EVERYTHING_BYTES = (1 << 63) - 1
-
 
 class FrazilDataSource(DataSource):
-    """Tables as a data source of Spark; see `frazil.spark.options` for the options.
+    """Tables as a data source of Spark; see `frazil.spark.options` for the options of all formats.
 
     >>> from pyspark.sql import SparkSession
     >>> spark = SparkSession.builder.getOrCreate()  # doctest: +SKIP
@@ -64,10 +55,12 @@ class FrazilDataSource(DataSource):
         Raises:
             InvalidArgument: An option that is unknown, has no meaning, or contradicts another one.
             NoSuchTable: There is no table.
+            NoSuchSnapshot: The table does not have the state that the options choose.
         """
         super().__init__(options)
-        self._asked = read_options.parse(options)
-        self._metadata_file = _open(self._asked.path, self._asked).metadata_location
+        from frazil.spark.state import open_state
+
+        self._state = open_state(read_options.parse(options))
 
     def schema(self) -> StructType:
         """Give the schema of the rows.
@@ -75,20 +68,20 @@ class FrazilDataSource(DataSource):
         Raises:
             Unsupported: Spark lacks the type of a column, which the error names.
         """
-        return _Request(self._metadata_file, self._asked).spark_schema()
+        return _Request(self._state).spark_schema()
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Give the reader of the columns in `schema`."""
-        kind = PushingReader if self._asked.pushdown else FrazilReader
-        return kind(_Request(self._metadata_file, self._asked), schema)
+        kind = PushingReader if self._state.asked.pushdown else FrazilReader
+        return kind(_Request(self._state), schema)
 
 
 class TaskGroup(InputPartition):
-    """A partition: tasks in their wire form, which holds no credentials."""
+    """A partition: tasks or splits in their wire form, which holds no credentials."""
 
-    def __init__(self, content: bytes) -> None:
-        """Keep the bytes."""
-        super().__init__(content)
+    def __init__(self, contents: list[bytes]) -> None:
+        """Keep the bytes of one group or more."""
+        super().__init__(contents)
 
 
 class FrazilReader(DataSourceReader):
@@ -98,28 +91,21 @@ class FrazilReader(DataSourceReader):
         """Check that the table has the columns of `schema`."""
         self._request = request
         self._schema = request.narrow(schema)
-        self._asked = request.asked
 
     def partitions(self) -> list[InputPartition]:
         """Plan the read: groups of files of about equal size."""
-        return [TaskGroup(content) for content in self._request.groups()]
+        return [TaskGroup(contents) for contents in self._request.groups()]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Stream the rows of a partition."""
         if not isinstance(partition, TaskGroup):
             return  # a plan without partitions: Spark 4.3 sends one without a value, earlier releases None
-        from frazil import _native
-        from frazil.iceberg.read import read_tasks
         from frazil.spark.types import Conversion
 
-        files = _native.Files("/", [], [], self._asked.properties)
-        tasks = _native.FileScanTask.from_bytes(partition.value, files)
-        if not tasks:
-            return
-        conversion = Conversion(tasks[0].schema(), self._schema)
-        # One thread: Spark gives a task one core.
-        for batch in read_tasks(tasks, workers=1, limit=self._request.limit):
-            for part in _parts(batch, self._asked.batch_rows):
+        schema, batches = self._request.state.read(partition.value, self._request.limit)
+        conversion = Conversion(schema, self._schema)
+        for batch in batches:
+            for part in _parts(batch, self._request.state.asked.batch_rows):
                 yield conversion.apply(part)
 
 
@@ -153,40 +139,37 @@ class PushingReader(FrazilReader):
 
 
 class _Request:
-    """What a reader was asked for so far: the options, and what Spark pushed since. Pickles without the open table."""
+    """What a reader was asked for so far: the options, and what Spark pushed since."""
 
-    def __init__(self, metadata_file: str, asked: ReadOptions) -> None:
-        self.asked = asked
+    def __init__(self, state: TableState) -> None:
+        asked = state.asked
+        self.state = state
         self.limit = asked.limit
-        self._metadata_file = metadata_file
         self._columns: tuple[str, ...] = asked.columns
         self._filters = [asked.row_filter] if asked.row_filter else []
-        self._table: Table | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_table": None}
 
     def spark_schema(self) -> StructType:
         """Give the schema of all columns that the options name, and check the filter."""
         from frazil.spark.types import spark_schema
 
-        scan = self._scan(self.asked.columns, self.asked.row_filter)
-        return spark_schema(scan.schema(), self.asked.timestamp_ns)
+        asked = self.state.asked
+        return spark_schema(self.state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)
 
     def narrow(self, schema: StructType) -> StructType:
         """Read only the columns of `schema`, and give it back."""
         from frazil.spark.types import check_schema, spark_schema
 
+        asked = self.state.asked
         names = [field.name for field in schema]
-        offered = self._scan(self.asked.columns).schema()
-        if set(names) < set(offered.names) and set(self.asked.columns) <= {"*", *offered.names}:
+        offered = self.state.scan(asked.columns).schema()
+        if set(names) < set(offered.names) and set(asked.columns) <= {"*", *offered.names}:
             self._columns = tuple(names)
-            offered = self._scan(self._columns).schema()
+            offered = self.state.scan(self._columns).schema()
         elif not set(names) <= set(offered.names):
             # A schema may name what no option did: metadata columns.
             self._columns = tuple(names)
-            offered = self._scan(self._columns).schema()
-        check_schema(schema, spark_schema(offered, self.asked.timestamp_ns))
+            offered = self.state.scan(self._columns).schema()
+        check_schema(schema, spark_schema(offered, asked.timestamp_ns))
         return schema
 
     def push(self, filters: list[Filter]) -> None:
@@ -199,7 +182,7 @@ class _Request:
         for text in (sql(pushed) for pushed in filters if column_of(pushed) in plain):
             if text is not None:
                 with contextlib.suppress(InvalidArgument):
-                    self._scan((), text)
+                    self.state.scan((), text)
                     self._filters.append(text)
 
     def limit_rows(self, limit: int) -> bool:
@@ -209,54 +192,16 @@ class _Request:
         self.limit = limit if self.limit is None else min(self.limit, limit)
         return True
 
-    def groups(self) -> list[bytes]:
+    def groups(self) -> list[list[bytes]]:
         """Plan, and give the partitions as wire forms."""
         text = " and ".join(f"({text})" for text in self._filters)
-        scan = self._scan(self._columns, text, self.limit)
-        split, cost = self._sizes()
-        plan = scan.plan()._native  # noqa: SLF001 - one package
-        groups: list[bytes] = plan.groups(_EVERYTHING_BYTES if self.limit is not None else split, cost)
-        return groups
-
-    def _sizes(self) -> tuple[int, int]:
-        properties = self._opened().properties
-        split = self.asked.split_bytes or _property(properties, "read.split.target-size", SPLIT_BYTES)
-        cost = self.asked.open_cost_bytes
-        return split, _property(properties, "read.split.open-file-cost", OPEN_COST_BYTES) if cost is None else cost
+        return self.state.groups(self._columns, text, self.limit)
 
     def _plain_columns(self) -> set[str]:
         """Give the columns that are the same in Spark and in the table."""
         from frazil.spark.types import is_plain
 
-        return {field.name for field in self._scan(("*",)).schema() if is_plain(field)}
-
-    def _scan(self, columns: tuple[str, ...], row_filter: str = "", limit: int | None = None) -> Scan:
-        asked = self.asked
-        common: dict[str, Any] = {"case_sensitive": asked.case_sensitive, "limit": limit}
-        if asked.append is not None:
-            start, end = asked.append
-            common |= {"from_snapshot_id_exclusive": start, "to_snapshot_id_inclusive": end}
-            return self._opened().incremental_append_scan(row_filter or True, columns, **common)
-        if asked.snapshot is not None:
-            kind, value = asked.snapshot
-            common[{"id": "snapshot_id"}.get(kind, kind)] = value
-        return self._opened().scan(row_filter or True, columns, **common)
-
-    def _opened(self) -> Table:
-        if self._table is None:
-            self._table = _open(self._metadata_file, self.asked)
-        return self._table
-
-
-def _open(location: str, asked: ReadOptions) -> Table:
-    from frazil.table import load_table
-
-    return load_table(location, format="iceberg", relocate=asked.relocate, properties=asked.properties)
-
-
-def _property(properties: dict[str, str], name: str, default: int) -> int:
-    text = properties.get(name, "")
-    return int(text) if text.isdecimal() and int(text) > 0 else default
+        return {field.name for field in self.state.scan(("*",)).schema() if is_plain(field)}
 
 
 def _parts(batch: pa.RecordBatch, batch_rows: int | None) -> Iterator[pa.RecordBatch]:

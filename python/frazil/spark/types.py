@@ -1,14 +1,19 @@
 """Arrow types to Spark's, and Arrow arrays to what Spark takes from Python.
 
-| Iceberg | Spark |
-|---|---|
-| uuid | string, 36 characters |
-| fixed, geometry, geography | binary |
-| timestamp, timestamptz | timestamp_ntz, timestamp |
-| timestamp_ns, timestamptz_ns | an error, or by the option `timestamp-ns-mode` microseconds (rounded down) or a long |
-| time | time(6), in Spark 4.1 and later |
-| variant | variant |
-| unknown | void |
+| Iceberg | Paimon | Spark |
+|---|---|---|
+| | TINYINT, SMALLINT | tinyint, smallint |
+| uuid | | string, 36 characters |
+| fixed, geometry, geography | BINARY, VARBINARY, BLOB | binary |
+| | CHAR, VARCHAR | string |
+| timestamp, timestamptz | TIMESTAMP(0) to (6), the same WITH LOCAL TIME ZONE | timestamp_ntz, timestamp |
+| timestamp_ns, timestamptz_ns | TIMESTAMP(7) to (9), the same WITH LOCAL TIME ZONE | see below |
+| time | TIME | time(6), in Spark 4.1 and later |
+| | MULTISET of t | map of t to int |
+| variant | VARIANT | variant |
+| unknown | | void |
+
+Nanoseconds are an error, or by the option `timestamp-ns-mode` microseconds (`micros`, rounded down) or a long (`long`).
 
 Everything else has a type of the same name. An array is converted only where its layout differs; values of other
 arrays are handed on as they are.
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
 
 _UUID = "arrow.uuid"
 _VARIANT = "arrow.parquet.variant"
+_VARIANT_PARTS = [pa.field(name, pa.binary(), nullable=False) for name in ("metadata", "value")]
 _TIME_DIGITS = 6
 _UUID_BYTES = 16
 _UUID_GROUPS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
@@ -73,7 +79,8 @@ def is_plain(field: pa.Field) -> bool:
     """Whether values compare in Spark as they do in the table: not those that Spark sees as another type."""
     data_type = _storage(field.type)
     nanos = pa.types.is_timestamp(data_type) and data_type.unit == "ns"
-    return not (_extension(field) or nanos or pa.types.is_fixed_size_binary(data_type) or pa.types.is_time(data_type))
+    other = _extension(field) or _is_variant(field)
+    return not (other or nanos or pa.types.is_fixed_size_binary(data_type) or pa.types.is_time(data_type))
 
 
 class Conversion:
@@ -87,10 +94,15 @@ class Conversion:
         self._converts = [_convert(have, want.type) for (have, _), want in zip(pairs, self.schema, strict=True)]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Convert a batch; columns that fit are not copied."""
+        """Convert a batch; columns that fit are not copied.
+
+        Raises:
+            Unsupported: Spark's type does not hold a value, such as a timestamp of milliseconds far in the future.
+        """
+        names = self.schema.names
         columns = [
-            batch.column(index) if convert is None else convert(batch.column(index))
-            for index, convert in zip(self._indices, self._converts, strict=True)
+            batch.column(index) if convert is None else _named(name, batch.column(index), convert)
+            for name, index, convert in zip(names, self._indices, self._converts, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -103,7 +115,7 @@ def _spark_type(field: pa.Field, path: str, timestamp_ns: str) -> spark.DataType
     data_type = _storage(field.type)
     if _extension(field) == _UUID:
         return spark.StringType()
-    if _extension(field) == _VARIANT:
+    if _is_variant(field):
         return spark.VariantType()
     if pa.types.is_nested(data_type):
         return _nested_type(data_type, path, timestamp_ns)
@@ -141,6 +153,8 @@ def _scalar_type(data_type: pa.DataType, path: str, timestamp_ns: str) -> spark.
 
 _SIMPLE: dict[int, type[spark.DataType]] = {
     pa.bool_().id: spark.BooleanType,
+    pa.int8().id: spark.ByteType,
+    pa.int16().id: spark.ShortType,
     pa.int32().id: spark.IntegerType,
     pa.int64().id: spark.LongType,
     pa.float32().id: spark.FloatType,
@@ -221,7 +235,7 @@ def _convert(source: pa.Field, target: pa.DataType) -> Convert | None:
     have = _storage(source.type)
     if _extension(source) == _UUID:
         return _uuid_text
-    if _extension(source) == _VARIANT:
+    if _is_variant(source):
         return lambda array: _struct(_plain(array), target, [None, None])
     if pa.types.is_nested(have):
         return _convert_nested(have, target)
@@ -230,6 +244,14 @@ def _convert(source: pa.Field, target: pa.DataType) -> Convert | None:
     if pa.types.is_timestamp(have) and pa.types.is_timestamp(target) and have.unit == "ns":
         return lambda array: _micros(array).view(target)
     return lambda array: array.cast(target)
+
+
+def _named(name: str, array: pa.Array, convert: Convert) -> pa.Array:
+    try:
+        return convert(array)
+    except pa.ArrowInvalid as error:
+        message = f"Spark's type for column `{name}` does not hold all of its values: {error}"
+        raise Unsupported(message, context={"column": name}) from error
 
 
 def _convert_nested(have: pa.DataType, target: pa.DataType) -> Convert | None:
@@ -255,6 +277,18 @@ def _extension(field: pa.Field) -> str:
     if isinstance(field.type, pa.BaseExtensionType):
         return str(field.type.extension_name)
     return str((field.metadata or {}).get(b"ARROW:extension:name", b""), "utf-8")
+
+
+def _is_variant(field: pa.Field) -> bool:
+    """Whether values are variants: so marked, or of the parts of one, which have no ids as fields of structs have."""
+    if _extension(field):
+        return _extension(field) == _VARIANT
+    data_type = field.type
+    return (
+        pa.types.is_struct(data_type)
+        and list(data_type) == _VARIANT_PARTS
+        and not any(child.metadata for child in data_type)
+    )
 
 
 def _plain(array: pa.Array) -> pa.Array:

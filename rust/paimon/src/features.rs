@@ -77,12 +77,12 @@ pub const FEATURES: &[FeatureInfo] = &[
     feature("object tables", Yes, No),
     feature("record-level expiry", Yes, NotYet),
     feature("query authorization", No, No),
-    feature("blob descriptors and views", No, No),
+    feature("blob descriptors", Yes, No),
+    feature("blob descriptor fields and views", No, No),
 ];
 
 /// Options that change what rows a read gives when they are `true`.
 const REFUSED_WHEN_TRUE: &[(&str, &str)] = &[
-    ("blob-as-descriptor", "blobs are read as their bytes"),
     ("chain-table.enabled", "chain tables are not read"),
     ("pk-clustering-override", "files that are not sorted by their primary key cannot be merged"),
     ("query-auth.enabled", "only the catalog knows which rows and columns may be read"),

@@ -48,6 +48,7 @@ fn options_that_are_honoured_or_harmless_pass() {
         ("deletion-vectors.enabled", "true"),
         ("query-auth.enabled", "false"),
         ("blob-view-field", " "),
+        ("blob-as-descriptor", "true"),
         ("primary-key", "k"),
         ("scan.fallback-branch", "b"),
         ("write-buffer-size", "not even a size"),
@@ -77,7 +78,8 @@ fn options_that_change_reading_are_refused_by_name() {
         ("pk-clustering-override", "TRUE"),
         ("query-auth.enabled", "true"),
         ("scan.fallback-delta-branch", "d"),
-        ("blob-as-descriptor", "true"),
+        ("blob-descriptor-field", "v"),
+        ("blob-view-field", "v"),
     ] {
         let error = check(&schema(&["k INT", "v INT"], &[(name, value)])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{name} = {value}");

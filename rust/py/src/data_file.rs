@@ -1,16 +1,17 @@
 //! Data files that pyarrow does not read: Avro, and ORC files that its reader refuses.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{Field, SchemaRef};
 use bytes::Bytes;
 use frazil_core::avro::{AvroFile, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::orc::OrcFile;
 use frazil_iceberg::read::orc as iceberg;
+use frazil_paimon::read::int96;
 use frazil_paimon::read::orc as paimon;
 use pyo3::prelude::*;
 
@@ -85,6 +86,25 @@ impl BatchReader {
         })?;
         batch.map(|batch| arrow::record_batch(py, batch)).transpose()
     }
+}
+
+/// The INT96 timestamps of a leaf column of a Parquet file, exactly, of these row groups; `column` is its name.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+pub(crate) fn int96_timestamps(
+    py: Python<'_>,
+    files: &Files,
+    path: &str,
+    column: &str,
+    leaf: usize,
+    row_groups: Vec<usize>,
+) -> PyResult<Py<PyAny>> {
+    let values = detached(py, || {
+        let content = files.0.read(path, FILE_LIMIT_BYTES)?;
+        int96::read(content, leaf, &row_groups).map_err(|e| e.with("column", column).with("file", path))
+    })?;
+    let field = Field::new("", values.data_type().clone(), true);
+    arrow::array(py, Arc::new(values), Arc::new(field))
 }
 
 impl Source {

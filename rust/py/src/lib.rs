@@ -30,6 +30,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::DeleteReader>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
+    module.add_function(wrap_pyfunction!(data_file::int96_timestamps, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::variant_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scan::normalize_predicate, module)?)?;

@@ -92,7 +92,20 @@ impl Storage for ObjectStorage {
         block_on(fetch(self.store.clone(), path, location.to_string(), limit_bytes))?
     }
 
+    /// One range costs one request; only what did not come whole is looked at again.
     fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if let [only] = ranges
+            && only.start < only.end
+        {
+            let wanted = only.clone();
+            let fetched = self.run(location, |store, path| async move { store.get_range(&path, wanted).await });
+            match fetched {
+                Ok(buffer) if buffer.len() as u64 == only.end - only.start => return Ok(vec![buffer]),
+                Err(e) if !matches!(e.kind(), ErrorKind::Storage | ErrorKind::Unsupported) => return Err(e),
+                // A range that runs over the end: its error says how long the file is.
+                _ => {}
+            }
+        }
         let size = self.size(location)?;
         check_ranges(location, ranges, size)?;
         if ranges.len() > 1 && size <= WHOLE_FILE_BYTES {
@@ -125,13 +138,15 @@ impl Storage for ObjectStorage {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
-        let listing = self.listing(folder)?;
+        let (listing, own) = (self.listing(folder)?, self.path(folder)?);
         let meta = |object: object_store::ObjectMeta| ObjectMeta {
             location: self.root.join(object.location.as_ref()).canonical(),
             size_bytes: object.size,
             modified_ms: object.last_modified.timestamp_millis(),
         };
-        Ok(listing.map_or_else(Vec::new, |listing| listing.objects.into_iter().map(meta).collect()))
+        let objects = listing.map_or_else(Vec::new, |listing| listing.objects);
+        // Some writers mark a folder by an empty object whose key ends with a slash.
+        Ok(objects.into_iter().filter(|object| object.location != own).map(meta).collect())
     }
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {

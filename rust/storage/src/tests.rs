@@ -65,8 +65,7 @@ fn answer(
         let Some((name, value)) = header.trim_end().split_once(": ") else { break };
         headers.insert(name.to_ascii_lowercase(), value.to_string());
     }
-    let length = headers.get("content-length").and_then(|v| v.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
+    let mut body = vec![0; headers.get("content-length").and_then(|v| v.parse().ok()).unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     requests.lock().unwrap().push(format!("{method} {path}"));
 
@@ -102,7 +101,8 @@ fn answer(
             (None, _) => ("404".into(), String::new(), vec![]),
             (Some(all), Some(range)) => {
                 let (start, end) = range.strip_prefix("bytes=")?.split_once('-')?;
-                let (start, end): (usize, usize) = (start.parse().ok()?, end.parse().ok()?);
+                let start: usize = start.parse().ok()?;
+                let end = all.len().checked_sub(1)?.min(end.parse().ok()?);
                 let extra = format!("{common}Content-Range: bytes {start}-{end}/{}\r\n", all.len());
                 ("206".into(), extra, all.get(start..=end)?.to_vec())
             }

@@ -230,7 +230,7 @@ fn like(column: BoundColumn, pattern: &str, negated: bool) -> Result<BoundPredic
 }
 
 /// The name that is most like the wanted one, if any is near: a third of its characters, at least one, may differ.
-fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
+pub fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
     let wanted: Vec<char> = wanted.to_lowercase().chars().take(64).collect();
     let allowed = (wanted.len() / 3).max(1);
     names

@@ -1,11 +1,13 @@
 //! Random histories, merged by record after record and field after field, against the columnar engines.
 //!
-//! `FRAZIL_HISTORIES` says how many; a failure names its seed.
+//! `FRAZIL_HISTORIES` says how many of each merge engine; a failure names its seed. Every other history is read in some of
+//! its columns only, as a scan that selects columns reads it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frazil_core::context::Context;
+use rstest::rstest;
 
 use super::tests::{Record, arrow, batch, records, run, table};
 use super::{MergeSpec, Merger};
@@ -331,26 +333,70 @@ fn expected(case: &Case, runs: &[Vec<Record>]) -> Vec<(i32, i8, Row)> {
     merged
 }
 
-#[test]
-fn random_histories_merge_as_the_model_says() {
-    let histories: u64 = std::env::var("FRAZIL_HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(1700);
+/// Histories of each engine, unless the environment says otherwise.
+const HISTORIES: u64 = 500;
+
+#[rstest]
+fn random_histories_merge_as_the_model_says(
+    #[values(Engine::Deduplicate, Engine::FirstRow, Engine::PartialUpdate, Engine::Aggregation)] engine: Engine,
+) {
+    let histories = std::env::var("FRAZIL_HISTORIES").ok();
+    let histories = histories.map_or(HISTORIES, |text| text.parse().expect("FRAZIL_HISTORIES is a number"));
+    let cases: Vec<&Case> = CASES.iter().filter(|case| case.engine == engine).collect();
     for seed in 1..=histories {
-        let case = &CASES[usize::try_from(seed).unwrap() % CASES.len()];
         let random = &mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let case = cases[usize::try_from(seed).unwrap() % cases.len()];
         let runs = history(random, case);
-        let (table, options) = table(&COLUMNS, case.options);
-        let spec = MergeSpec::try_new(&table, &options).unwrap();
-        let schema = arrow(&table.fields);
-        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default()).unwrap();
-        let rows = if random.one_in(2) { 4 } else { 700 };
-        let rows = 1 + usize::try_from(random.below(rows)).unwrap();
-        let batches = runs.iter().map(|run| run.chunks(rows).map(|part| batch(&schema, part)).collect()).collect();
-        let merged = run(&mut merger, batches).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let merged: Vec<_> =
-            merged.iter().flat_map(records).map(|record| (record.key, record.kind, record.values)).collect();
-        let expected = expected(case, &runs);
-        assert!(merged == expected, "seed {seed}, {:?}\n{merged:?}\n{expected:?}", case.options);
+        let wanted = wanted(random);
+        let merged = merged(random, case, &runs, &wanted).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let mut expected = expected(case, &runs);
+        for (_, _, row) in &mut expected {
+            *row = wanted.iter().map(|&column| row[column]).collect();
+        }
+        assert!(merged == expected, "seed {seed}, {:?} {wanted:?}\n{merged:?}\n{expected:?}", case.options);
     }
+}
+
+/// All columns, or some.
+fn wanted(random: &mut Random) -> Vec<usize> {
+    let all = random.one_in(2);
+    (0..COLUMNS.len()).filter(|_| all || random.one_in(2)).collect()
+}
+
+/// What the engine makes of the wanted columns, in batches of any size.
+fn merged(
+    random: &mut Random,
+    case: &Case,
+    runs: &[Vec<Record>],
+    wanted: &[usize],
+) -> frazil_core::error::Result<Vec<(i32, i8, Row)>> {
+    let (table, options) = table(&COLUMNS, case.options);
+    let spec = MergeSpec::try_new(&table, &options)?;
+    let fields: Vec<_> = wanted.iter().map(|&column| table.fields[column + 1].clone()).collect();
+    let read = spec.required_fields(&fields);
+    let read: Vec<usize> =
+        (0..COLUMNS.len()).filter(|&column| read.iter().any(|name| name == COLUMNS[column])).collect();
+    let narrow = |record: &Record| Record {
+        values: read.iter().map(|&column| record.values[column]).collect(),
+        ..record.clone()
+    };
+    let mut fields = vec![table.fields[0].clone()];
+    fields.extend(read.iter().map(|&column| table.fields[column + 1].clone()));
+    let schema = arrow(&fields);
+    let most = if random.one_in(2) { 4 } else { 700 };
+    let rows = 1 + usize::try_from(random.below(most)).unwrap();
+    let batches = |run: &Vec<Record>| {
+        let run: Vec<Record> = run.iter().map(narrow).collect();
+        run.chunks(rows).map(|part| batch(&schema, part)).collect()
+    };
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default())?;
+    let merged = run(&mut merger, runs.iter().map(batches).collect())?;
+    let places: Vec<usize> = wanted.iter().map(|column| read.binary_search(column).unwrap()).collect();
+    let row = |record: Record| {
+        let values = places.iter().map(|&place| record.values[place]).collect();
+        (record.key, record.kind, values)
+    };
+    Ok(merged.iter().flat_map(records).map(row).collect())
 }
 
 /// What this thread has used, where the system says it.

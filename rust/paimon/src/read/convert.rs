@@ -72,7 +72,8 @@ fn whole_key(key: &DataType) -> DataType {
 /// have others. Shares the buffers when nothing has to change.
 ///
 /// # Errors
-/// `CorruptData` when the array is not how a format stores the type, a value does not fit it, or text is not UTF-8.
+/// `CorruptData` when the array is not how a format stores the type, a value does not fit it, or text is not UTF-8;
+/// `Unsupported` for a timestamp that does not fit 64 bits in the unit of its type.
 pub(super) fn convert(array: &ArrayRef, to: &DataType, format: FileFormat) -> Result<ArrayRef> {
     use ArrowType as A;
     use TypeRoot as T;
@@ -181,9 +182,16 @@ fn rescale(values: &Int64Array, from: i64, to: i64) -> Result<PrimitiveArray<Int
         std::cmp::Ordering::Greater => Ok(values.unary(|value| value.div_euclid(from / to))),
         std::cmp::Ordering::Less => values.try_unary(|value| {
             let scaled = value.checked_mul(to / from);
-            scaled.ok_or_else(|| Error::corrupt(format!("{value} x {} is no 64-bit timestamp", to / from)))
+            scaled.ok_or_else(|| too_far(value, from, to))
         }),
     }
+}
+
+/// A timestamp that is right and that the type of its column cannot hold. Units are given by how many are a second.
+pub(super) fn too_far(value: i64, from: i64, to: i64) -> Error {
+    let message = format!("the timestamp {value} (1/{from} s since 1970) does not fit 64 bits of 1/{to} s");
+    Error::unsupported(message)
+        .hint("timestamps of seven to nine digits reach from 1677 to 2262: leave the column out of the scan")
 }
 
 fn row(array: &StructArray, fields: &[DataField], to: &DataType, format: FileFormat) -> Result<ArrayRef> {

@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
+};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::bitmap::Positions;
+use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 
-use super::blob;
+use super::FileFormat;
+use super::blob::BlobFile;
 use super::evolution::is_blob;
 use super::orc;
-use super::FileFormat;
 use super::projection::{FileColumns, Projection, SystemColumn};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, TypeRoot, arrow_fields};
-
-/// A file of BLOBs is not read when it is longer than this.
-const BLOB_LIMIT_BYTES: u64 = 8 << 30;
 
 /// The columns in which all files of a split are read: fields of the table, then system columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,8 @@ pub struct Target {
 impl Target {
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
-        let system = self.system.iter().map(|column| Arc::new(Field::new(column.name(), column.data_type().arrow(), true)));
+        let system =
+            self.system.iter().map(|column| Arc::new(Field::new(column.name(), column.data_type().arrow(), true)));
         let fields = arrow_fields(&self.fields);
         Arc::new(ArrowSchema::new(fields.iter().cloned().chain(system).collect::<Vec<_>>()))
     }
@@ -62,7 +63,12 @@ pub struct FileReader {
     selected: Option<BooleanBuffer>,
     /// Which fields of the target are read of it, by position; None for all.
     takes: Option<Vec<usize>>,
+    /// The number of the first row, where rows are numbered by their positions.
+    numbered_from: Option<i64>,
     projection: Option<Projection>,
+    /// Whether descriptors are given for the values of a BLOB column.
+    describes_blobs: bool,
+    blob: Option<BlobFile>,
     rows: i64,
 }
 
@@ -89,7 +95,10 @@ impl FileReader {
             deleted: None,
             selected: None,
             takes: None,
+            numbered_from: None,
             projection: None,
+            describes_blobs: false,
+            blob: None,
             rows: 0,
         }
     }
@@ -108,12 +117,25 @@ impl FileReader {
         self
     }
 
+    /// Gives where the values of BLOB columns lie instead of the values.
+    #[must_use]
+    pub fn describing_blobs(mut self, describes: bool) -> Self {
+        self.describes_blobs = describes;
+        self
+    }
+
     /// Reads only these columns of the target; the others are NULL in the batches.
     pub fn take_only(&mut self, columns: &[usize]) {
         let mut fields: Vec<usize> = columns.iter().copied().filter(|at| *at < self.target.fields.len()).collect();
         fields.sort_unstable();
         self.takes = Some(fields);
         self.schema = nullable(&self.schema);
+    }
+
+    /// Gives rows numbers by their positions, beginning with this one, in place of the sequence numbers that the file
+    /// has: where nothing but the order of numbers matters, and that is known, they need not be read.
+    pub fn number_from(&mut self, first: i64) {
+        self.numbered_from = Some(first);
     }
 
     /// What the manifest says of the file.
@@ -144,7 +166,12 @@ impl FileReader {
             None => self.target.fields.clone(),
             Some(takes) => takes.iter().filter_map(|at| self.target.fields.get(*at).cloned()).collect(),
         };
-        let projection = Projection::try_new(&wanted, &self.target.system, &file);
+        if self.describes_blobs {
+            self.check_described(&wanted, schema).map_err(|e| corrupt(e, &self.path))?;
+        }
+        let system: Vec<SystemColumn> =
+            self.target.system.iter().copied().filter(|column| self.stores(*column)).collect();
+        let projection = Projection::try_new(&wanted, &system, &file);
         let projection = projection.map_err(|e| corrupt(e, &self.path))?;
         let wanted = (projection.leaves().to_vec(), projection.top_level().to_vec());
         self.projection = Some(projection);
@@ -177,21 +204,35 @@ impl FileReader {
         is_blob(&self.meta)
     }
 
-    /// All rows of a file of a BLOB column; the other columns of the target are NULL.
+    /// The next rows of a file of a BLOB column, None at the end; the other columns of the target are NULL.
     ///
     /// # Errors
     /// `CorruptDataFile` naming the file when it does not decode or has another number of rows than its manifest says.
-    pub fn blobs(&mut self, files: &Files) -> Result<RecordBatch> {
-        let rows = files.read(&self.path, BLOB_LIMIT_BYTES).and_then(|bytes| self.blob_rows(&bytes));
-        let rows = rows.map_err(|e| corrupt(e, &self.path))?;
-        self.end()?;
+    pub fn blobs(&mut self, files: &Files, context: &Context) -> Result<Option<RecordBatch>> {
+        let rows = self.next_blobs(files, context).map_err(|e| corrupt(e, &self.path))?;
+        if rows.is_none() {
+            self.end()?;
+        }
         Ok(rows)
     }
 
-    fn blob_rows(&mut self, bytes: &[u8]) -> Result<RecordBatch> {
-        let values: ArrayRef = Arc::new(blob::decode(bytes)?);
-        let rows = values.len();
-        self.rows = i64::try_from(rows).unwrap_or(i64::MAX);
+    fn next_blobs(&mut self, files: &Files, context: &Context) -> Result<Option<RecordBatch>> {
+        let mut file = match self.blob.take() {
+            Some(file) => file,
+            None => BlobFile::open(files, &self.path, context)?,
+        };
+        let values = if self.describes_blobs {
+            file.descriptors(&files.resolve(&self.path)?)?
+        } else {
+            file.values(files, context)?
+        };
+        self.blob = Some(file);
+        values.map(|values| self.blob_rows(&(Arc::new(values) as ArrayRef))).transpose()
+    }
+
+    fn blob_rows(&mut self, values: &ArrayRef) -> Result<RecordBatch> {
+        let (first, rows) = (u64::try_from(self.rows).unwrap_or(0), values.len());
+        self.rows = self.rows.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
         let is_here = |field: &DataField| {
             field.data_type.root == TypeRoot::Blob && self.file_fields.iter().any(|other| other.id == field.id)
         };
@@ -201,7 +242,7 @@ impl FileReader {
             columns.push(if is_here(field) { values.clone() } else { absent() });
         }
         for column in &self.target.system {
-            columns.push(self.system(*column, &new_null_array(&column.data_type().arrow(), rows), 0, rows)?);
+            columns.push(self.system(*column, &new_null_array(&column.data_type().arrow(), rows), first, rows)?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(nullable(&self.schema), columns, &options)?)
@@ -219,14 +260,34 @@ impl FileReader {
         Err(corrupt(Error::corrupt(message), &self.path))
     }
 
+    /// Refuses values of BLOB columns that lie in an ordinary file: no descriptor leads to them.
+    fn check_described(&self, wanted: &[DataField], schema: &ArrowSchema) -> Result<()> {
+        let is_inside = |field: &&DataField| {
+            let stored = self.file_fields.iter().find(|other| other.id == field.id);
+            field.data_type.root == TypeRoot::Blob && stored.is_some_and(|f| schema.index_of(&f.name).is_ok())
+        };
+        match wanted.iter().find(is_inside) {
+            None => Ok(()),
+            Some(field) => {
+                Err(Error::unsupported("the option `blob-as-descriptor` where values lie in an ordinary data file")
+                    .with("column", &field.name))
+            }
+        }
+    }
+
     fn project(&self, batch: Option<&RecordBatch>, first: u64, rows: usize) -> Result<RecordBatch> {
         let projection = self.projection.as_ref().ok_or_else(|| Error::internal("the file was not opened"))?;
         let mut columns = projection.project(batch, rows)?;
         if let Some(takes) = &self.takes {
             columns = self.spread(columns, takes, rows);
         }
-        for (column, array) in self.target.system.iter().zip(columns.iter_mut().skip(self.target.fields.len())) {
-            *array = self.system(*column, array, first, rows)?;
+        let mut stored = columns.split_off(self.target.fields.len().min(columns.len())).into_iter();
+        for column in &self.target.system {
+            let read = if self.stores(*column) { stored.next() } else { None };
+            columns.push(match read {
+                Some(read) => self.system(*column, &read, first, rows)?,
+                None => self.numbers(first, rows)?,
+            });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
@@ -244,6 +305,21 @@ impl FileReader {
             .collect();
         columns.extend(read);
         columns
+    }
+
+    /// Whether a system column is looked for in the file.
+    fn stores(&self, column: SystemColumn) -> bool {
+        column != SystemColumn::SequenceNumber || self.numbered_from.is_none()
+    }
+
+    /// Rows numbered by their positions.
+    fn numbers(&self, first: u64, rows: usize) -> Result<ArrayRef> {
+        let range = || {
+            let start = self.numbered_from?.checked_add(i64::try_from(first).ok()?)?;
+            Some(start..start.checked_add(i64::try_from(rows).ok()?)?)
+        };
+        let numbers = range().map(Int64Array::from_iter_values);
+        Ok(Arc::new(numbers.ok_or_else(|| Error::corrupt(format!("a file of {first} rows and more")))?))
     }
 
     /// A system column: as the file has it where it has it, from the manifest else.
@@ -266,7 +342,8 @@ impl FileReader {
 
 /// The bits of `rows` rows that begin at row `first`.
 fn part(bits: &BooleanBuffer, first: u64, rows: usize) -> Result<BooleanBuffer> {
-    let first = usize::try_from(first).ok().filter(|first| first.checked_add(rows).is_some_and(|end| end <= bits.len()));
+    let first =
+        usize::try_from(first).ok().filter(|first| first.checked_add(rows).is_some_and(|end| end <= bits.len()));
     first.map(|first| bits.slice(first, rows)).ok_or_else(|| Error::corrupt("the file has more rows than its index"))
 }
 

@@ -15,6 +15,7 @@ mod evolution;
 pub mod file_reader;
 pub mod filter;
 mod index_selection;
+pub mod int96;
 pub mod orc;
 pub mod output;
 pub mod projection;

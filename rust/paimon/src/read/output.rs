@@ -7,10 +7,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
+use frazil_core::predicate::bind::{Columns, nearest};
 
 use crate::scan::context::View;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
+
+/// How many columns an error names.
+const MAX_LISTED: usize = 20;
 
 /// Columns that say something of a row, beside those of its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,9 +86,7 @@ impl Output {
             } else if let Some(column) = MetadataColumn::ALL.into_iter().filter(has).find(|c| c.name() == name) {
                 metadata.push(column);
             } else {
-                let names: Vec<_> = schema.fields.iter().map(|field| format!("`{}`", field.name)).collect();
-                return Err(Error::invalid(format!("no column `{name}`"))
-                    .hint(format!("the columns are {}", names.join(", "))));
+                return Err(no_such_column(schema, name));
             }
         }
         let mut seen = HashSet::new();
@@ -123,6 +125,18 @@ impl Output {
     pub fn has(&self, column: MetadataColumn) -> bool {
         self.metadata.contains(&column)
     }
+}
+
+fn no_such_column(schema: &TableSchema, name: &str) -> Error {
+    let hint = nearest(name, &schema.names()).map_or_else(
+        || {
+            let names: Vec<_> =
+                schema.fields.iter().take(MAX_LISTED).map(|field| format!("`{}`", field.name)).collect();
+            format!("the columns are {}", names.join(", "))
+        },
+        |nearest| format!("did you mean `{nearest}`?"),
+    );
+    Error::invalid(format!("no column `{name}`")).hint(hint)
 }
 
 /// The fields with these ids, whole, inside the ROWs around them.

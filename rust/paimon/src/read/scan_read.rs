@@ -79,6 +79,9 @@ impl ScanRead {
             files.push(reader);
         }
         let stages = self.stages(split, &target, &skipped)?;
+        if !self.output.has(MetadataColumn::SequenceNumber) {
+            stages.iter().for_each(|stage| number(stage, split, &mut files));
+        }
         for source in stages.iter().flat_map(Stage::zipped) {
             for &file in &source.files {
                 if let Some(file) = files.get_mut(file) {
@@ -201,7 +204,9 @@ impl ScanRead {
     ) -> Result<FileReader> {
         let path = split.file_path(&self.context.table_location, file);
         let schema = self.context.file_schema(file.schema_id)?;
-        Ok(FileReader::new(path, file.clone(), target.clone(), &schema.fields, constants.clone()))
+        let describes = self.context.options.boolean("blob-as-descriptor", false)?;
+        let reader = FileReader::new(path, file.clone(), target.clone(), &schema.fields, constants.clone());
+        Ok(reader.describing_blobs(describes))
     }
 
     /// The partition values by field id.
@@ -211,8 +216,36 @@ impl ScanRead {
             return Ok(HashMap::new());
         }
         let types = self.context.partition_types();
-        let values = binary_row::decode(&split.partition, &types).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
+        let values =
+            binary_row::decode(&split.partition, &types).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
         Ok(fields.iter().map(|field| field.id).zip(values).collect())
+    }
+}
+
+/// Spares reading the sequence numbers of runs whose every record is newer than those of the run before, by what the
+/// manifest says: then runs decide, and among the records of one file their order.
+fn number(stage: &Stage, split: &DataSplit, files: &mut [FileReader]) {
+    /// More rows than a file has.
+    const STRIDE: i64 = 1 << 40;
+    let Stage::Merge(runs) = stage else { return };
+    let mut newest = None;
+    for run in runs {
+        let of_run = || run.iter().filter_map(|file| split.files.get(*file));
+        let oldest = of_run().map(|file| file.min_sequence_number).min();
+        if oldest <= newest || of_run().any(|file| file.row_count >= STRIDE) {
+            return;
+        }
+        newest = of_run().map(|file| file.max_sequence_number).max();
+        if newest < oldest {
+            return;
+        }
+    }
+    for (first, run) in (0_i64..).map(|run| run.saturating_mul(STRIDE)).zip(runs) {
+        for &file in run {
+            if let Some(file) = files.get_mut(file) {
+                file.number_from(first);
+            }
+        }
     }
 }
 

@@ -120,6 +120,7 @@ struct FileState {
 struct SplitFiles {
     states: Vec<FileState>,
     storage: Files,
+    context: Context,
 }
 
 #[derive(Debug)]
@@ -158,7 +159,7 @@ impl SplitReader {
         let file = |reader| FileState { reader, is_open: false, ended: false, waiting: None };
         let difference = stages.contains(&Stage::Difference).then(|| Difference::try_new(&finish.target)).transpose()?;
         Ok(Self {
-            files: SplitFiles { states: files.into_iter().map(file).collect(), storage },
+            files: SplitFiles { states: files.into_iter().map(file).collect(), storage, context: context.clone() },
             stages: stages.into(),
             running: None,
             merge,
@@ -356,12 +357,12 @@ impl SplitFiles {
             if let Some(batch) = file.waiting.take() {
                 return Ok(Next::Batch(batch));
             }
-            if !file.is_open && file.reader.is_blob() {
-                file.waiting = Some(file.reader.blobs(&self.storage)?).filter(|rows| rows.num_rows() > 0);
-                (file.is_open, file.ended) = (true, true);
+            if !file.ended && file.reader.is_blob() {
+                file.waiting = file.reader.blobs(&self.storage, &self.context)?;
+                file.ended = file.waiting.is_none();
                 continue;
             }
-            if !file.is_open {
+            if !file.is_open && !file.ended {
                 return Ok(Next::Open(index));
             }
             if !file.ended {

@@ -4,16 +4,16 @@
 //! older row: its rows share no key with another file of the bucket, or no row of its section may match and merged rows
 //! are rows that were written.
 
-use arrow_array::Array;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
 use super::buckets::BucketKeys;
 use super::context::ReadContext;
+use super::metrics::ScanMetrics;
 use super::mode::{ReadMode, TableKind};
 use super::partitions::Partitions;
-use super::plan::{Planned, ScanMetrics, Selection};
+use super::plan::Selection;
 use super::prune::{EntryStats, may_match_index};
 use super::section::KeyRanges;
 use super::split::{FileFacts, SplitGroup};
@@ -48,10 +48,6 @@ impl<'a> Divider<'a> {
 
     /// Leaves files out by the filter.
     pub(super) fn prune(&mut self, metrics: &mut ScanMetrics) -> Result<()> {
-        if let Some(since) = self.mode.files_since_ms {
-            let times = self.entries.creation_times_ms();
-            self.kept.retain(|file| times.is_null(*file) || times.value(*file) >= since);
-        }
         if self.read.filter == BoundPredicate::True || self.entries.is_empty() {
             return Ok(());
         }
@@ -109,7 +105,7 @@ impl<'a> Divider<'a> {
     }
 
     /// The splits, bucket after bucket.
-    pub(super) fn splits(&self, context: &Context) -> Result<Vec<Planned>> {
+    pub(super) fn splits(&self, context: &Context) -> Result<Vec<SplitGroup>> {
         let kept = self.by_bucket();
         let mut splits = Vec::new();
         let ranges = match self.mode.kind {
@@ -121,11 +117,10 @@ impl<'a> Divider<'a> {
         };
         for files in kept.chunk_by(|a, b| self.bucket(*a) == self.bucket(*b)) {
             context.check()?;
-            let groups = match &ranges {
+            splits.extend(match &ranges {
                 Some((ranges, independent, keeps_rows)) => self.merged(files, ranges, *independent, *keeps_rows),
                 None => self.unmerged(files),
-            };
-            splits.extend(groups.iter().map(planned));
+            });
         }
         Ok(splits)
     }
@@ -183,9 +178,4 @@ impl<'a> Divider<'a> {
     fn may_match(&self, file: usize) -> bool {
         self.rows.get(file).copied().unwrap_or(true)
     }
-}
-
-fn planned(group: &SplitGroup) -> Planned {
-    let files = group.files.iter().filter_map(|file| u32::try_from(*file).ok()).collect();
-    Planned { files, raw_convertible: group.raw_convertible }
 }

@@ -110,10 +110,11 @@ impl Range<'_> {
             return Err(Error::invalid(format!("an incremental read from snapshot {start} to {end}"))
                 .hint("the first id is not above the second one"));
         }
+        let mode = self.mode()?;
         if start == end {
             return Ok(Incremental::nothing());
         }
-        let selection = match self.mode()? {
+        let selection = match mode {
             Mode::Delta => Selection::Delta,
             Mode::Changelog => Selection::Changelog,
             Mode::Diff => {

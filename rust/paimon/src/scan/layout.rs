@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use super::context::ReadContext;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::schema::TableSchema;
-use crate::spec::types::DataType;
+use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The layouts of the value statistics of some entries.
 #[derive(Debug)]
@@ -26,8 +26,9 @@ pub(super) struct Layout {
     schema: Arc<TableSchema>,
     /// The columns that the files have; None for all of their schema.
     written: Option<Vec<String>>,
-    /// The field id and the type of each column that has statistics; None when one is not known.
-    columns: Option<Vec<(i32, DataType)>>,
+    /// The field id and the type of each column that has statistics; no id for columns that Paimon adds, which nobody
+    /// asks for.
+    columns: Vec<(Option<i32>, DataType)>,
     /// The entries; None for all of them.
     rows: Option<Vec<u32>>,
     entries: usize,
@@ -115,13 +116,13 @@ impl Layout {
         if self.written.as_ref().is_some_and(|written| !written.contains(&field.name)) {
             return Place::Absent;
         }
-        let found = self.columns.iter().flatten().enumerate().find(|(_, (known, _))| *known == id);
+        let found = self.columns.iter().enumerate().find(|(_, (known, _))| *known == Some(id));
         found.map_or(Place::Unknown, |(position, (_, data_type))| Place::At(position, data_type))
     }
 
     /// The types of all columns that have statistics.
     pub(super) fn types(&self) -> Vec<DataType> {
-        self.columns.iter().flatten().map(|(_, data_type)| data_type.clone()).collect()
+        self.columns.iter().map(|(_, data_type)| data_type.clone()).collect()
     }
 
     /// The numbers of its entries.
@@ -145,12 +146,13 @@ fn push(layouts: &mut [(Key<'_>, Vec<u32>)], number: usize, row: usize) {
     }
 }
 
-/// The named columns of a schema, or all; None when one is not a column of it.
-fn columns(schema: &TableSchema, names: Option<&Vec<String>>) -> Option<Vec<(i32, DataType)>> {
-    let column = |field: &crate::spec::types::DataField| (field.id, field.data_type.clone());
+/// The named columns of a schema, or all.
+fn columns(schema: &TableSchema, names: Option<&Vec<String>>) -> Vec<(Option<i32>, DataType)> {
+    let column = |field: &DataField| (Some(field.id), field.data_type.clone());
+    let named = |name: &String| schema.field(name).map_or((None, DataType::required(TypeRoot::BigInt)), column);
     match names {
-        None => Some(schema.fields.iter().map(column).collect()),
-        Some(names) => names.iter().map(|name| schema.field(name).map(column)).collect(),
+        None => schema.fields.iter().map(column).collect(),
+        Some(names) => names.iter().map(named).collect(),
     }
 }
 

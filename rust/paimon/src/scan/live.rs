@@ -4,16 +4,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::BooleanArray;
+use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 use frazil_core::parallel;
+use frazil_core::predicate::BoundPredicate;
 use frazil_core::prune::prune;
 
 use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
+use super::metrics::ScanMetrics;
 use super::mode::ReadMode;
 use super::partitions::Partitions;
-use super::plan::{PlanRequest, ScanMetrics, Selection, bucket_path};
+use super::plan::{PlanRequest, Selection, bucket_path};
 use super::prune::{ManifestStats, part_of};
 use crate::spec::index_manifest::{self, IndexEntry};
 use crate::spec::manifest::{self, ADD, ManifestEntries, Wanted};
@@ -37,9 +40,10 @@ pub(super) struct MetadataReader<'a> {
 impl MetadataReader<'_> {
     /// The files that are wanted, of partitions that may match.
     pub(super) fn entries(&self, metrics: &mut ScanMetrics) -> Result<ManifestEntries> {
+        let least_level = self.least_level()?;
         let manifests = self.manifests()?;
         metrics.manifests = manifests.len();
-        let manifests = self.matching(manifests)?;
+        let manifests = self.matching(manifests, least_level)?;
         metrics.manifests_skipped = metrics.manifests - manifests.len();
         let skipped = AtomicUsize::new(0);
         let wanted = self.wanted();
@@ -48,11 +52,20 @@ impl MetadataReader<'_> {
             let path = self.path(&manifest.file_name);
             let bytes = self.read.files.read(&path, MANIFEST_LIMIT_BYTES)?;
             let entries = manifest::read(bytes, wanted, self.context);
-            entries.and_then(|entries| self.selected(entries, &skipped)).map_err(|e| e.with("file", path))
+            entries.and_then(|entries| self.selected(entries, least_level, &skipped)).map_err(|e| e.with("file", path))
         })?;
         metrics.entries_skipped_by_partition = skipped.into_inner();
         let entries = ManifestEntries::concat(&parts)?;
-        if self.request.selection == Selection::Live { entries.live() } else { Ok(entries) }
+        self.recent(if self.request.selection == Selection::Live { entries.live()? } else { entries })
+    }
+
+    /// The files that were made late enough. When a file was made is no part of what identifies it, so that this has to
+    /// wait until added and deleted entries have met.
+    fn recent(&self, entries: ManifestEntries) -> Result<ManifestEntries> {
+        let Some(since_ms) = self.mode.files_since_ms else { return Ok(entries) };
+        let made = entries.creation_times_ms().iter();
+        let recent: BooleanArray = made.map(|made| Some(made.is_none_or(|made| made >= since_ms))).collect();
+        entries.filter(&recent)
     }
 
     /// The deletion vectors of the snapshot. Changes are read as they were written, without them.
@@ -105,56 +118,70 @@ impl MetadataReader<'_> {
         Ok(manifests)
     }
 
-    /// The manifests that may have entries of matching partitions, on levels that are read.
-    fn matching(&self, manifests: Vec<ManifestFileMeta>) -> Result<Vec<ManifestFileMeta>> {
-        let ids = self.partition_ids();
-        let may = prune(&part_of(&self.read.filter, &ids), &ManifestStats::new(&manifests, self.read))?.may;
-        let least_level = self.least_level()?;
-        let level = |manifest: &ManifestFileMeta| {
-            least_level.zip(manifest.max_level).is_none_or(|(least, greatest)| greatest >= least)
-        };
-        let kept = manifests.into_iter().zip(&may).filter(|(manifest, may)| *may && level(manifest));
+    /// The manifests that may have entries of matching partitions, in buckets and on levels that are read.
+    fn matching(&self, manifests: Vec<ManifestFileMeta>, least_level: i32) -> Result<Vec<ManifestFileMeta>> {
+        let may = prune(&self.partition_filter(), &ManifestStats::new(&manifests, self.read))?.may;
+        let kept = manifests.into_iter().zip(&may).filter(|(manifest, may)| {
+            // How many buckets the partitions had is not said here, so that numbers of buckets cannot be looked for.
+            let bucket = manifest.max_bucket.is_none_or(has_bucket);
+            let level = manifest.max_level.is_none_or(|level| level >= least_level);
+            *may && bucket && level
+        });
         Ok(kept.map(|(manifest, _)| manifest).collect())
     }
 
-    fn selected(&self, entries: ManifestEntries, skipped: &AtomicUsize) -> Result<ManifestEntries> {
+    /// The entries that are wanted. Nothing is left out here that would part the entries of one file.
+    fn selected(&self, entries: ManifestEntries, least_level: i32, skipped: &AtomicUsize) -> Result<ManifestEntries> {
+        let partitions = self.selected_partitions(&entries)?;
+        if let Some(partitions) = &partitions {
+            skipped.fetch_add(partitions.len() - partitions.count_set_bits(), Ordering::Relaxed);
+        }
+        let changes = self.request.selection != Selection::Live;
+        let others = entries.kinds().values().iter().zip(entries.levels().values()).zip(entries.buckets().values());
+        let others = others
+            .map(|((kind, level), bucket)| *level >= least_level && has_bucket(*bucket) && (!changes || *kind == ADD));
+        let keep: BooleanBuffer = match &partitions {
+            Some(partitions) => others.zip(partitions).map(|(other, partition)| other && partition).collect(),
+            None => others.collect(),
+        };
+        if keep.count_set_bits() == keep.len() { Ok(entries) } else { entries.filter(&BooleanArray::from(keep)) }
+    }
+
+    /// The entries of partitions that may match; None for all.
+    fn selected_partitions(&self, entries: &ManifestEntries) -> Result<Option<BooleanBuffer>> {
+        let (filter, excluded) = (self.partition_filter(), &self.request.excluded_partitions);
+        if filter == BoundPredicate::True && excluded.is_empty() {
+            return Ok(None);
+        }
         let partitions = Partitions::try_new(entries.partitions(), self.read)?;
-        let may = partitions.judge(&part_of(&self.read.filter, &self.partition_ids()))?.may;
-        let excluded = &self.request.excluded_partitions;
-        let may: arrow_buffer::BooleanBuffer = (0..may.len())
+        let may = partitions.judge(&filter)?.may;
+        let may: BooleanBuffer = (0..may.len())
             .map(|partition| may.value(partition) && !excluded.contains(partitions.row(partition)))
             .collect();
-        let may = partitions.spread(&may);
-        skipped.fetch_add(may.false_count(), Ordering::Relaxed);
-        let changes = self.request.selection != Selection::Live;
-        let least_level = self.least_level()?;
-        let (kinds, levels, buckets) =
-            (entries.kinds().values(), entries.levels().values(), entries.buckets().values());
-        let read = kinds.iter().zip(levels).zip(buckets).zip(&may);
-        let keep: BooleanArray = read
-            .map(|(((kind, level), bucket), may)| {
-                let level = least_level.is_none_or(|least| *level >= least);
-                Some(may == Some(true) && level && *bucket >= 0 && (!changes || *kind == ADD))
-            })
-            .collect();
-        if keep.true_count() == keep.len() { Ok(entries) } else { entries.filter(&keep) }
+        Ok(Some(partitions.spread(&may)))
     }
 
     /// The level below which files are not read. What level 0 holds of tables that look rows up when they compact is not
     /// yet part of the table; a read-optimized view has the highest level only, whose rows are merged.
-    fn least_level(&self) -> Result<Option<i32>> {
+    fn least_level(&self) -> Result<i32> {
         if self.request.selection == Selection::Changelog {
-            return Ok(None);
+            return Ok(0);
         }
         if self.read.view != View::ReadOptimized || !self.read.has_primary_key() {
-            return Ok(self.mode.independent().then_some(1));
+            return Ok(i32::from(self.mode.independent()));
         }
         let options = &self.read.options;
         let levels = match options.integer("num-levels")? {
             Some(levels) => levels,
-            None => options.integer("num-sorted-run.compaction-trigger")?.unwrap_or(COMPACTION_TRIGGER).saturating_add(1),
+            None => {
+                options.integer("num-sorted-run.compaction-trigger")?.unwrap_or(COMPACTION_TRIGGER).saturating_add(1)
+            }
         };
-        Ok(Some(i32::try_from(levels.saturating_sub(1)).unwrap_or(i32::MAX)))
+        Ok(i32::try_from(levels.saturating_sub(1)).unwrap_or(i32::MAX))
+    }
+
+    fn partition_filter(&self) -> BoundPredicate {
+        part_of(&self.read.filter, &self.partition_ids())
     }
 
     fn partition_ids(&self) -> Vec<i32> {
@@ -172,4 +199,9 @@ impl MetadataReader<'_> {
             value_stats: others.any(|id| !keys.contains(&id)),
         }
     }
+}
+
+/// Files without a bucket wait for one, and are not read before they have it.
+fn has_bucket(bucket: i32) -> bool {
+    bucket >= 0
 }

@@ -3,10 +3,12 @@
 mod buckets;
 pub mod context;
 pub mod deletions;
+mod difference;
 mod divide;
 pub mod incremental;
 mod layout;
 mod live;
+pub mod metrics;
 pub mod mode;
 pub mod pack;
 pub mod partitions;

@@ -36,29 +36,6 @@ pub fn in_order<T>(items: Vec<T>, weights: Weights, bytes: impl Fn(&T) -> u64) -
     packs
 }
 
-/// First fit of items in descending weight, for engines that run packs at once; packs keep the order in which they
-/// were begun, every item is in one.
-pub fn balanced<T>(mut items: Vec<T>, weights: Weights, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
-    /// How many packs are looked at for room: packing stays linear.
-    const LOOKBACK: usize = 10;
-    let weight = |item: &T| bytes(item).max(weights.open_cost_bytes);
-    items.sort_by_key(|item| std::cmp::Reverse(weight(item)));
-    let mut packs: Vec<(u64, Vec<T>)> = Vec::new();
-    for item in items {
-        let weight = weight(&item);
-        let recent = packs.len().saturating_sub(LOOKBACK);
-        let fits = |used: u64| used.saturating_add(weight) <= weights.target_bytes;
-        match packs.iter_mut().skip(recent).find(|(used, _)| fits(*used)) {
-            Some((used, pack)) => {
-                *used += weight;
-                pack.push(item);
-            }
-            None => packs.push((weight, vec![item])),
-        }
-    }
-    packs.into_iter().map(|(_, pack)| pack).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,14 +63,8 @@ mod tests {
             let weights = weights(target, open);
             let cost = |size: &u64| (*size).max(open);
             let ordered = in_order(sizes.clone(), weights, |size| *size);
-            prop_assert_eq!(ordered.concat(), sizes.clone());
-            let balanced = balanced(sizes.clone(), weights, |size| *size);
-            let mut all = balanced.concat();
-            let mut expected = sizes;
-            all.sort_unstable();
-            expected.sort_unstable();
-            prop_assert_eq!(all, expected);
-            for pack in ordered.iter().chain(&balanced) {
+            prop_assert_eq!(ordered.concat(), sizes);
+            for pack in &ordered {
                 prop_assert!(pack.len() == 1 || pack.iter().map(cost).sum::<u64>() <= target);
             }
         }

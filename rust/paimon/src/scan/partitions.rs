@@ -1,6 +1,7 @@
 //! The partitions of manifest entries: each distinct one once, as bytes and as columns.
 
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, BinaryArray, UInt32Array};
+use arrow_buffer::BooleanBuffer;
 use frazil_core::error::{ErrorKind, Result};
 use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, Verdicts, prune};
@@ -32,6 +33,14 @@ impl Partitions {
             .map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest).with("field", "_PARTITION"))?;
         let ids = read.partition_fields().iter().map(|field| field.id).collect();
         Ok(Self { rows, ids, columns, of_entry })
+    }
+
+    /// The same partitions, of the entries of these rows.
+    #[must_use]
+    pub fn take(self, rows: &UInt32Array) -> Self {
+        let of = |row: &u32| usize::try_from(*row).ok().and_then(|row| self.of_entry.get(row)).copied();
+        let of_entry = rows.values().iter().map(|row| of(row).unwrap_or(0)).collect();
+        Self { of_entry, ..self }
     }
 
     /// The partition of an entry, as bytes with their arity.
@@ -74,9 +83,9 @@ impl Partitions {
     }
 
     /// What is known of each partition as what is known of each entry.
-    pub fn spread(&self, verdicts: &arrow_buffer::BooleanBuffer) -> BooleanArray {
+    pub fn spread(&self, verdicts: &BooleanBuffer) -> BooleanBuffer {
         let of = |partition: &u32| usize::try_from(*partition).is_ok_and(|p| p < verdicts.len() && verdicts.value(p));
-        self.of_entry.iter().map(|partition| Some(of(partition))).collect()
+        self.of_entry.iter().map(of).collect()
     }
 
     /// The values that entries have in a partition column, as predicates compare them; None for other columns.

@@ -2,10 +2,12 @@
 //!
 //! manifest lists -> partition statistics -> manifests -> partitions, levels -> live files -> buckets, keys, values -> splits
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::Array;
+use arrow_array::{Array, UInt32Array};
+use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::BoundPredicate;
@@ -14,10 +16,10 @@ use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
 use super::divide::Divider;
 use super::live::MetadataReader;
+use super::metrics::ScanMetrics;
 use super::mode::ReadMode;
-use super::pack::{self, Weights};
 use super::partitions::Partitions;
-use super::split::DataSplit;
+use super::split::{DataSplit, SplitGroup};
 use crate::spec::data_file_meta::DeletionFile;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
@@ -62,50 +64,28 @@ pub struct PlanRequest {
     pub workers: usize,
 }
 
-/// What planning kept and what it left out.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct ScanMetrics {
-    /// Manifests of the snapshots.
-    pub manifests: usize,
-    /// Manifests left out by their statistics.
-    pub manifests_skipped: usize,
-    /// Entries of the manifests that were read, left out by their partitions.
-    pub entries_skipped_by_partition: usize,
-    /// Live data files of the partitions that may match; files that reads of the table pass over are not among them.
-    pub files: usize,
-    /// Data files left out by their buckets.
-    pub files_skipped_by_bucket: usize,
-    /// Data files left out by keys, statistics and indexes.
-    pub files_skipped_by_stats: usize,
-    /// Data files of which the indexes in their manifests say that no row matches; they may have to be read all the same,
-    /// for what they hide.
-    pub files_excluded_by_index: usize,
-    /// Splits.
-    pub splits: usize,
-}
-
 /// The splits of a scan: columns of files, and where each split begins and ends.
 #[derive(Debug)]
 pub struct Plan {
     pub(super) read: Arc<ReadContext>,
+    /// Files; perhaps more than those of the splits.
     pub(super) entries: ManifestEntries,
     pub(super) partitions: Partitions,
+    /// The rows of the files in the entries, those of a split together.
+    pub(super) order: Vec<u32>,
     pub(super) splits: Vec<Planned>,
     pub(super) deletions: DeletionIndex,
-    whole_partitions: Vec<bool>,
+    whole_partitions: BooleanBuffer,
     snapshot_id: i64,
     selection: Selection,
-    metrics: ScanMetrics,
+    pub(super) metrics: ScanMetrics,
     pub(super) fallback: Option<Box<Plan>>,
 }
 
-/// A partition, as bytes with their arity, and the number of a bucket in it.
-type BucketId = (Vec<u8>, i32);
-
-/// Files of a split by their rows in the entries.
-#[derive(Debug)]
+/// The files of a split: a range of [`Plan::order`].
+#[derive(Debug, Clone)]
 pub(super) struct Planned {
-    pub(super) files: Vec<u32>,
+    pub(super) files: Range<usize>,
     pub(super) raw_convertible: bool,
 }
 
@@ -134,15 +114,16 @@ impl Plan {
         let partitions = Partitions::try_new(entries.partitions(), &read)?;
         let mut divider = Divider::new(&read, &entries, &partitions, mode, request.selection);
         divider.prune(&mut metrics)?;
-        let splits = divider.splits(context)?;
-        let planned: usize = splits.iter().map(|planned| planned.files.len()).sum();
-        metrics.files_skipped_by_stats = metrics.files.saturating_sub(metrics.files_skipped_by_bucket + planned);
-        let whole_partitions = partitions.judge(&read.filter)?.all.iter().collect();
+        let groups = divider.splits(context)?;
+        let (entries, partitions, order, splits) = Packed::new(&groups).compact(entries, partitions)?;
+        metrics.files_skipped_by_stats = metrics.files.saturating_sub(metrics.files_skipped_by_bucket + order.len());
+        let whole_partitions = partitions.judge(&read.filter)?.all;
         let snapshot_id = request.snapshots.last().map_or(0, |snapshot| snapshot.id);
         let mut plan = Self {
             read: Arc::new(read),
             entries,
             partitions,
+            order,
             splits,
             deletions,
             whole_partitions,
@@ -154,7 +135,6 @@ impl Plan {
         if let Some(limit) = request.limit {
             plan.stop_at(limit);
         }
-        plan.metrics.splits = plan.splits.len();
         Ok(plan)
     }
 
@@ -165,17 +145,14 @@ impl Plan {
         self
     }
 
-    /// What all splits share; those of a fallback branch have another one, see [`Plan::read_of`].
+    /// What all splits share; those of a fallback branch share that of [`Plan::fallback`].
     pub fn read(&self) -> &Arc<ReadContext> {
         &self.read
     }
 
-    /// What the split at `index` shares with others.
-    pub fn read_of(&self, index: usize) -> &Arc<ReadContext> {
-        match self.of_fallback(index) {
-            Some((fallback, index)) => fallback.read_of(index),
-            None => &self.read,
-        }
+    /// Whether the split at `index` is one of the fallback branch.
+    pub fn is_of_fallback(&self, index: usize) -> bool {
+        self.of_fallback(index).is_some()
     }
 
     /// The plan of the fallback branch, whose splits are the last ones.
@@ -183,9 +160,20 @@ impl Plan {
         self.fallback.as_deref()
     }
 
-    /// What was kept and left out, the fallback branch not counted.
-    pub fn metrics(&self) -> &ScanMetrics {
-        &self.metrics
+    /// What was kept and left out, in the fallback branch too.
+    pub fn metrics(&self) -> ScanMetrics {
+        let merges = |planned: &Planned| self.selection == Selection::Live && !planned.raw_convertible;
+        let merged = self.splits.iter().filter(|planned| merges(planned)).count();
+        let mut own =
+            ScanMetrics { splits_raw: self.splits.len() - merged, splits_merged: merged, ..self.metrics.clone() };
+        for row in self.splits.iter().flat_map(|planned| self.rows(planned)) {
+            let level = self.entries.levels().value(row);
+            let (low, high) = own.levels.unwrap_or((level, level));
+            own.levels = Some((low.min(level), high.max(level)));
+            own.files_planned += 1;
+            own.deletion_vectors += usize::from(self.deletion_file(row).is_some());
+        }
+        self.fallback().map_or_else(|| own.clone(), |fallback| own.plus(&fallback.metrics()))
     }
 
     /// How many splits.
@@ -208,13 +196,13 @@ impl Plan {
         }
         let planned = self.splits.get(index);
         let planned = planned.ok_or_else(|| Error::invalid(format!("split {index} of a plan of {}", self.len())))?;
-        let rows: Vec<usize> = planned.rows().collect();
+        let rows: Vec<usize> = self.rows(planned).collect();
         let first = rows.first().copied().ok_or_else(|| Error::internal("a split without files"))?;
         let partition = self.partitions.of(first);
         let bucket = self.entries.buckets().value(first);
         let files = rows.iter().map(|row| self.entries.file(*row)).collect::<Result<Vec<_>>>()?;
         let row = self.partitions.row(partition);
-        let vectors = files.iter().map(|file| self.deletions.of(row, bucket, &file.file_name).cloned());
+        let vectors = rows.iter().map(|row| self.deletion_file(*row).cloned());
         let mut deletion_files: Vec<_> = vectors.collect();
         if deletion_files.iter().all(Option::is_none) {
             deletion_files.clear();
@@ -250,68 +238,48 @@ impl Plan {
         Ok((rows, unread))
     }
 
-    /// The splits in packs of about `target_bytes`, the largest first; each counts at least `open_cost_bytes`.
-    pub fn groups(&self, target_bytes: u64, open_cost_bytes: u64) -> Vec<Vec<usize>> {
-        let weights = Weights { target_bytes, open_cost_bytes };
-        let sizes: Vec<u64> = self.sizes_bytes().collect();
-        let all = (0..sizes.len()).collect();
-        pack::balanced(all, weights, |index| sizes.get(*index).copied().unwrap_or(0))
-    }
-
     /// The distinct partitions of the live files, those that are left out by their values included.
     pub(super) fn partition_rows(&self) -> HashSet<Vec<u8>> {
         self.partitions.rows().iter().flatten().map(<[u8]>::to_vec).collect()
     }
 
-    /// Leaves out the files that another plan has in the same buckets.
-    pub(super) fn leave_out_files_of(&mut self, other: &Plan) {
-        let identity = |plan: &'_ Plan, row: usize| {
-            let partition = plan.partitions.row(plan.partitions.of(row)).to_vec();
-            (partition, plan.entries.buckets().value(row), plan.entries.file_names().value(row).to_string())
-        };
-        let rows = other.splits.iter().flat_map(Planned::rows);
-        let known: HashSet<_> = rows.map(|row| identity(other, row)).collect();
-        let mut splits = std::mem::take(&mut self.splits);
-        for planned in &mut splits {
-            planned.files.retain(|row| usize::try_from(*row).is_ok_and(|row| !known.contains(&identity(self, row))));
+    /// The lengths of the files of the split at `index` together; 0 when there is none.
+    pub(super) fn size_bytes(&self, index: usize) -> u64 {
+        if let Some((fallback, index)) = self.of_fallback(index) {
+            return fallback.size_bytes(index);
         }
-        splits.retain(|planned| !planned.files.is_empty());
-        self.splits = splits;
-        self.metrics.splits = self.splits.len();
-    }
-
-    /// Leaves out of both plans the buckets that have the same files with the same deletion vectors.
-    pub(super) fn leave_out_same_buckets(&mut self, other: &mut Plan) {
-        let (own, others) = (self.buckets(), other.buckets());
-        let same = |bucket: &BucketId| own.get(bucket).is_some_and(|files| others.get(bucket) == Some(files));
-        for plan in [self, other] {
-            let mut splits = std::mem::take(&mut plan.splits);
-            splits.retain(|planned| planned.rows().next().is_some_and(|row| !same(&plan.bucket_of(row))));
-            plan.splits = splits;
-            plan.metrics.splits = plan.splits.len();
-        }
-    }
-
-    fn bucket_of(&self, row: usize) -> BucketId {
-        (self.partitions.row(self.partitions.of(row)).to_vec(), self.entries.buckets().value(row))
-    }
-
-    fn buckets(&self) -> HashMap<BucketId, BTreeMap<String, Option<DeletionFile>>> {
-        let mut buckets: HashMap<BucketId, BTreeMap<_, _>> = HashMap::new();
-        for row in self.splits.iter().flat_map(Planned::rows) {
-            let bucket = self.bucket_of(row);
-            let name = self.entries.file_names().value(row);
-            let vector = self.deletions.of(&bucket.0, bucket.1, name).cloned();
-            buckets.entry(bucket).or_default().insert(name.to_string(), vector);
-        }
-        buckets
-    }
-
-    fn sizes_bytes(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         let sizes = self.entries.file_sizes();
-        let size = |planned: &Planned| planned.rows().map(|row| sizes.value(row).unsigned_abs()).sum();
-        let own = self.splits.iter().map(size);
-        Box::new(own.chain(self.fallback.iter().flat_map(|fallback| fallback.sizes_bytes())))
+        let rows = self.splits.get(index).into_iter().flat_map(|planned| self.rows(planned));
+        rows.fold(0, |sum: u64, row| sum.saturating_add(sizes.value(row).unsigned_abs()))
+    }
+
+    /// The rows of a split's files in the entries.
+    pub(super) fn rows(&self, planned: &Planned) -> impl Iterator<Item = usize> + '_ {
+        let rows = self.order.get(planned.files.clone()).unwrap_or_default();
+        rows.iter().filter_map(|row| usize::try_from(*row).ok())
+    }
+
+    /// The partition, as bytes with their arity, and the bucket of an entry.
+    pub(super) fn bucket_of(&self, row: usize) -> (&[u8], i32) {
+        (self.partitions.row(self.partitions.of(row)), self.entries.buckets().value(row))
+    }
+
+    /// The deletion vector of an entry.
+    pub(super) fn deletion_file(&self, row: usize) -> Option<&DeletionFile> {
+        if self.deletions.is_empty() {
+            return None;
+        }
+        let (partition, bucket) = self.bucket_of(row);
+        self.deletions.of(partition, bucket, self.entries.file_names().value(row))
+    }
+
+    /// Keeps some of the splits, and of them some of the files.
+    pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut kept = Packed::default();
+        for planned in &self.splits {
+            kept.push(self.rows(planned).filter(|row| keep(*row)), planned.raw_convertible);
+        }
+        (self.order, self.splits) = (kept.order, kept.splits);
     }
 
     fn of_fallback(&self, index: usize) -> Option<(&Plan, usize)> {
@@ -321,20 +289,19 @@ impl Plan {
 
     /// The matching rows of a split, where metadata says how many there are.
     fn known_rows(&self, planned: &Planned) -> Option<u64> {
-        let first = planned.rows().next()?;
-        let whole = self.whole_partitions.get(self.partitions.of(first)).copied().unwrap_or(false);
+        let partition = self.partitions.of(self.rows(planned).next()?);
+        let whole = partition < self.whole_partitions.len() && self.whole_partitions.value(partition);
         if !whole || !planned.raw_convertible {
             return None;
         }
-        let (names, deletes) = (self.entries.file_names(), self.entries.delete_row_counts());
+        let deletes = self.entries.delete_row_counts();
         let mut rows = 0_u64;
-        for row in planned.rows() {
+        for row in self.rows(planned) {
             // Files of old releases do not say whether they have rows that delete.
             if self.read.has_primary_key() && deletes.is_null(row) {
                 return None;
             }
-            let partition = self.partitions.row(self.partitions.of(row));
-            let deleted = match self.deletions.of(partition, self.entries.buckets().value(row), names.value(row)) {
+            let deleted = match self.deletion_file(row) {
                 Some(vector) => u64::try_from(vector.cardinality?).ok()?,
                 None => 0,
             };
@@ -357,19 +324,59 @@ impl Plan {
                 needed.push(index);
             }
         }
-        if rows >= limit {
-            let mut index = 0;
-            self.splits.retain(|_| {
-                index += 1;
-                needed.binary_search(&(index - 1)).is_ok()
-            });
+        if rows < limit {
+            return;
         }
+        let before = self.order.len();
+        let mut kept = Packed::default();
+        for planned in needed.iter().filter_map(|index| self.splits.get(*index)) {
+            kept.push(self.rows(planned), planned.raw_convertible);
+        }
+        self.metrics.files_skipped_by_limit = before - kept.order.len();
+        (self.order, self.splits) = (kept.order, kept.splits);
     }
 }
 
-impl Planned {
-    pub(super) fn rows(&self) -> impl Iterator<Item = usize> + '_ {
-        self.files.iter().filter_map(|row| usize::try_from(*row).ok())
+/// Splits end to end.
+#[derive(Debug, Default)]
+struct Packed {
+    order: Vec<u32>,
+    splits: Vec<Planned>,
+}
+
+impl Packed {
+    fn new(groups: &[SplitGroup]) -> Self {
+        let mut packed = Self::default();
+        for group in groups {
+            packed.push(group.files.iter().copied(), group.raw_convertible);
+        }
+        packed
+    }
+
+    /// Appends a split, unless it has no files.
+    fn push(&mut self, files: impl Iterator<Item = usize>, raw_convertible: bool) {
+        let start = self.order.len();
+        self.order.extend(files.filter_map(|file| u32::try_from(file).ok()));
+        if self.order.len() > start {
+            self.splits.push(Planned { files: start..self.order.len(), raw_convertible });
+        }
+    }
+
+    /// Leaves statistics out, which have done their work, and entries where most are of no split: a plan lives long and
+    /// should be as large as its result.
+    fn compact(
+        self,
+        entries: ManifestEntries,
+        partitions: Partitions,
+    ) -> Result<(ManifestEntries, Partitions, Vec<u32>, Vec<Planned>)> {
+        let entries = entries.without_stats()?;
+        let few = self.order.len() < entries.len() / 2;
+        if !few {
+            return Ok((entries, partitions, self.order, self.splits));
+        }
+        let rows = UInt32Array::from(self.order);
+        let order = (0..).take(rows.len()).collect();
+        Ok((entries.take(&rows)?, partitions.take(&rows), order, self.splits))
     }
 }
 

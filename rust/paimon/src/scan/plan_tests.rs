@@ -1,3 +1,4 @@
+use arrow_array::Array;
 use frazil_core::error::ErrorKind;
 use serde_json::json;
 
@@ -160,6 +161,21 @@ fn unknown_values_leave_out_nothing() {
 }
 
 #[test]
+fn files_that_may_hold_nan_are_left_out_by_tests_that_nan_fails() {
+    let table = append(false, &[]);
+    let file = |name, d| File { name, d, ..File::default() };
+    table.snapshot("", 1, "APPEND", &[vec![file("low", (0.0, 1.0)), file("high", (10.0, 20.0))]]);
+    assert_eq!(table.files("d > 5.0"), ["high", "low"], "any file may hold NaN");
+    assert_eq!(table.files("d > 5.0 AND d < 50.0"), ["high"]);
+    assert_eq!(table.files("d > 0.5 AND d < 5.0"), ["low"]);
+    assert_eq!(table.files("d > 5.0 AND v >= 0"), ["high", "low"]);
+    assert_eq!(table.files("d > 5.0 AND d < 50.0 OR v > 99"), ["high"]);
+    assert_eq!(table.files("d IN (15.0, 99.0)"), ["high"]);
+    assert_eq!(table.files("d IS NOT NULL"), ["high", "low"]);
+    assert!(table.files("d > 50.0 AND d <> nan").is_empty());
+}
+
+#[test]
 fn columns_are_found_by_id_in_the_schema_of_the_file() {
     let table = append(false, &[]);
     let column = |id: i32, name: &str, text: &str| json!({ "id": id, "name": name, "type": text });
@@ -200,6 +216,91 @@ fn files_of_the_same_rows_match_together() {
     assert_eq!(table.files("v = 55"), ["a", "a-v"]);
     assert_eq!(table.files("k = 5"), ["a", "a-v", "b"]);
     assert_eq!(table.files("k = 50"), Vec::<String>::new());
+    let columns = &["_ROW_ID", "v", "_SEQUENCE_NUMBER"];
+    table.snapshot("", 2, "APPEND", &[vec![part("a", 1, 0, (0, 9), &[]), part("a-v", 2, 0, (50, 59), columns)]]);
+    assert_eq!((table.files("v = 5").len(), table.files("v = 55").len()), (0, 2), "columns that Paimon adds");
+}
+
+#[test]
+fn statistics_of_files_of_the_same_rows_are_those_of_the_newest_that_has_all_of_them() {
+    let part = |name, sequence, (first, rows), values, columns: &[&'static str]| File {
+        name,
+        sequence,
+        rows,
+        first_row_id: Some(first),
+        values: Some(values),
+        write_cols: (!columns.is_empty()).then(|| columns.to_vec()),
+        ..File::default()
+    };
+    // How many files may have v = 5, and v = 55.
+    let groups = |files: &[File]| {
+        let table = append(false, &[("data-evolution.enabled", "true"), ("row-tracking.enabled", "true")]);
+        table.snapshot("", 1, "APPEND", &[files.to_vec()]);
+        (table.files("v = 5").len(), table.files("v = 55").len())
+    };
+    let whole = part("a", 1, (0, 10), (0, 9), &[]);
+    let half = |name, first, columns: &[&'static str]| part(name, 2, (first, 5), (50, 59), columns);
+    let blobs = [whole.clone(), half("x", 0, &["d"]), half("y", 5, &["d"])];
+    assert_eq!(groups(&blobs), (3, 0), "parts without the column do not matter");
+    let parts = [whole.clone(), half("x", 0, &["v"])];
+    assert_eq!(groups(&parts), (2, 2), "some rows have the values of one file, some of the other");
+    let twins = [whole, part("b", 1, (0, 10), (50, 59), &["v"])];
+    assert_eq!(groups(&twins), (2, 2), "which of them is newer is not known");
+    let absent = [part("c", 1, (0, 10), (0, 9), &["k"]), part("e", 2, (0, 10), (0, 9), &["d"])];
+    assert_eq!(groups(&absent), (0, 0), "a column that no file has is NULL");
+}
+
+#[test]
+fn only_files_made_since_a_time_are_read() {
+    let table = primary_key(&[]);
+    let made = |name, creation_time_ms| File { creation_time_ms, ..file(name, 0, (0, 9), (0, 9)) };
+    let gone = File { added: false, ..made("moved", None) };
+    let files = vec![made("old", Some(999)), made("new", Some(1000)), made("unknown", None), made("moved", Some(2000))];
+    table.snapshot("", 1, "APPEND", &[files, vec![gone]]);
+    let options = [("scan.mode", "from-file-creation-time"), ("scan.file-creation-time-millis", "1000")];
+    let plan = table.scan("", &options, None).unwrap();
+    assert_eq!(names(&plan), [["new", "unknown"]]);
+    assert_eq!((plan.rows.metrics().files, plan.rows.metrics().files_planned), (2, 2));
+    assert_eq!(table.files(""), ["new", "old", "unknown"]);
+}
+
+#[test]
+fn manifests_of_levels_and_buckets_that_are_not_read_are_left_out() {
+    let level_0 = vec![file("a", 0, (0, 9), (0, 9))];
+    let waiting = vec![File { bucket: -2, ..file("w", 0, (0, 9), (0, 9)) }];
+    let compacted = vec![file("c", 5, (0, 9), (0, 9))];
+    let skipped = |options: &[(&'static str, &'static str)]| {
+        let table = primary_key(options);
+        table.snapshot("", 1, "APPEND", &[level_0.clone(), waiting.clone(), compacted.clone()]);
+        (table.scan("", &[], None).unwrap().rows.metrics().manifests_skipped, table.files(""))
+    };
+    assert_eq!(skipped(&[]), (1, vec!["a".to_string(), "c".to_string()]));
+    assert_eq!(skipped(&[("deletion-vectors.enabled", "true")]), (2, vec!["c".to_string()]));
+}
+
+#[test]
+fn metrics_say_what_became_of_every_file() {
+    let plan = overlapping(&[]).scan("v = 25", &[], None).unwrap().rows;
+    let metrics = plan.metrics();
+    assert_eq!((metrics.files, metrics.files_planned, metrics.files_skipped_by_stats), (3, 2, 1));
+    assert_eq!((metrics.splits_raw, metrics.splits_merged, metrics.levels), (0, 1, Some((0, 5))));
+    let table = append(true, &[]);
+    let files = (1..=4).map(|partition| File { partition: Some(partition), ..File::default() });
+    table.snapshot("", 1, "APPEND", &[files.collect()]);
+    let metrics = table.scan("", &[], Some(15)).unwrap().rows.metrics();
+    assert_eq!((metrics.files_planned, metrics.files_skipped_by_limit, metrics.splits_raw), (2, 2, 2));
+}
+
+#[test]
+fn a_plan_holds_no_more_than_its_files() {
+    let table = append(true, &[]);
+    let files = (0..400).map(|partition| File { partition: Some(partition), ..File::default() });
+    table.snapshot("", 1, "APPEND", &[files.collect()]);
+    let plan = table.scan("v = 5 AND (p = 7 OR p = 9 OR v = 99)", &[], None).unwrap().rows;
+    assert_eq!((plan.entries.len(), plan.len(), plan.metrics().files), (2, 2, 400));
+    assert!(plan.entries.value_stats().min.is_null(0), "statistics have done their work");
+    assert_eq!(plan.split(1).unwrap().bucket_path, "p=9/bucket-0");
+    assert_eq!(plan.count().unwrap(), (0, vec![0, 1]));
 }
 
 /// Four commits; the second one compacts, the third one overwrites.
@@ -240,7 +341,9 @@ fn a_difference_leaves_out_buckets_that_have_not_changed() {
     let options = [("incremental-between", "1,2"), ("incremental-between-scan-mode", "diff")];
     let plan = table.scan("", &options, None).unwrap();
     assert_eq!(names(&plan).concat().len(), 2);
-    assert_eq!(plan.before.unwrap().split(0).unwrap().bucket, 0);
+    assert_eq!(plan.rows.metrics().files_unchanged, 1);
+    let before = plan.before.unwrap();
+    assert_eq!((before.len(), before.split(0).unwrap().bucket), (1, 0));
 }
 
 #[test]
@@ -298,9 +401,11 @@ fn partitions_that_are_not_there_come_from_the_fallback_branch() {
     assert_eq!(table.files("p = 3"), ["b3"]);
     assert!(table.files("p = 2 AND v = 99").is_empty(), "a partition is there even if none of its rows matches");
     let plan = table.scan("", &[], None).unwrap().rows;
+    let metrics = plan.metrics();
+    assert_eq!((metrics.manifests, metrics.files, metrics.files_planned, metrics.splits_raw), (2, 3, 3, 3));
+    assert_eq!(metrics.entries_skipped_by_partition, 1, "a partition that the main branch has");
     assert_eq!(plan.count().unwrap(), (30, vec![]));
     assert_eq!(batches(&plan).map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 3);
-    assert_eq!(plan.groups(1 << 30, 1 << 20), [[0, 1, 2]]);
     assert!(plan.split(3).is_err());
 }
 

@@ -5,9 +5,12 @@
 //! file without it has NULLs. Where the type has changed, bounds are kept only if every value of the old type is a value
 //! of the new one and the order stays.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, UInt32Array, new_null_array};
+use arrow_array::{Array, ArrayRef, BinaryArray, Float64Array, Int64Array, ListArray, UInt32Array, new_null_array};
 use arrow_buffer::BooleanBuffer;
 use arrow_cast::cast;
 use arrow_select::interleave::interleave;
@@ -16,6 +19,7 @@ use bytes::Bytes;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, prune};
+use hashbrown::HashMap;
 
 use super::context::{ReadContext, comparable};
 use super::layout::{Layouts, Place};
@@ -79,6 +83,71 @@ impl ColumnStats for ManifestStats<'_> {
     }
 }
 
+/// Which things may hold matching rows.
+///
+/// Nobody counts NaNs, and not every writer has them in its bounds, so that a column of floats may hold some anywhere.
+/// Test by test that says little: `d > 5` is true of NaN and `d < 6` of what is below. But a row either has no NaN, or has
+/// one in some column, for which all tests of this column are known.
+fn may_match(filter: &BoundPredicate, stats: &dyn ColumnStats) -> Result<BooleanBuffer> {
+    let columns = filter.columns().into_iter();
+    let floats: Vec<&BoundColumn> = columns.filter(|column| column.data_type.is_float()).collect();
+    if floats.is_empty() {
+        return Ok(prune(filter, stats)?.may);
+    }
+    let mut may = prune(filter, &WithoutNans(stats))?.may;
+    for column in floats {
+        let counted = stats.bounds(column)?.is_some_and(|bounds| bounds.nan_count.is_some());
+        match if counted { filter.clone() } else { where_nan(filter, column)? } {
+            BoundPredicate::False => {}
+            filter => may = &may | &prune(&filter, stats)?.may,
+        }
+    }
+    Ok(may)
+}
+
+/// What is left of a filter for rows that have NaN in a column.
+fn where_nan(filter: &BoundPredicate, column: &BoundColumn) -> Result<BoundPredicate> {
+    let each = |parts: &[BoundPredicate]| parts.iter().map(|part| where_nan(part, column)).collect::<Result<Vec<_>>>();
+    Ok(match filter {
+        BoundPredicate::And(parts) => BoundPredicate::and(each(parts)?),
+        BoundPredicate::Or(parts) => BoundPredicate::or(each(parts)?),
+        BoundPredicate::Leaf(tested, _) if tested.id == column.id => {
+            let nan: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN]));
+            let nan = Nan(Bounds::constant(&cast(&nan, &column.data_type.arrow())?));
+            if prune(filter, &nan)?.may.value(0) { BoundPredicate::True } else { BoundPredicate::False }
+        }
+        other => other.clone(),
+    })
+}
+
+/// One thing with one row, NaN.
+struct Nan(Bounds);
+
+impl ColumnStats for Nan {
+    fn len(&self) -> usize {
+        1
+    }
+
+    fn bounds(&self, _: &BoundColumn) -> Result<Option<Bounds>> {
+        Ok(Some(self.0.clone()))
+    }
+}
+
+/// Statistics of the rows without NaN in any column where nobody counted them.
+struct WithoutNans<'a>(&'a dyn ColumnStats);
+
+impl ColumnStats for WithoutNans<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let none = || Int64Array::from_value(0, self.len());
+        let bounds = self.0.bounds(column)?;
+        Ok(bounds.map(|bounds| Bounds { nan_count: bounds.nan_count.or_else(|| Some(none())), ..bounds }))
+    }
+}
+
 /// What is known of each entry.
 #[derive(Debug)]
 pub struct FileVerdicts {
@@ -116,6 +185,8 @@ pub struct EntryStats<'a> {
     entries: &'a ManifestEntries,
     partitions: &'a Partitions,
     layouts: Layouts,
+    /// Of columns that were asked for: several tests are of one column.
+    known: RefCell<HashMap<i32, Option<Bounds>>>,
 }
 
 impl<'a> EntryStats<'a> {
@@ -124,7 +195,8 @@ impl<'a> EntryStats<'a> {
     /// # Errors
     /// `CorruptManifest` for a schema that the table does not have.
     pub fn try_new(read: &'a ReadContext, entries: &'a ManifestEntries, partitions: &'a Partitions) -> Result<Self> {
-        Ok(Self { read, entries, partitions, layouts: Layouts::try_new(read, entries)? })
+        let layouts = Layouts::try_new(read, entries)?;
+        Ok(Self { read, entries, partitions, layouts, known: RefCell::default() })
     }
 
     /// Judges each entry by its keys and its values.
@@ -134,8 +206,8 @@ impl<'a> EntryStats<'a> {
     pub fn judge(&self) -> Result<FileVerdicts> {
         let keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
         let keys: Vec<i32> = keys.map(|field| field.id).collect();
-        let keys = prune(&part_of(&self.read.filter, &keys), self)?.may;
-        let rows = prune(&self.read.filter, self)?.may;
+        let keys = may_match(&part_of(&self.read.filter, &keys), self)?;
+        let rows = may_match(&self.read.filter, self)?;
         Ok(FileVerdicts { rows: &rows & &keys, keys })
     }
 
@@ -144,7 +216,17 @@ impl<'a> EntryStats<'a> {
     /// # Errors
     /// Only such as are defects.
     pub fn judge_groups(&self, groups: &[Vec<usize>]) -> Result<BooleanBuffer> {
-        Ok(prune(&self.read.filter, &GroupStats { files: self, groups })?.may)
+        may_match(&self.read.filter, &GroupStats { files: self, groups })
+    }
+
+    fn decoded_bounds(&self, id: i32) -> Result<Option<Bounds>> {
+        if let Some(values) = self.partitions.entry_values(id)? {
+            return Ok(Some(Bounds::constant(&values)));
+        }
+        match self.read.key_fields().iter().position(|field| field.id == id) {
+            Some(position) => Ok(Some(self.key_bounds(position))),
+            None => self.value_bounds(id),
+        }
     }
 
     fn key_bounds(&self, position: usize) -> Bounds {
@@ -222,13 +304,12 @@ impl ColumnStats for EntryStats<'_> {
     }
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        if let Some(values) = self.partitions.entry_values(column.id)? {
-            return Ok(Some(Bounds::constant(&values)));
+        if let Some(known) = self.known.borrow().get(&column.id) {
+            return Ok(known.clone());
         }
-        match self.read.key_fields().iter().position(|field| field.id == column.id) {
-            Some(position) => Ok(Some(self.key_bounds(position))),
-            None => self.value_bounds(column.id),
-        }
+        let bounds = self.decoded_bounds(column.id)?;
+        self.known.borrow_mut().insert(column.id, bounds.clone());
+        Ok(bounds)
     }
 }
 
@@ -240,17 +321,26 @@ struct GroupStats<'a> {
 }
 
 impl GroupStats<'_> {
-    /// The file whose statistics of a column are those of the group.
+    /// The file whose statistics of a column are those of the group; `absent` says which files do not have the column.
     fn file(&self, group: &[usize], absent: &[bool]) -> Option<u32> {
         let entries = self.files.entries;
-        let rows = |file: usize| {
+        let range = |file: usize| {
             let first = entries.first_row_ids();
-            first.is_valid(file).then(|| (first.value(file), entries.row_counts().value(file)))
+            let rows = entries.row_counts().value(file);
+            first.is_valid(file).then(|| (first.value(file), first.value(file).saturating_add(rows)))
         };
-        let has = |file: &&usize| absent.get(**file) == Some(&false);
-        let file = group.iter().find(has).or(group.first())?;
-        let whole = group.len() == 1 || group.iter().all(|other| rows(*other).is_some() && rows(*other) == rows(*file));
-        u32::try_from(*file).ok().filter(|_| whole)
+        let sequence = |file: usize| entries.max_sequence_numbers().value(file);
+        let having: Vec<usize> = group.iter().copied().filter(|file| absent.get(*file) == Some(&false)).collect();
+        let newest = having.iter().copied().max_by_key(|file| sequence(*file));
+        // In files without the column it is NULL, whichever of them is asked.
+        let newest = newest.or(group.first().copied())?;
+        let alone = having.iter().filter(|file| sequence(**file) == sequence(newest)).count() <= 1;
+        let mut ranges = group.iter().map(|file| range(*file));
+        let whole = ranges.all(|other| match (other, range(newest)) {
+            (Some(other), Some(range)) => range.0 <= other.0 && other.1 <= range.1,
+            _ => false,
+        });
+        u32::try_from(newest).ok().filter(|_| group.len() == 1 || having.is_empty() || (alone && whole))
     }
 }
 

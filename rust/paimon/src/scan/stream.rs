@@ -1,11 +1,12 @@
 //! A plan as Arrow batches: one row for each data file, in the order of the splits.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Int32Builder, Int64Builder, StringBuilder};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use frazil_core::error::Result;
+use frazil_core::error::{Error, Result};
 
 use super::plan::{Plan, Planned, bucket_path};
 
@@ -70,20 +71,22 @@ impl Batches<'_> {
         rows.finish()
     }
 
+    /// The files of a split, which are all of one bucket.
     fn append(&mut self, rows: &mut Rows, planned: &Planned, number: i64) -> Result<()> {
-        let (read, entries) = (&self.plan.read, &self.plan.entries);
-        for row in planned.rows() {
-            let partition = self.plan.partitions.of(row);
-            let bucket = entries.buckets().value(row);
-            let folder = self.folder(partition)?;
-            let name = entries.file_names().value(row);
+        let (plan, entries) = (self.plan, &self.plan.entries);
+        let Some(first) = plan.rows(planned).next() else { return Ok(()) };
+        let bucket = entries.buckets().value(first);
+        let folder = self.folder(plan.partitions.of(first))?;
+        let path = format!("{}/{}", plan.read.table_location, bucket_path(&folder, bucket));
+        for row in plan.rows(planned) {
             rows.partition.append_value(&folder);
             rows.bucket.append_value(bucket);
             if entries.external_paths().is_valid(row) {
                 rows.file_path.append_value(entries.external_paths().value(row));
             } else {
-                let path = bucket_path(&folder, bucket);
-                rows.file_path.append_value(format!("{}/{path}/{name}", read.table_location));
+                write!(rows.file_path, "{path}/{}", entries.file_names().value(row))
+                    .map_err(|_| Error::internal("text is not written"))?;
+                rows.file_path.append_value("");
             }
             rows.file_size_in_bytes.append_value(entries.file_sizes().value(row));
             rows.row_count.append_value(entries.row_counts().value(row));
@@ -91,8 +94,7 @@ impl Batches<'_> {
             rows.schema_id.append_value(entries.schema_ids().value(row));
             rows.split.append_value(number);
             rows.raw_convertible.append_value(planned.raw_convertible);
-            let vector = self.plan.deletions.of(self.plan.partitions.row(partition), bucket, name);
-            rows.deletion_file.append_option(vector.map(|vector| &vector.path));
+            rows.deletion_file.append_option(plan.deletion_file(row).map(|vector| &vector.path));
             rows.files += 1;
         }
         Ok(())

@@ -8,6 +8,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::pack::first_fit_decreasing;
 use frazil_core::storage::Storage;
 
+use super::metrics::ScanMetrics;
 use super::plan::Plan;
 use super::split::DataSplit;
 use super::table_scan::{ScanPlan, TableScan};
@@ -96,6 +97,15 @@ impl TaskPlan {
         &self.plan.rows
     }
 
+    /// What was kept and left out. For a difference each bucket is a split, whose states are both merged.
+    pub fn metrics(&self) -> ScanMetrics {
+        let metrics = self.plan.rows.metrics();
+        match &self.buckets {
+            None => metrics,
+            Some(buckets) => ScanMetrics { splits_raw: 0, splits_merged: buckets.len(), ..metrics },
+        }
+    }
+
     /// How many tasks.
     pub fn len(&self) -> usize {
         self.buckets.as_ref().map_or_else(|| self.plan.rows.len(), Vec::len)
@@ -113,8 +123,8 @@ impl TaskPlan {
     pub fn task(&self, index: usize) -> Result<SplitTask> {
         let (Some(buckets), Some(before)) = (&self.buckets, &self.plan.before) else {
             let split = self.plan.rows.split(index)?;
-            let is_main = Arc::ptr_eq(self.plan.rows.read_of(index), &self.read.context);
-            let read = if is_main { &self.read } else { self.fallback.as_ref().unwrap_or(&self.read) };
+            let fallback = self.fallback.as_ref().filter(|_| self.plan.rows.is_of_fallback(index));
+            let read = fallback.unwrap_or(&self.read);
             return Ok(SplitTask { read: read.clone(), split, before: None });
         };
         let (after, earlier) =
@@ -137,17 +147,25 @@ impl TaskPlan {
     /// # Errors
     /// As [`TaskPlan::task`].
     pub fn groups(&self, target_bytes: i64, open_cost_bytes: i64, context: &Context) -> Result<Vec<Vec<u8>>> {
-        let mut tasks = Vec::with_capacity(self.len());
-        for index in 0..self.len() {
-            context.check()?;
-            tasks.push(self.task(index)?);
-        }
-        let weight =
-            |task: &SplitTask| i64::try_from(task.split.size_bytes()).unwrap_or(i64::MAX).max(open_cost_bytes);
-        let (main, other): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|task| Arc::ptr_eq(&task.read, &self.read));
+        let weight = |index: &usize| i64::try_from(self.size_bytes(*index)).unwrap_or(i64::MAX).max(open_cost_bytes);
+        let is_main = |index: &usize| self.buckets.is_some() || !self.plan.rows.is_of_fallback(*index);
+        let (main, other): (Vec<_>, Vec<_>) = (0..self.len()).partition(is_main);
         let mut groups = first_fit_decreasing(main, target_bytes, weight);
         groups.extend(first_fit_decreasing(other, target_bytes, weight));
-        groups.iter().map(|group| wire::write(group)).collect()
+        let written = groups.iter().map(|group| {
+            context.check()?;
+            // The tasks of one group at a time are in memory, beside all that is written.
+            let tasks = group.iter().map(|index| self.task(*index)).collect::<Result<Vec<_>>>()?;
+            wire::write(&tasks)
+        });
+        written.collect()
+    }
+
+    /// The lengths of the files of a task together, those of an earlier state not counted.
+    fn size_bytes(&self, index: usize) -> u64 {
+        let Some(buckets) = &self.buckets else { return self.plan.rows.size_bytes(index) };
+        let splits = buckets.get(index).into_iter().flat_map(|(after, _)| after);
+        splits.fold(0, |sum: u64, split| sum.saturating_add(self.plan.rows.size_bytes(*split)))
     }
 }
 

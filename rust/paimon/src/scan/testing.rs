@@ -40,6 +40,7 @@ pub(super) struct File {
     pub(super) schema_id: i64,
     pub(super) first_row_id: Option<i64>,
     pub(super) write_cols: Option<Vec<&'static str>>,
+    pub(super) creation_time_ms: Option<i64>,
 }
 
 impl Default for File {
@@ -60,6 +61,7 @@ impl Default for File {
             schema_id: 0,
             first_row_id: None,
             write_cols: None,
+            creation_time_ms: None,
         }
     }
 }
@@ -179,6 +181,8 @@ impl Memory {
                     "_MIN_VALUES": self.partition(range.0), "_MAX_VALUES": self.partition(range.1),
                     "_NULL_COUNTS": if self.definition.partitioned { json!([nulls]) } else { json!([]) },
                 },
+                "_MAX_BUCKET": files.iter().map(|file| file.bucket).max(),
+                "_MAX_LEVEL": files.iter().map(|file| file.level).max(),
             }));
         }
         self.put(&format!("manifest/{name}"), avro(MANIFEST_LIST, metas));
@@ -190,13 +194,15 @@ impl Memory {
 
     fn entry(&self, file: &File) -> Value {
         let key = |key: i32| if self.definition.primary_key { row(&[int(Some(key))]) } else { row(&[]) };
+        // Where only some columns are written, all of them have the bounds of `v`.
+        let columns = file.write_cols.as_ref().map_or(0, Vec::len);
         let bounds = |k: i32, v: fn((i32, i32)) -> i32, d: f64| match file.values {
-            _ if file.write_cols.is_some() => row(&[int(file.values.map(v))]),
+            _ if file.write_cols.is_some() => row(&vec![int(file.values.map(v)); columns]),
             Some(_) => row(&[int(file.partition), int(Some(k)), int(file.values.map(v)), double(d)]),
             None => row(&[]),
         };
         let nulls = match file.values {
-            _ if file.write_cols.is_some() => json!([file.v_nulls]),
+            _ if file.write_cols.is_some() => json!(vec![file.v_nulls; columns]),
             Some(_) => json!([0, 0, file.v_nulls, 0]),
             None => json!([]),
         };
@@ -211,6 +217,7 @@ impl Memory {
                 "_MIN_SEQUENCE_NUMBER": file.sequence, "_MAX_SEQUENCE_NUMBER": file.sequence,
                 "_SCHEMA_ID": file.schema_id, "_LEVEL": file.level, "_EXTRA_FILES": [],
                 "_DELETE_ROW_COUNT": file.deletes, "_FIRST_ROW_ID": file.first_row_id, "_WRITE_COLS": file.write_cols,
+                "_CREATION_TIME": file.creation_time_ms,
             },
         })
     }
@@ -275,7 +282,8 @@ const MANIFEST_LIST: &str = r#"{"type": "record", "name": "list", "fields": [
     {"name": "_PARTITION_STATS", "type": {"type": "record", "name": "stats", "fields": [
         {"name": "_MIN_VALUES", "type": "bytes"}, {"name": "_MAX_VALUES", "type": "bytes"},
         {"name": "_NULL_COUNTS", "type": ["null", {"type": "array", "items": ["null", "long"]}]}]}},
-    {"name": "_SCHEMA_ID", "type": "long"}]}"#;
+    {"name": "_SCHEMA_ID", "type": "long"}, {"name": "_MAX_BUCKET", "type": ["null", "int"]},
+    {"name": "_MAX_LEVEL", "type": ["null", "int"]}]}"#;
 
 const MANIFEST: &str = r#"{"type": "record", "name": "entry", "fields": [
     {"name": "_VERSION", "type": "int"}, {"name": "_KIND", "type": "int"}, {"name": "_PARTITION", "type": "bytes"},
@@ -292,5 +300,6 @@ const MANIFEST: &str = r#"{"type": "record", "name": "entry", "fields": [
         {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"}, {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
         {"name": "_SCHEMA_ID", "type": "long"}, {"name": "_LEVEL", "type": "int"},
         {"name": "_EXTRA_FILES", "type": {"type": "array", "items": "string"}},
+        {"name": "_CREATION_TIME", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
         {"name": "_DELETE_ROW_COUNT", "type": ["null", "long"]}, {"name": "_FIRST_ROW_ID", "type": ["null", "long"]},
         {"name": "_WRITE_COLS", "type": ["null", {"type": "array", "items": "string"}]}]}}]}"#;

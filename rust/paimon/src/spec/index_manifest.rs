@@ -14,6 +14,7 @@ use frazil_core::avro::{Column, Kind};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+use super::file_name::check_file_names;
 use super::manifest::{ADD, DELETE};
 use super::meta_file::{self, check_version, column, count, leaf, list, typed, value};
 
@@ -85,7 +86,7 @@ pub struct GlobalIndex {
 ///
 /// # Errors
 /// `CorruptManifest` for what the spec does not allow: NULL in required fields, unknown kinds, negative offsets, lengths
-/// and counts; `Unsupported` for versions other than 1; `LimitExceeded` and `Cancelled` by `context`.
+/// and counts, names that are paths; `Unsupported` for versions other than 1; `LimitExceeded` and `Cancelled` by `context`.
 pub fn read(bytes: Bytes, context: &Context) -> Result<Vec<IndexEntry>> {
     decode(bytes, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
 }
@@ -93,6 +94,7 @@ pub fn read(bytes: Bytes, context: &Context) -> Result<Vec<IndexEntry>> {
 fn decode(bytes: Bytes, context: &Context) -> Result<Vec<IndexEntry>> {
     let batch = meta_file::read(bytes, &projection(), context)?;
     check_version(&batch, VERSION)?;
+    check_file_names(typed(&batch, "_FILE_NAME")?, "_FILE_NAME")?;
     (0..batch.num_rows()).map(|row| entry(&batch, row)).collect()
 }
 
@@ -298,6 +300,7 @@ mod tests {
             ("/_KIND", json!(2)),
             ("/_FILE_SIZE", json!(-1)),
             ("/_ROW_COUNT", json!(-1)),
+            ("/_FILE_NAME", json!("../index-1")),
             (&format!("{first}/f1"), json!(-1)),
             (&format!("{first}/f2"), json!(-1)),
             (&format!("{first}/_CARDINALITY"), json!(-1)),

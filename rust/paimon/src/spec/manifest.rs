@@ -13,8 +13,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, UInt32Array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    UInt32Array, make_array,
 };
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, FieldRef};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::{TakeOptions, take_arrays};
@@ -201,6 +205,25 @@ impl ManifestEntries {
         Self::try_new(self.batch.slice(offset, rows.len().min(self.len() - offset)))
     }
 
+    /// The same entries with NULL for their statistics, in little room: columns of NULL alone share one buffer.
+    ///
+    /// # Errors
+    /// None that a caller could cause.
+    pub fn without_stats(self) -> Result<Self> {
+        let length = self.len();
+        let zeros = Buffer::from_vec(vec![0_u64; length + 1]);
+        let slim = |(field, column): (&FieldRef, &ArrayRef)| -> Result<ArrayRef> {
+            let is_stats = decode::is_stats(field.name());
+            if !is_stats && column.null_count() < length {
+                return Ok(Arc::clone(column));
+            }
+            nulls(field.data_type(), length, &zeros)
+        };
+        let schema = self.batch.schema();
+        let columns = schema.fields().iter().zip(self.batch.columns()).map(slim).collect::<Result<_>>()?;
+        Self::try_new(RecordBatch::try_new(schema, columns)?)
+    }
+
     /// All entries, in order.
     ///
     /// # Errors
@@ -246,4 +269,16 @@ impl ManifestEntries {
 
 fn bytes_at(array: &BinaryArray, row: usize) -> Option<&[u8]> {
     array.is_valid(row).then(|| array.value(row))
+}
+
+/// An array of NULLs over a buffer of zeros, eight bytes for each and one more.
+fn nulls(data_type: &DataType, length: usize, zeros: &Buffer) -> Result<ArrayRef> {
+    let data = ArrayData::builder(data_type.clone()).len(length).nulls(Some(NullBuffer::new_null(length)));
+    let data = data.add_buffer(zeros.clone());
+    let data = match data_type {
+        DataType::Binary | DataType::Utf8 => data.add_buffer(Buffer::default()),
+        DataType::List(item) => data.add_child_data(ArrayData::new_empty(item.data_type())),
+        _ => data,
+    };
+    Ok(make_array(data.build()?))
 }

@@ -7,6 +7,7 @@ use frazil_core::avro::Column;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+use super::file_name::check_file_names;
 use super::manifest::VERSION;
 use super::meta_file::{self, check_version, count, leaf, longs, typed, value};
 use super::stats::{self, SimpleStats};
@@ -43,8 +44,9 @@ pub struct ManifestFileMeta {
 /// Decodes a manifest list in Avro, ORC or Parquet.
 ///
 /// # Errors
-/// `CorruptManifest` for what the spec does not allow: NULL in required fields, negative lengths and counts, a manifest
-/// listed twice; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by `context`.
+/// `CorruptManifest` for what the spec does not allow: NULL in required fields, negative lengths and counts, names that
+/// are paths, a manifest listed twice; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by
+/// `context`.
 pub fn read(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFileMeta>> {
     decode(bytes, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
 }
@@ -54,6 +56,7 @@ const STATS: [&str; 3] = ["_MIN_VALUES", "_MAX_VALUES", "_NULL_COUNTS"];
 fn decode(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFileMeta>> {
     let batch = meta_file::read(bytes, &projection(), context)?;
     check_version(&batch, VERSION)?;
+    check_file_names(typed(&batch, "_FILE_NAME")?, "_FILE_NAME")?;
     let manifests = (0..batch.num_rows()).map(|row| manifest(&batch, row)).collect::<Result<Vec<_>>>()?;
     let mut names: Vec<&str> = manifests.iter().map(|manifest| manifest.file_name.as_str()).collect();
     names.sort_unstable();
@@ -199,6 +202,7 @@ mod tests {
             assert_eq!(kind(&[with(listed("m"), &format!("/{name}"), -1)]), ErrorKind::CorruptManifest);
         }
         assert_eq!(kind(&[listed("m"), listed("m")]), ErrorKind::CorruptManifest);
+        assert_eq!(kind(&[listed("m"), listed("../../m")]), ErrorKind::CorruptManifest);
         assert_eq!(kind(&[with(listed("m"), "/_VERSION", 1)]), ErrorKind::Unsupported);
     }
 }

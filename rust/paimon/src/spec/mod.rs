@@ -2,6 +2,7 @@
 
 pub mod consumer;
 pub mod data_file_meta;
+mod file_name;
 pub mod index_manifest;
 pub(crate) mod json;
 pub mod manifest;

@@ -18,6 +18,7 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use serde_json::Value;
 
+use super::file_name::is_file_name;
 use super::json::{self, Object, shown};
 
 /// The newest version of snapshot files that is read.
@@ -172,7 +173,7 @@ fn file_name(object: &Object<'_>, key: &str) -> Result<String> {
 /// Names are names: one that holds a folder would be looked for elsewhere than where Paimon looks.
 fn optional_file_name(object: &Object<'_>, key: &str) -> Result<Option<String>> {
     let Some(name) = object.text(key)? else { return Ok(None) };
-    if name.is_empty() || name.contains(['/', '\\']) || name == ".." {
+    if !is_file_name(name) {
         return Err(object.wrong(key, "the name of a file"));
     }
     Ok(Some(name.to_string()))

@@ -12,7 +12,7 @@
 //! | TIMESTAMP(p) WITH LOCAL TIME ZONE | the same with zone UTC |
 //! | ARRAY, MAP, ROW | List, Map (keys unsorted), Struct |
 //! | MULTISET of t | Map from t to Int32 |
-//! | VARIANT | Struct of metadata and value, both Binary |
+//! | VARIANT | Struct of metadata and value, both Binary; the field has the extension `arrow.parquet.variant` |
 
 use std::sync::Arc;
 
@@ -95,6 +95,9 @@ pub struct DataField {
 /// The key of Arrow field metadata under which a Paimon field id stands.
 pub const FIELD_ID_KEY: &str = "paimon.id";
 
+const EXTENSION_NAME: &str = "ARROW:extension:name";
+const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
+
 impl DataType {
     /// The type whose values may be NULL.
     pub fn nullable(root: TypeRoot) -> Self {
@@ -163,15 +166,26 @@ impl DataType {
     }
 
     fn arrow_field(&self, name: &str) -> FieldRef {
-        Arc::new(Field::new(name, self.arrow(), self.nullable))
+        Arc::new(self.named(name))
+    }
+
+    /// An Arrow field of this type; that of a variant says so.
+    fn named(&self, name: &str) -> Field {
+        let field = Field::new(name, self.arrow(), self.nullable);
+        if self.root != TypeRoot::Variant {
+            return field;
+        }
+        let extension = [(EXTENSION_NAME, "arrow.parquet.variant"), (EXTENSION_METADATA, "")];
+        field.with_metadata(extension.map(|(key, value)| (key.to_string(), value.to_string())).into())
     }
 }
 
 impl DataField {
     /// The Arrow field, with the field id in its metadata.
     pub fn arrow(&self) -> Field {
-        let id = (FIELD_ID_KEY.to_string(), self.id.to_string());
-        Field::new(&self.name, self.data_type.arrow(), self.data_type.nullable).with_metadata([id].into())
+        let mut field = self.data_type.named(&self.name);
+        field.metadata_mut().insert(FIELD_ID_KEY.to_string(), self.id.to_string());
+        field
     }
 }
 

@@ -44,18 +44,28 @@ impl PaimonPlan {
         batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
     }
 
-    /// What was kept and left out, by name.
+    /// What was kept and left out, by name; levels only where there are files.
     fn metrics(&self) -> BTreeMap<&'static str, usize> {
-        let metrics = self.0.plan().metrics();
-        BTreeMap::from([
+        let metrics = self.0.metrics();
+        let level = |level: i32| usize::try_from(level).unwrap_or(0);
+        let levels = metrics.levels.map(|(low, high)| [("level_min", level(low)), ("level_max", level(high))]);
+        let counts = [
             ("manifests", metrics.manifests),
             ("manifests_skipped", metrics.manifests_skipped),
             ("entries_skipped_by_partition", metrics.entries_skipped_by_partition),
             ("files", metrics.files),
             ("files_skipped_by_bucket", metrics.files_skipped_by_bucket),
             ("files_skipped_by_stats", metrics.files_skipped_by_stats),
+            ("files_skipped_by_limit", metrics.files_skipped_by_limit),
+            ("files_unchanged", metrics.files_unchanged),
+            ("files_excluded_by_index", metrics.files_excluded_by_index),
+            ("files_planned", metrics.files_planned),
+            ("deletion_vectors", metrics.deletion_vectors),
             ("splits", self.0.len()),
-        ])
+            ("splits_raw", metrics.splits_raw),
+            ("splits_merged", metrics.splits_merged),
+        ];
+        counts.into_iter().chain(levels.into_iter().flatten()).collect()
     }
 
     /// The rows that metadata alone counts, and the splits that must be read to count the rest.

@@ -19,6 +19,7 @@ use super::bytes::text;
 use super::parse::{integer, parse_all};
 use super::time::Clock;
 use super::{Rule, finish, rule_of, unparsable};
+use crate::read::convert::too_far;
 use crate::spec::types::TypeRoot;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
@@ -142,7 +143,7 @@ fn timestamp(text: &str, clock: Clock) -> Result<i64> {
     let per_second = clock.per_second();
     let fraction = nanos / step * step / (NANOS_PER_SECOND / per_second);
     let count = seconds.checked_mul(per_second).and_then(|count| count.checked_add(fraction));
-    count.ok_or_else(|| unparsable(text, "64-bit timestamp"))
+    count.ok_or_else(|| too_far(seconds, 1, per_second))
 }
 
 /// Seconds since the epoch and nanoseconds above them.

@@ -26,7 +26,7 @@ use frazil_core::error::{Error, Result};
 
 use super::number::longs;
 use super::{Rule, finish, rule_of, try_map};
-use crate::read::convert::per_second;
+use crate::read::convert::{per_second, too_far};
 use crate::spec::types::{DataType, TypeRoot};
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
@@ -120,14 +120,14 @@ impl Clock {
     /// A count of any unit in the own one: finer ones are floored.
     ///
     /// # Errors
-    /// `CorruptData` when it is out of range.
+    /// `Unsupported` when it is out of range.
     pub(super) fn from(self, value: i64, per_second: i64) -> Result<i64> {
         let own = self.per_second();
         if per_second >= own {
             return Ok(value.div_euclid(per_second / own));
         }
         let scaled = value.checked_mul(own / per_second);
-        scaled.ok_or_else(|| Error::corrupt(format!("{value} x {} is no 64-bit timestamp", own / per_second)))
+        scaled.ok_or_else(|| too_far(value, per_second, own))
     }
 
     /// Counts of the own unit as timestamps.

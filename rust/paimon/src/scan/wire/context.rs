@@ -7,7 +7,8 @@
 //!   "options": {"bucket": "1"},
 //!   "filter": "k > 10",                   // names are those of the schema
 //!   "view": "rows",
-//!   "fields": [[0], [3, 5]],              // the field ids of the output
+//!   "fields": [0, 3, 5],                  // the field ids of the output
+//!   "widened": [3],                       // NOT NULL in the schema of a fallback branch, not so in the main one
 //!   "metadata-columns": ["_ROW_KIND"],
 //!   "relocation": [["hdfs://nn/wh/t", "/data/t"]],
 //!   "allowed": ["/data/t"]
@@ -30,6 +31,7 @@ use crate::read::scan_read::ScanRead;
 use crate::scan::context::{ReadContext, View};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
+use crate::spec::types::DataField;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -41,6 +43,7 @@ struct Wire {
     filter: String,
     view: View,
     fields: Vec<i32>,
+    widened: Vec<i32>,
     metadata_columns: Vec<String>,
     relocation: Vec<(String, String)>,
     allowed: Vec<String>,
@@ -73,6 +76,7 @@ pub fn to_json(read: &ScanRead) -> Result<String> {
         filter: context.filter.to_string(),
         view: context.view,
         fields: leaf_ids(&read.output.fields),
+        widened: widened(&read.output.fields, &context.schema.fields),
         metadata_columns: read.output.metadata.iter().map(|column| column.name().to_string()).collect(),
         relocation: context.files.relocation().pairs(),
         allowed: context.files.confinement().roots(),
@@ -96,7 +100,10 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
         column.ok_or_else(|| Error::corrupt("unknown metadata column").with("column", name))
     });
     let ids: HashSet<i32> = wire.fields.into_iter().collect();
-    let output = Output { fields: pruned(&schema.fields, &ids), metadata: metadata.collect::<Result<_>>()? };
+    let mut output = Output { fields: pruned(&schema.fields, &ids), metadata: metadata.collect::<Result<_>>()? };
+    for field in &mut output.fields {
+        field.data_type.nullable |= wire.widened.contains(&field.id);
+    }
     let context = ReadContext {
         files: Files::assemble(storage, &wire.relocation, &wire.allowed)?,
         table_location: wire.table,
@@ -107,6 +114,14 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
         schema,
     };
     ScanRead::try_new(Arc::new(context), output)
+}
+
+/// The ids of columns that may be NULL, though the schema says that they are not.
+fn widened(output: &[DataField], schema: &[DataField]) -> Vec<i32> {
+    let not_null = schema.iter().filter(|field| !field.data_type.nullable).map(|field| field.id);
+    let not_null: HashSet<i32> = not_null.collect();
+    let widened = output.iter().filter(|field| field.data_type.nullable && not_null.contains(&field.id));
+    widened.map(|field| field.id).collect()
 }
 
 fn owned((name, value): (&String, &String)) -> (String, String) {

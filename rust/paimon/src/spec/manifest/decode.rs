@@ -4,13 +4,14 @@ use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMillisecondType};
-use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, new_null_array};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
 use frazil_core::avro::{Column, Kind};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+use super::super::file_name::check_file_names;
 use super::super::meta_file::{self, check_version, column, leaf, list, typed};
 use super::super::stats;
 use super::{ADD, DELETE, ManifestEntries};
@@ -24,6 +25,8 @@ const POSTPONE_BUCKET: i32 = -2;
 pub(super) const KEY_STATS: [&str; 3] = ["_KEY_STATS._MIN_VALUES", "_KEY_STATS._MAX_VALUES", "_KEY_STATS._NULL_COUNTS"];
 pub(super) const VALUE_STATS: [&str; 3] =
     ["_VALUE_STATS._MIN_VALUES", "_VALUE_STATS._MAX_VALUES", "_VALUE_STATS._NULL_COUNTS"];
+
+const VALUE_STATS_COLS: &str = "_VALUE_STATS_COLS";
 
 const CREATION_TIME: &str = "_CREATION_TIME";
 
@@ -47,7 +50,8 @@ impl Wanted {
 ///
 /// # Errors
 /// `CorruptManifest` for what the spec does not allow: NULL in required fields, unknown kinds, negative lengths, counts
-/// and levels; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by `context`.
+/// and levels, names that are paths; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by
+/// `context`.
 pub fn read(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
     decode(bytes, wanted, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
 }
@@ -89,6 +93,11 @@ pub(super) fn schema() -> &'static SchemaRef {
     &SCHEMA
 }
 
+/// Whether a column is of statistics, or says whose they are.
+pub(super) fn is_stats(name: &str) -> bool {
+    KEY_STATS.contains(&name) || VALUE_STATS.contains(&name) || name == VALUE_STATS_COLS
+}
+
 fn projection(wanted: Wanted) -> Vec<Column> {
     let required = |name, data_type| leaf(name, data_type).required();
     let mut file = vec![
@@ -119,7 +128,7 @@ fn projection(wanted: Wanted) -> Vec<Column> {
     }
     // In the schema also where it is not wanted, being NULL then.
     if wanted.value_stats {
-        file.push(column("_VALUE_STATS_COLS", list(DataType::Utf8)));
+        file.push(column(VALUE_STATS_COLS, list(DataType::Utf8)));
     }
     vec![
         required("_VERSION", DataType::Int32),
@@ -138,7 +147,9 @@ fn check(batch: &RecordBatch) -> Result<()> {
     for name in ["_FILE_SIZE", "_ROW_COUNT", "_DELETE_ROW_COUNT"] {
         refuse::<Int64Type>(batch, name, |count| count < 0)?;
     }
-    Ok(())
+    check_file_names(typed(batch, "_FILE_NAME")?, "_FILE_NAME")?;
+    let extra = typed::<ListArray>(batch, "_EXTRA_FILES")?.values().as_string_opt();
+    check_file_names(extra.ok_or_else(|| Error::internal("names that are no text"))?, "_EXTRA_FILES")
 }
 
 fn refuse<T: ArrowPrimitiveType>(batch: &RecordBatch, name: &'static str, is_bad: fn(T::Native) -> bool) -> Result<()>

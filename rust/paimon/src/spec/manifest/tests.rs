@@ -109,13 +109,15 @@ fn statistics_that_are_not_wanted_are_null() {
 #[test]
 fn what_the_specification_forbids_is_refused() {
     for (path, value) in [
-        ("/_KIND", 2),
-        ("/_KIND", -1),
-        ("/_BUCKET", -3),
-        ("/_FILE/_FILE_SIZE", -1),
-        ("/_FILE/_ROW_COUNT", -1),
-        ("/_FILE/_LEVEL", -1),
-        ("/_FILE/_DELETE_ROW_COUNT", -1),
+        ("/_KIND", json!(2)),
+        ("/_KIND", json!(-1)),
+        ("/_BUCKET", json!(-3)),
+        ("/_FILE/_FILE_SIZE", json!(-1)),
+        ("/_FILE/_ROW_COUNT", json!(-1)),
+        ("/_FILE/_LEVEL", json!(-1)),
+        ("/_FILE/_DELETE_ROW_COUNT", json!(-1)),
+        ("/_FILE/_FILE_NAME", json!("../b")),
+        ("/_FILE/_EXTRA_FILES", json!(["b.index", "../b.index"])),
     ] {
         let error =
             read_all(avro(&manifest_fields("_LATER"), &[entry("a"), with(entry("b"), path, value)])).unwrap_err();

@@ -55,7 +55,7 @@ fn every_pair_of_types_gives_what_java_gives() {
 #[case(STRING, T::Timestamp(3), &[" 2 ", "12.5", "", "2024-02-29T12:34:56", "12:34:56", "2024-02-29 12:34", "2024-13-01",
     "2024-00-01", "2024-01-32", "0000-01-01", "20240-01-01", "2024-01-01 24:00:01", "2024-01-01 1:2:3.1234567890", "2024-1"])]
 #[case(STRING, T::LocalZonedTimestamp(3), &["1", "x"])]
-#[case(STRING, T::Timestamp(9), &["2300-01-01", "9223372036854775808"])]
+#[case(STRING, T::Timestamp(9), &["9223372036854775808"])]
 #[case(STRING, T::Timestamp(4), &["1"])]
 #[case(STRING, T::Boolean, &["", "11", " true", "on"])]
 #[case(STRING, T::Int, &["", "+", "-", " 2 ", "1e3", "2147483648", "-2147483649", "1.x", "1.2.3", "0x10"])]
@@ -66,14 +66,25 @@ fn every_pair_of_types_gives_what_java_gives() {
 #[case(STRING, T::Decimal(10, 2), &["", " 1", "1 ", ".", "e5", "1e", "NaN", "1f", "1e99999999999"])]
 #[case(T::Double, T::Decimal(38, 10), &["NaN", "inf", "-inf"])]
 #[case(T::Float, T::Decimal(38, 10), &["NaN"])]
-#[case(T::BigInt, T::Timestamp(6), &["9007199254740993"])]
-#[case(T::Timestamp(3), T::Timestamp(9), &["2300-01-01T00:00:00"])]
 fn values_without_a_cast_are_refused(#[case] from: T, #[case] to: T, #[case] values: &[&str]) {
     for value in values {
         let error = run(&from, &to, &column(&from, &[None, Some(value)])).unwrap_err();
         let kind = if to == T::Timestamp(4) { ErrorKind::Unsupported } else { ErrorKind::CorruptData };
         assert_eq!(error.kind(), kind, "{value:?}: {error}");
     }
+}
+
+/// The files are sound, so that they are not called corrupt.
+#[rstest]
+#[case(STRING, T::Timestamp(9), "2300-01-01")]
+#[case(T::BigInt, T::Timestamp(6), "9007199254740993")]
+#[case(T::Timestamp(3), T::Timestamp(9), "2300-01-01T00:00:00")]
+#[case(T::Timestamp(6), T::LocalZonedTimestamp(8), "1600-01-01T00:00:00")]
+#[case(T::Date, T::Timestamp(9), "9999-12-31")]
+fn timestamps_beyond_64_bits_are_not_supported(#[case] from: T, #[case] to: T, #[case] value: &str) {
+    let error = run(&from, &to, &column(&from, &[None, Some(value)])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(error.hint_text().is_some_and(|hint| hint.contains("1677 to 2262")), "{error}");
 }
 
 #[rstest]

@@ -1,0 +1,55 @@
+//! Names of files in metadata. A name is never a path: Paimon looks for each kind of file in one folder of the table, and
+//! what lies elsewhere has a path of its own (`_EXTERNAL_PATH`).
+
+use arrow_array::StringArray;
+use frazil_core::error::{Error, Result};
+
+use super::json::shown;
+
+/// The length of the longest text that names a folder: `..`.
+const FOLDER_BYTES: i32 = 2;
+
+/// Whether a text names a file, without saying in which folder.
+pub(super) fn is_file_name(text: &str) -> bool {
+    !matches!(text, "" | "." | "..") && !text.contains(['/', '\\'])
+}
+
+/// Refuses names that lead into other folders; NULL is not looked at. `column` is the field that has them.
+///
+/// # Errors
+/// `CorruptData` with the first of them.
+pub(super) fn check_file_names(names: &StringArray, column: &'static str) -> Result<()> {
+    // Nearly always all of them are names, which two loops without branches per name say.
+    let slashes = names.value_data().iter().any(|byte| matches!(byte, b'/' | b'\\'));
+    let short = names.value_offsets().array_windows().any(|[start, end]| end - start <= FOLDER_BYTES);
+    if !slashes && !short {
+        return Ok(());
+    }
+    match names.iter().flatten().find(|name| !is_file_name(name)) {
+        Some(name) => Err(Error::corrupt(format!("{column} is `{}`, which is not the name of a file", shown(name)))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_refused() {
+        for bad in ["", ".", "..", "../data-1.orc", "a/b", "/etc/hostname", "a\\b", "bucket-0/"] {
+            let names = StringArray::from(vec![Some("data-1.orc"), None, Some(bad)]);
+            let error = check_file_names(&names, "_FILE_NAME").unwrap_err();
+            assert!(error.message().starts_with("_FILE_NAME is `"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn names_may_be_odd_short_or_absent() {
+        let names =
+            StringArray::from(vec![Some("a"), Some("x."), Some("..."), None, Some("%2e%2e"), Some("data .orc")]);
+        check_file_names(&names, "_FILE_NAME").unwrap();
+        check_file_names(&names.slice(2, 2), "_FILE_NAME").unwrap();
+        check_file_names(&StringArray::from(Vec::<&str>::new()), "_FILE_NAME").unwrap();
+    }
+}

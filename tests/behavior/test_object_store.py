@@ -1,0 +1,175 @@
+"""Tables and warehouses in an object store, read through `s3://` of a server on this machine."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import frazil
+import frazil.paimon
+from frazil import errors
+from support.cases import GOLDEN
+from support.object_store import ACCESS_KEY, SECRET_KEY, ObjectStore, object_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ICEBERG = GOLDEN / "iceberg"
+PAIMON = GOLDEN / "paimon_catalogs" / "jdbc" / "wh"
+READS = json.loads((GOLDEN / "paimon_catalogs" / "catalog_jdbc.json").read_text())["reads"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """Buckets `iceberg` (with a warehouse `wh`), `paimon` (which is a warehouse) and `plain`."""
+    root = tmp_path_factory.mktemp("buckets")
+    for name, golden in (
+        ("wh/sales/orders", "del_pos_file_parquet_part"),
+        ("wh/sales/eu/orders", "inc_mor"),
+        ("wh/sales/eu/odd name ü%2F+", "hadoop_gz_no_hint"),
+        ("wh/top", "empty_table"),
+        ("vectors", "dv_spark_parquet_part"),
+        ("mixed", "fmt_mixed"),
+    ):
+        shutil.copytree(ICEBERG / golden, root / "iceberg" / name)
+    for name in ("a", "b", "c", "d", "e"):
+        (root / "iceberg" / "wh" / "many" / name / "data").mkdir(parents=True)
+        (root / "iceberg" / "wh" / "many" / name / "data" / "x").touch()
+    shutil.copytree(PAIMON, root / "paimon")
+    plain = root / "plain"
+    for day, rows in (("2024-01-01", "1,a\n2,b\n"), ("2024-01-02", "3,c\n")):
+        (plain / "csv" / f"day={day}").mkdir(parents=True)
+        (plain / "csv" / f"day={day}" / "data 1.csv").write_text(rows)
+    (plain / "parquet").mkdir()
+    pq.write_table(pa.table({"x": range(5)}), plain / "parquet" / "one.parquet")
+    with object_store(root) as server:
+        server.markers |= {"iceberg/wh/", "iceberg/wh/empty/", "plain/csv/", "plain/csv/day=2024-01-01/"}
+        yield server
+
+
+def text_of(error: BaseException) -> str:
+    context = str(getattr(error, "context", "")) + str(getattr(error, "hint", ""))
+    return str(error) + repr(error) + context + "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+@pytest.mark.parametrize(
+    ("place", "golden"),
+    [
+        ("wh/sales/orders", "del_pos_file_parquet_part"),
+        ("vectors", "dv_spark_parquet_part"),
+        ("mixed", "fmt_mixed"),
+        ("wh/sales/eu/odd name ü%2F+", "hadoop_gz_no_hint"),
+    ],
+)
+def test_an_iceberg_table_is_the_same_as_on_this_machine(
+    store: ObjectStore, scheme: str, place: str, golden: str
+) -> None:
+    table = frazil.load_table(f"{scheme}://iceberg/{place}", properties=store.properties)
+    local = frazil.load_table(str(ICEBERG / golden))
+    # As text, for NaN is not equal to itself.
+    assert str(table.scan().to_arrow().to_pylist()) == str(local.scan().to_arrow().to_pylist())
+    assert table.scan().count() == local.scan().count()
+    tasks = pickle.loads(pickle.dumps(list(table.scan().plan_files())))  # noqa: S301 - made here
+    assert len(tasks) == len(list(local.scan().plan_files()))
+
+
+def test_an_iceberg_warehouse_is_listed(store: ObjectStore) -> None:
+    for warehouse in ("s3://iceberg/wh", "s3://iceberg/wh/", "s3a://iceberg/wh"):
+        catalog: Any = frazil.load_catalog("far", warehouse=warehouse, **store.properties)
+        assert catalog.list_namespaces() == [("empty",), ("many",), ("sales",)]
+        assert catalog.list_namespaces("many") == [("many", name) for name in "abcde"]
+        assert catalog.list_namespaces("sales") == [("sales", "eu")]
+        assert catalog.list_tables(()) == [("top",)]
+        assert catalog.list_tables("sales.eu") == [("sales", "eu", "odd name ü%2F+"), ("sales", "eu", "orders")]
+        assert catalog.list_tables("empty") == catalog.list_tables("many") == []
+        names = ((), "sales", "empty", "top", "no")
+        assert [catalog.namespace_exists(name) for name in names] == [True, True, True, False, False]
+        assert [catalog.table_exists(name) for name in ("top", "sales.orders", "sales.no")] == [True, True, False]
+        with pytest.raises(errors.NoSuchNamespace):
+            catalog.list_tables("no")
+        with pytest.raises(errors.NoSuchTable, match=r"no table 'sales\.no'"):
+            catalog.load_table("sales.no")
+        assert catalog.load_table("sales.orders").scan("id > 3").count() > 0
+
+
+def test_a_bucket_may_be_the_warehouse(store: ObjectStore) -> None:
+    catalog: Any = frazil.load_catalog("far", warehouse="s3://iceberg", **store.properties)
+    assert catalog.list_namespaces() == [("wh",)]
+    assert catalog.list_tables(()) == [("mixed",), ("vectors",)]
+
+
+def test_a_paimon_warehouse_is_listed_and_read(store: ObjectStore) -> None:
+    catalog: Any = frazil.load_catalog("far", type="paimon", warehouse="s3://paimon", **store.properties)
+    assert catalog.list_namespaces() == [("d1",), ("d2",)]
+    assert catalog.list_tables("d1") == [("d1", "t1"), ("d1", "t2")]
+    assert [catalog.namespace_exists(name) for name in ("d1", "d3")] == [True, False]
+    assert [catalog.table_exists(name) for name in ("d2.t3r", "d2.t3")] == [True, False]
+    for name, expected in READS.items():
+        table = catalog.load_table(name)
+        assert sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["k"]) == expected["rows_inline"]
+        location = f"s3a://paimon/{name.replace('.', '.db/')}"
+        opened = frazil.load_table(location, properties=store.properties)
+        assert opened.scan().count() == expected["rows"]
+        assert len(table.snapshots()) == len(opened.snapshots()) > 0
+
+
+def test_format_tables_are_read(store: ObjectStore) -> None:
+    schema = [("id", "INT"), ("s", "STRING"), ("day", "DATE")]
+    options = {"partition_keys": ["day"], "properties": store.properties}
+    table = frazil.paimon.format_table("s3://plain/csv", schema=schema, **options)
+    rows = table.scan("day > date '2024-01-01' or id = 2").to_arrow().to_pylist()
+    assert [(row["id"], row["s"], str(row["day"])) for row in rows] == [
+        (2, "b", "2024-01-02"[:-1] + "1"),
+        (3, "c", "2024-01-02"),
+    ]
+    parquet = frazil.paimon.format_table("s3://plain/parquet/", schema=[("x", "BIGINT")], properties=store.properties)
+    assert parquet.scan("x > 1").count() == 3
+    nothing = frazil.paimon.format_table("s3://plain/none", schema=schema, **options)
+    with pytest.raises(errors.NoSuchTable, match="no folder"):
+        nothing.scan().to_arrow()
+
+
+def test_object_tables_are_read(store: ObjectStore) -> None:
+    rows = frazil.paimon.object_table("s3://plain/csv", properties=store.properties).scan().to_arrow().to_pylist()
+    assert [(row["path"], row["name"], row["length"]) for row in rows] == [
+        ("day=2024-01-01/data 1.csv", "data 1.csv", 8),
+        ("day=2024-01-02/data 1.csv", "data 1.csv", 4),
+    ]
+    assert {row["mtime"] for row in rows} == {1_893_553_445_678}
+
+
+def test_failures_are_typed_and_hold_no_secret(store: ObjectStore) -> None:
+    location = "s3://iceberg/wh/sales/orders"
+    with pytest.raises(errors.NoSuchTable) as caught:
+        frazil.load_table("s3://iceberg/none", properties=store.properties)
+    texts = [text_of(caught.value)]
+    wrong = store.properties | {"s3.access-key-id": "AKIACANARYWRONG"}
+    calls: list[Any] = [
+        lambda: frazil.load_table(location, properties=wrong),
+        lambda: frazil.load_catalog("far", warehouse="s3://iceberg/wh", **wrong).list_namespaces(),
+        lambda: frazil.load_catalog("far", type="paimon", warehouse="s3://paimon", **wrong).list_tables("d1"),
+        lambda: frazil.paimon.object_table("s3://plain/csv", properties=wrong).scan().to_arrow(),
+    ]
+    for call in calls:
+        with pytest.raises(errors.FrazilError) as refused:
+            call()
+        assert type(refused.value) in {errors.Forbidden, errors.NoSuchTable}, refused.value
+        texts.append(text_of(refused.value))
+    catalog = frazil.load_catalog("far", warehouse="s3://iceberg/wh", **store.properties)
+    texts += [repr(catalog), repr(catalog.properties), repr(catalog.load_table("top"))]
+    folder = store.root / "iceberg" / "broken"
+    shutil.copytree(ICEBERG / "del_pos_file_parquet_part", folder)
+    for file in (folder / "data").rglob("*.parquet"):
+        file.unlink()
+    with pytest.raises(errors.MissingFile) as missing:
+        frazil.load_table("s3://iceberg/broken", properties=store.properties).scan().to_arrow()
+    texts.append(text_of(missing.value))
+    assert not [text for text in texts if "CANARY" in text or SECRET_KEY in text or ACCESS_KEY in text]

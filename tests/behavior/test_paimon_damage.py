@@ -1,0 +1,324 @@
+"""Damaged copies of Paimon tables: an error that says so, or exactly the rows of the whole table; never other rows."""
+
+from __future__ import annotations
+
+import copy as copies
+import datetime
+import io
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import frazil
+from frazil import _native, errors
+from frazil.data_file import open_data_file
+from support.cases import GOLDEN, SHARED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from frazil.paimon import Table
+
+VECTORS = "pk_dv_orc"
+PARQUET = "pk_levels_writeonly"
+
+HEADER = {
+    "type": "record",
+    "name": "header",
+    "fields": [
+        {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": 4}},
+        {"name": "meta", "type": {"type": "map", "values": "bytes"}},
+        {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": 16}},
+    ],
+}
+
+Record = dict[str, Any]
+
+
+class Copy:
+    """A golden table in another folder, whose snapshot, manifests and files a test may change."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        found = [GOLDEN / "paimon" / name, *(SHARED / "golden" / "paimon").glob(f"*.db/{name}")]
+        original = next((path for path in found if path.is_dir()), None)
+        if original is None:
+            pytest.skip(f"the golden table {name} is not here")
+        self.root = folder / "d.db" / name
+        shutil.copytree(original, self.root, copy_function=shutil.copyfile)
+        for path in [self.root, *self.root.rglob("*")]:
+            path.chmod(0o755)
+        self.last = max(int(path.name.removeprefix("snapshot-")) for path in self.root.glob("snapshot/snapshot-*"))
+
+    def open(self, **options: Any) -> Table:
+        return frazil.load_table(str(self.root), format="paimon", **options)
+
+    def lines(self, **options: Any) -> list[str]:
+        return sorted(str(row) for row in self.open(**options).scan().to_arrow().to_pylist())
+
+    def snapshot_file(self) -> Path:
+        return self.root / "snapshot" / f"snapshot-{self.last}"
+
+    def snapshot(self) -> Record:
+        content: Record = json.loads(self.snapshot_file().read_bytes())
+        return content
+
+    def edit_snapshot(self, **fields: Any) -> None:
+        self.snapshot_file().write_text(json.dumps(self.snapshot() | fields), encoding="utf-8")
+
+    def lists(self) -> list[Path]:
+        return [self.manifest(self.snapshot()[key]) for key in ("baseManifestList", "deltaManifestList")]
+
+    def manifest(self, name: str) -> Path:
+        return self.root / "manifest" / name
+
+    def live(self) -> tuple[Path, Record]:
+        """Give a live file's entry with the manifest that adds it; the greatest level comes first."""
+        added: dict[tuple[Any, ...], tuple[Path, Record]] = {}
+        for path in (self.manifest(record["_FILE_NAME"]) for one in self.lists() for record in read_avro(one)[1]):
+            for entry in read_avro(path)[1]:
+                identity = (
+                    entry["_PARTITION"],
+                    entry["_BUCKET"],
+                    entry["_FILE"]["_LEVEL"],
+                    entry["_FILE"]["_FILE_NAME"],
+                )
+                if entry["_KIND"] == 0:
+                    added[identity] = path, entry
+                else:
+                    del added[identity]
+        return max(added.values(), key=lambda found: found[1]["_FILE"]["_LEVEL"])
+
+    def edit_list(self, edit: Callable[[Record], object]) -> None:
+        """Edit the record of the manifest with the live file."""
+        manifest = self.live()[0].name
+        for path in self.lists():
+            edit_avro(path, lambda records: [edit(r) for r in records if r["_FILE_NAME"] == manifest])
+
+    def edit_entry(self, edit: Callable[[Record], object]) -> None:
+        """Edit the entry of the live file."""
+        path, entry = self.live()
+        edit_avro(path, lambda entries: [edit(found) for found in entries if found == entry])
+
+    def edit_entries(self, edit: Callable[[list[Record], Record], object]) -> None:
+        path, entry = self.live()
+        edit_avro(path, lambda entries: edit(entries, entry))
+
+    def edit_index(self, edit: Callable[[Record], object]) -> None:
+        """Edit the deletion vectors of the snapshot."""
+        edit_avro(self.index_manifest(), lambda entries: [edit(entry) for entry in entries])
+
+    def file(self) -> Path:
+        """Give where the live data file lies."""
+        name = self.live()[1]["_FILE"]["_FILE_NAME"]
+        return next(self.root.rglob(name))
+
+    def index_manifest(self) -> Path:
+        return self.manifest(self.snapshot()["indexManifest"])
+
+    def vectors(self) -> list[Path]:
+        """Give the index files that have deletion vectors."""
+        entries = read_avro(self.index_manifest())[1]
+        return [self.root / "index" / entry["_FILE_NAME"] for entry in entries if entry["_DELETIONS_VECTORS_RANGES"]]
+
+
+def read_avro(path: Path) -> tuple[Record, list[Record]]:
+    """Give the header and the records of a container, whatever its codec."""
+    source = io.BytesIO(path.read_bytes())
+    header: Any = fastavro.schemaless_reader(source, HEADER, None)
+    schema = fastavro.parse_schema(json.loads(header["meta"]["avro.schema"]))
+    codec = header["meta"].get("avro.codec", b"null")
+    records: list[Any] = []
+    while source.tell() < len(source.getbuffer()):
+        count, size = (int(str(fastavro.schemaless_reader(source, "long", None))) for _ in range(2))
+        block = source.read(size)
+        if codec == b"zstandard":
+            block = pa.CompressedInputStream(pa.BufferReader(block), "zstd").read()
+        assert source.read(16) == header["sync"]
+        stored = io.BytesIO(block)
+        records += [fastavro.schemaless_reader(stored, schema, None) for _ in range(count)]
+    return header, records
+
+
+def edit_avro(path: Path, edit: Callable[[list[Record]], object]) -> None:
+    header, records = read_avro(path)
+    edit(records)
+    with path.open("wb") as file:
+        fastavro.writer(file, json.loads(header["meta"]["avro.schema"]), records)
+
+
+def cut(path: Path, share: float = 0.6) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 0x55
+    path.write_bytes(content)
+
+
+def file(**fields: Any) -> Callable[[Copy], None]:
+    return lambda copy: copy.edit_entry(lambda entry: entry["_FILE"].update(fields))
+
+
+def named(prefix: str) -> Callable[[Copy], None]:
+    """Name the live data file by a path that leads to it all the same."""
+    return lambda copy: copy.edit_entry(
+        lambda entry: entry["_FILE"].update(_FILE_NAME=prefix + entry["_FILE"]["_FILE_NAME"])
+    )
+
+
+def vectors(damage: Callable[[Path], object]) -> Callable[[Copy], object]:
+    return lambda copy: [damage(path) for path in copy.vectors()]
+
+
+def twice(entries: list[Record], live: Record) -> None:
+    entries.append(copies.deepcopy(live))
+
+
+def climbing_list(copy: Copy) -> None:
+    copy.edit_list(lambda record: record.update(_FILE_NAME="../manifest/" + record["_FILE_NAME"]))
+
+
+def climbing_index(copy: Copy) -> None:
+    copy.edit_index(lambda entry: entry.update(_FILE_NAME="../index/" + entry["_FILE_NAME"]))
+
+
+MANIFEST = errors.CorruptManifest
+DAMAGES: list[tuple[str, str, Callable[[Copy], object], type[Exception]]] = [
+    ("snapshot cut", PARQUET, lambda c: cut(c.snapshot_file()), errors.CorruptMetadata),
+    ("snapshot empty", PARQUET, lambda c: cut(c.snapshot_file(), 0), errors.CorruptMetadata),
+    ("snapshot of another id", PARQUET, lambda c: c.edit_snapshot(id=99), errors.CorruptMetadata),
+    ("list of a path", PARQUET, lambda c: c.edit_snapshot(deltaManifestList="../x"), errors.CorruptMetadata),
+    ("list missing", PARQUET, lambda c: c.lists()[0].unlink(), errors.MissingFile),
+    ("list cut", PARQUET, lambda c: cut(c.lists()[1]), MANIFEST),
+    ("manifest missing", PARQUET, lambda c: c.live()[0].unlink(), errors.MissingFile),
+    ("manifest cut", PARQUET, lambda c: cut(c.live()[0], 0.9), MANIFEST),
+    ("manifest by a path", PARQUET, climbing_list, MANIFEST),
+    ("data file by a path", PARQUET, named("../bucket-0/"), MANIFEST),
+    ("data file by an absolute path", PARQUET, named("/var/"), MANIFEST),
+    ("data file without a name", PARQUET, file(_FILE_NAME=""), MANIFEST),
+    ("data file that is a folder", PARQUET, file(_FILE_NAME=".."), MANIFEST),
+    ("extra file by a path", PARQUET, file(_EXTRA_FILES=["../x.index"]), MANIFEST),
+    ("external path elsewhere", PARQUET, file(_EXTERNAL_PATH="file:/etc/hostname"), errors.PathNotAllowed),
+    ("external path on the web", PARQUET, file(_EXTERNAL_PATH="http://169.254.169.254/x"), errors.PathNotAllowed),
+    ("kind 9", PARQUET, lambda c: c.edit_entry(lambda entry: entry.update(_KIND=9)), MANIFEST),
+    ("fewer rows", PARQUET, file(_ROW_COUNT=1), errors.CorruptDataFile),
+    ("far too many rows", PARQUET, file(_ROW_COUNT=2**62), errors.CorruptDataFile),
+    ("entry twice", PARQUET, lambda c: c.edit_entries(twice), MANIFEST),
+    ("schema of nobody", PARQUET, file(_SCHEMA_ID=4242), errors.CorruptMetadata),
+    ("data file missing", PARQUET, lambda c: c.file().unlink(), errors.MissingFile),
+    ("data file cut", PARQUET, lambda c: cut(c.file()), errors.CorruptDataFile),
+    ("ORC file cut", VECTORS, lambda c: cut(c.file()), errors.CorruptDataFile),
+    ("index manifest missing", VECTORS, lambda c: c.index_manifest().unlink(), errors.MissingFile),
+    ("vectors by a path", VECTORS, climbing_index, MANIFEST),
+    ("vectors missing", VECTORS, vectors(lambda path: path.unlink()), errors.MissingFile),
+    ("vectors of version 0", VECTORS, vectors(lambda path: flip(path, 0)), errors.Unsupported),
+    ("vectors without magic", VECTORS, vectors(lambda path: flip(path, 5)), errors.CorruptDeletes),
+    ("vectors with a flipped bit", VECTORS, vectors(lambda path: flip(path, -5)), errors.CorruptDeletes),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "error"), [damage[1:] for damage in DAMAGES], ids=[damage[0] for damage in DAMAGES]
+)
+def test_damage_is_named(
+    tmp_path: Path, name: str, damage: Callable[[Copy], object], error: type[errors.FrazilError]
+) -> None:
+    copy = Copy(name, tmp_path)
+    assert copy.lines()
+    damage(copy)
+    with pytest.raises(error) as caught:
+        copy.lines()
+    assert caught.value.context.get("file") or caught.value.context, caught.value
+
+
+@pytest.fixture
+def allowed() -> Iterator[list[str]]:
+    before = list(frazil.config.allowed_locations)
+    yield frazil.config.allowed_locations
+    frazil.config.allowed_locations = before
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Callable[[Copy], Path]:
+    """Moves the live data file out of the table, to where its external path says it is."""
+
+    def move(copy: Copy) -> Path:
+        path = copy.file()
+        outside = tmp_path / "outside" / path.name
+        outside.parent.mkdir()
+        path.rename(outside)
+        copy.edit_entry(lambda entry: entry["_FILE"].update(_EXTERNAL_PATH=f"file:{outside}"))
+        return outside
+
+    return move
+
+
+def test_an_external_path_is_read_where_it_was_allowed(
+    tmp_path: Path, elsewhere: Callable[[Copy], Path], allowed: list[str]
+) -> None:
+    copy = Copy(PARQUET, tmp_path)
+    rows = copy.lines()
+    outside = elsewhere(copy)
+    with pytest.raises(errors.PathNotAllowed):
+        copy.lines()
+    allowed.append(str(outside.parent))
+    assert copy.lines() == rows
+
+
+def test_an_external_path_is_read_where_it_was_relocated(tmp_path: Path, elsewhere: Callable[[Copy], Path]) -> None:
+    copy = Copy(PARQUET, tmp_path)
+    rows = copy.lines()
+    outside = elsewhere(copy)
+    assert copy.lines(relocate={str(outside.parent): str(outside.parent)}) == rows
+    moved = outside.parent.rename(tmp_path / "moved")
+    assert copy.lines(relocate={str(outside.parent): str(moved)}) == rows
+
+
+@pytest.mark.parametrize("name", ["a/b", "../main", "..\\x", "/", " "])
+def test_a_branch_or_tag_by_a_path_is_refused(tmp_path: Path, name: str) -> None:
+    table = Copy(PARQUET, tmp_path).open()
+    for use in (
+        lambda: table.with_branch(name),
+        lambda: table.scan(ref=name),
+        lambda: table.scan(options={"scan.tag-name": name}).to_arrow(),
+        lambda: table.scan(options={"scan.version": name}).to_arrow(),
+    ):
+        with pytest.raises((errors.InvalidArgument, errors.NoSuchSnapshot)):
+            use()
+
+
+FAR = [datetime.datetime(year, 1, 1) for year in (2020, 9999, 1, 1600)]  # noqa: DTZ001 - wall clocks
+
+
+def int96(folder: Path, columns: dict[str, pa.Array], **options: Any) -> list[pa.RecordBatch]:
+    """Write columns with INT96 and read them as nanoseconds."""
+    path = str(folder / "int96.parquet")
+    pq.write_table(pa.table(columns), path, use_deprecated_int96_timestamps=True, **options)
+    files = _native.Files(str(folder), [], [], {})
+    with open_data_file(files, path, "PARQUET", int96_unit="ns") as data:
+        wanted = list(range(len(pq.ParquetFile(path).schema))), list(range(len(columns)))
+        return [batch for _, batch, _ in data.batches(wanted, None) if batch is not None]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 1024])
+def test_far_int96_timestamps_do_not_wrap_around(tmp_path: Path, rows: int) -> None:
+    far, near = pa.array([*FAR, None], pa.timestamp("us")), pa.array([FAR[0]] * 5, pa.timestamp("us"))
+    columns = {"id": pa.array(range(5)), "far": far, "near": near}
+    found = pa.concat_arrays([batch.column("far") for batch in int96(tmp_path, columns, row_group_size=rows)])
+    assert found.to_pylist() == far.to_pylist()
+    assert all(batch.schema.field("near").type == pa.timestamp("ns") for batch in int96(tmp_path, columns))
+
+
+def test_far_int96_timestamps_inside_a_column_are_refused(tmp_path: Path) -> None:
+    values = pa.array([[when] for when in FAR], pa.list_(pa.timestamp("us")))
+    assert int96(tmp_path, {"near": values.slice(0, 1)})[0].num_rows == 1
+    with pytest.raises(errors.Unsupported, match=r"'far'.*1677"):
+        int96(tmp_path, {"far": values})

@@ -1,0 +1,80 @@
+"""Paimon tables used wrongly: what is asked for is never quietly something else, and the error says what to do."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from frazil import errors
+from support.cases import GOLDEN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.paimon import Table
+
+DATABASE = GOLDEN / "paimon" / "g.db"
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return frazil.load_table(DATABASE / "branches_pk", format="paimon")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"incremental_between": "1,2"}, "did you mean `incremental-between`?"),
+        ({"scan.snapshotid": 1}, "did you mean `scan.snapshot-id`?"),
+        ({"SCAN.TAG-NAME": "t2"}, "did you mean `scan.tag-name`?"),
+        ({"scan.snapshot-id": None}, "leave it out"),
+        ("scan.snapshot-id=1", "options is a mapping"),
+        ({"incremental-between": "1"}, "two values separated by a comma"),
+        ({"incremental-between": (2, 1)}, "the first id is not above the second one"),
+        ({"incremental-between": "1,2", "scan.snapshot-id": "1"}, "contradict each other"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(table: Table, options: Any, says: str) -> None:
+    with pytest.raises(errors.InvalidArgument) as caught:
+        table.scan(options=options)
+    assert says in str(caught.value)
+
+
+def test_options_that_nothing_is_like_are_kept(table: Table) -> None:
+    assert table.scan(options={"scan.manifest.parallelism": 2, "my.own": True}).count() == table.scan().count()
+
+
+def test_lists_are_text_with_commas(table: Table) -> None:
+    by_text = table.scan(options={"incremental-between": "1,3"}).to_arrow()
+    assert table.scan(options={"incremental-between": [1, 3]}).to_arrow() == by_text
+    assert by_text.num_rows
+
+
+def test_the_folder_of_a_branch_is_no_table(table: Table) -> None:
+    with pytest.raises(errors.InvalidArgument, match="call with_branch") as caught:
+        frazil.load_table(DATABASE / "branches_pk" / "branch" / "branch-fromtag")
+    assert "'fromtag'" in str(caught.value)
+    assert table.with_branch("fromtag").branch == "fromtag"
+
+
+def test_a_folder_without_a_table_has_none_of_either_format(tmp_path: Path) -> None:
+    with pytest.raises(errors.NoSuchTable, match=r"no Iceberg table .* Paimon table"):
+        frazil.load_table(tmp_path)
+
+
+def test_views_show_themselves(table: Table) -> None:
+    assert "audit-log" in repr(table.audit_log())
+    assert "read-optimized" in repr(table.read_optimized())
+
+
+def test_consumers_are_read_as_numbers(tmp_path: Path) -> None:
+    copy = shutil.copytree(DATABASE / "branches_pk", tmp_path / "t")
+    (copy / "consumer").mkdir()
+    (copy / "consumer" / "consumer-c1").write_text('{"nextSnapshot": 3}')
+    assert frazil.load_table(copy, format="paimon").consumers() == {"c1": 3}
+    (copy / "consumer" / "consumer-c2").write_text("{}")
+    with pytest.raises(errors.CorruptMetadata, match="nextSnapshot"):
+        frazil.load_table(copy, format="paimon").consumers()

@@ -1,0 +1,105 @@
+"""No secret of a catalog is in any text that frazil makes of it."""
+
+from __future__ import annotations
+
+import traceback
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from frazil.catalog.properties import Properties
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CANARY = "canary-SECRET"
+HARD = "canary/S@CR:ET"
+
+
+def text_of(error: BaseException) -> str:
+    context = str(getattr(error, "context", "")) + str(getattr(error, "hint", ""))
+    return str(error) + repr(error) + context + "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"postgresql://user:{CANARY}@127.0.0.1:9/db",
+        f"postgresql+nodriver://user:{CANARY}@127.0.0.1:9/db",
+        f"postgresql://127.0.0.1:9/db?user=u&password={CANARY}&sslpassword={CANARY}",
+        f"jdbc:postgresql://127.0.0.1:9/db?user=u&password={CANARY}",
+        f"jdbc:mysql://user:{CANARY}@127.0.0.1:9/db",
+        f"jdbc:sqlserver://127.0.0.1:1433;user=sa;password={CANARY}",
+        f"jdbc:oracle:thin:scott/{CANARY}@127.0.0.1:1521:x",
+        f"jdbc:sqlite:/no/such/file.db?password={CANARY}",
+        f"sqlite:///no/such/file.db?password={CANARY}",
+        f"postgresql://user:{CANARY}@127.0.0.1:port/db",
+        f"nothing://user:{CANARY}@host/db",
+        f"https://user:{CANARY}@host/catalog",
+    ],
+)
+@pytest.mark.parametrize("kind", ["sql", "paimon", None])
+def test_addresses_of_databases_are_shown_without_their_secrets(uri: str, kind: str | None) -> None:
+    pytest.importorskip("sqlalchemy")
+    properties = {"type": kind, "metastore": "jdbc" if kind == "paimon" else None, "uri": uri, "jdbc.password": CANARY}
+    texts = [repr(Properties({"uri": uri}))]
+    with pytest.raises(frazil.FrazilError) as caught:
+        texts.append(repr(frazil.load_catalog("c", **properties).list_namespaces()))
+    texts.append(text_of(caught.value))
+    # The frames of a traceback quote the lines of this file, in which there is no value.
+    assert not [text for text in texts if CANARY in text]
+
+
+def test_what_a_driver_says_is_shown_without_secrets(tmp_path: Path) -> None:
+    sa = pytest.importorskip("sqlalchemy")
+    from frazil.catalog.database import Database
+
+    (tmp_path / "c.db").touch()
+    database: Any = Database("c", "sql", {"uri": f"sqlite:///{tmp_path}/c.db"})
+    url = sa.URL.create("postgresql", password=HARD, query={"sslpassword": CANARY, "n": "1"})
+    database._engine = SimpleNamespace(url=url)
+    said = f"no login 1 for {HARD} canary%2FS%40CR%3AET with {CANARY}"
+    with pytest.raises(frazil.FrazilError) as caught, database._guarded():
+        raise sa.exc.OperationalError("select 1", {}, Exception(said))
+    assert "no login 1 for *** *** with ***" in str(caught.value)
+    assert "canary" not in text_of(caught.value).replace(said, "")
+
+
+@pytest.mark.parametrize(
+    "warehouse",
+    [
+        f"file://user:{CANARY}@host/warehouse",
+        f"s3://key:{CANARY}@bucket/warehouse",
+        f"https://host/warehouse?sig={CANARY}",
+        f"unknown://user:{CANARY}@host/warehouse",
+    ],
+)
+@pytest.mark.parametrize("kind", ["hadoop", "paimon"])
+def test_warehouses_are_shown_without_their_secrets(warehouse: str, kind: str) -> None:
+    def ask(call: str, *names: str) -> None:
+        catalog: Any = frazil.load_catalog("c", type=kind, warehouse=warehouse, **{"s3.secret-access-key": CANARY})
+        texts.append(repr(catalog))
+        getattr(catalog, call)(*names)
+
+    texts: list[str] = []
+    for call, *names in (("list_namespaces",), ("load_table", "a.b"), ("list_tables", "a")):
+        with pytest.raises(frazil.FrazilError) as caught:
+            ask(call, *names)
+        texts.append(text_of(caught.value))
+    assert not [text for text in texts if CANARY in text]
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"postgresql://me:{HARD}@host/db",
+        f"jdbc:oracle:thin:me/{HARD}@host:1521:x",
+        f"jdbc:sqlserver://host;password={HARD}",
+        f"s3://me:{HARD}@bucket/x?y={HARD}",
+    ],
+)
+def test_properties_hide_addresses_with_odd_passwords(uri: str) -> None:
+    assert "CR:ET" not in repr(Properties({"uri": uri, "db.pwd": HARD}))
+    assert "host" in repr(Properties({"uri": uri})) or "bucket" in repr(Properties({"uri": uri}))
