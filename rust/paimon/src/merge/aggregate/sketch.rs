@@ -145,11 +145,13 @@ const LIST_COUPONS: usize = 7;
 /// The sketch of a compact set, filled as Java fills it: coupon by coupon, growing from the smallest set. Colliding
 /// coupons lie in other slots than in a set that had its size from the start.
 fn refilled(bytes: &[u8]) -> Result<HllSketch, String> {
-    let ([_, version, family, lg_k, _, _, _, mode, ..], Some(coupons)) =
-        (bytes, bytes.get(4 * usize::from(SET_WORDS)..))
-    else {
+    let [_, version, family, lg_k, _, _, _, mode, a, b, c, d, coupons @ ..] = bytes else {
         return Err("a set without a preamble".to_string());
     };
+    let declared = usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])).unwrap_or(usize::MAX);
+    // What stands behind the coupons is not theirs.
+    let coupons = declared.checked_mul(4).and_then(|length| coupons.get(..length));
+    let coupons = coupons.ok_or("a set of fewer coupons than declared")?;
     let mut union = HllUnion::new(*lg_k).map_err(|error| error.to_string())?;
     for coupons in coupons.chunks(4 * LIST_COUPONS) {
         let count = u8::try_from(coupons.len() / 4).unwrap_or_default();
