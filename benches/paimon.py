@@ -3,9 +3,9 @@
 `FOLDER` is one that `benches/paimon_tables.py` wrote. `--peers` is the Python of an environment with the packages of
 `benches/paimon_peers.txt`; without it only frazil is timed, and pyarrow on the same files, which merges nothing.
 
-Every figure is of a fresh process with a warm page cache: CPU seconds of all threads, from opening the table to the last
-row, and how much the resident set grew at most over what it was after the imports. Engines take turns; given is the best
-run. Before anything is timed, all engines must give the same rows.
+Every figure is of a fresh process with a warm page cache: CPU seconds of all threads, from opening the table to the
+last row, and how much the resident set grew at most over what it was after the imports. Engines take turns; given is
+the best run. Before anything is timed, all engines must give the same rows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def measure(arguments: argparse.Namespace) -> int:
     engines = {name: sys.executable if ENGINES[name][0] else arguments.peers for name in arguments.engines}
     engines = {name: python for name, python in engines.items() if python}
     print(f"{os.cpu_count()} processors, best of {arguments.runs}")
-    print(f"{'table':<8} {'job':<7} {'engine':<16} {'rows':>9} {'wall s':>8} {'CPU s':>8} {'M rows in/CPU s':>15} {'MiB':>7}")
+    head = f"{'table':<8} {'job':<7} {'engine':<16} {'rows':>9} {'wall s':>8} {'CPU s':>8}"
+    print(f"{head} {'M rows in/CPU s':>15} {'MiB':>7}")
     failed = False
     for table in arguments.tables:
         if not arguments.unchecked:
@@ -159,7 +160,7 @@ def resident_mib(what: str) -> float:
 
 def frazil(location: Path, columns: list[str] | None) -> Callable[..., Any]:
     import pyarrow as pa  # noqa: F401 - is imported by what is timed
-    import pyarrow.parquet
+    import pyarrow.parquet  # noqa: F401
 
     import frazil
 

@@ -1,7 +1,7 @@
 """Write Paimon tables to be timed, without Java: `python benches/paimon_tables.py FOLDER [--rows N] [--runs N]`.
 
-`FOLDER/bench.db/merge`   a primary-key table of one bucket: sorted runs of level 0 whose keys overlap; each run has a half
-                          of all keys, so that of 5 x 1,000,000 rows some 1,940,000 are left
+`FOLDER/bench.db/merge`   a primary-key table of one bucket: sorted runs of level 0 whose keys overlap; each run has a
+                          half of all keys, so that of 5 x 1,000,000 rows some 1,940,000 are left
 `FOLDER/bench.db/append`  the same columns without a key, as many files of as many rows
 
 Rows depend on the arguments only. The layout of the metadata is that of Paimon 1.4.

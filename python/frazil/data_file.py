@@ -129,7 +129,11 @@ class _ParquetFile:
         return self._with_far_times(batches, wide, places, groups)
 
     def _with_far_times(
-        self, batches: Iterator[pa.RecordBatch], wide: Iterator[pa.RecordBatch], places: dict[int, int], groups: list[int]
+        self,
+        batches: Iterator[pa.RecordBatch],
+        wide: Iterator[pa.RecordBatch],
+        places: dict[int, int],
+        groups: list[int],
     ) -> Iterator[pa.RecordBatch]:
         """Read columns exactly where the microseconds of `wide` lie beyond nanoseconds; `places` gives their leaves."""
         exact: dict[int, pa.Array] = {}

@@ -83,8 +83,10 @@ pub fn of_rows(schema: &TableSchema, batch: &RecordBatch) -> Result<Int32Array> 
         return Ok(Int32Array::from_value(0, batch.num_rows()));
     }
     if buckets < 1 {
-        return Err(Error::invalid(format!("with the option `bucket` = {buckets} rows choose their buckets when written"))
-            .hint("only tables with a fixed number of buckets say where a row belongs"));
+        return Err(Error::invalid(format!(
+            "with the option `bucket` = {buckets} rows choose their buckets when written"
+        ))
+        .hint("only tables with a fixed number of buckets say where a row belongs"));
     }
     let fields = key_fields(schema, &options)
         .ok_or_else(|| Error::invalid("the table has buckets and no bucket key").hint("set the option `bucket-key`"))?;
@@ -96,7 +98,8 @@ pub fn of_rows(schema: &TableSchema, batch: &RecordBatch) -> Result<Int32Array> 
         let wanted = field.data_type.arrow();
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let values = cast_with_options(column, &wanted, &strict).map_err(|e| {
-            Error::invalid(format!("column `{}` holds {}, expected {wanted}", field.name, column.data_type())).caused_by(e)
+            Error::invalid(format!("column `{}` holds {}, expected {wanted}", field.name, column.data_type()))
+                .caused_by(e)
         })?;
         keys.push(values);
         types.push(field.data_type.clone());

@@ -79,9 +79,8 @@ impl Group<'_> {
         // The numbers of rows and what the system knows of them come from a file that has them all.
         let whole = self.files.iter().filter(|file| self.file(**file).is_some_and(|file| !is_blob(file)));
         let newest = whole.max_by_key(|file| self.file(**file).map(|file| file.max_sequence_number));
-        let newest = *newest.ok_or_else(|| {
-            Error::new(ErrorKind::CorruptManifest, "BLOB files without a file that has their rows")
-        })?;
+        let newest = *newest
+            .ok_or_else(|| Error::new(ErrorKind::CorruptManifest, "BLOB files without a file that has their rows"))?;
         let system = target.fields.len()..target.fields.len() + target.system.len();
         if system.is_empty() && sources.is_empty() {
             sources.push(ZipSource { files: vec![newest], columns: Vec::new() });
@@ -157,7 +156,7 @@ fn take(sources: &mut Vec<ZipSource>, files: Vec<usize>, column: usize) {
 
 /// Whether a file holds one BLOB column.
 pub(super) fn is_blob(file: &DataFileMeta) -> bool {
-    file.file_name.ends_with(".blob")
+    file.file_name.rsplit_once('.').is_some_and(|(_, extension)| extension == "blob")
 }
 
 fn corrupt(what: &str, file: &DataFileMeta) -> Error {

@@ -21,7 +21,8 @@ pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> 
     if read.filter == BoundPredicate::True || !read.options.boolean("file-index.read.enabled", true)? {
         return Ok(Selection::All);
     }
-    let bytes = match (&file.embedded_file_index, file.extra_files.iter().find(|n| n.ends_with(".index"))) {
+    let is_index = |name: &&String| name.rsplit_once('.').is_some_and(|(_, extension)| extension == "index");
+    let bytes = match (&file.embedded_file_index, file.extra_files.iter().find(is_index)) {
         (Some(bytes), _) => Bytes::from(bytes.clone()),
         (None, Some(name)) => {
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);

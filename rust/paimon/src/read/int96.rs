@@ -44,11 +44,7 @@ pub fn read(file: Bytes, leaf: usize, row_groups: &[usize]) -> Result<TimestampN
 }
 
 /// Takes some more values; false at the end.
-fn take(
-    reader: &mut ColumnReaderImpl<Int96Type>,
-    max_level: i16,
-    values: &mut Vec<Option<i64>>,
-) -> Result<bool> {
+fn take(reader: &mut ColumnReaderImpl<Int96Type>, max_level: i16, values: &mut Vec<Option<i64>>) -> Result<bool> {
     let (mut levels, mut found) = (Vec::new(), Vec::new());
     let (rows, _, _) = reader.read_records(STEP_ROWS, Some(&mut levels), None, &mut found).map_err(undecoded)?;
     let mut found = found.iter();
@@ -62,7 +58,8 @@ fn take(
 }
 
 fn nanoseconds(value: &Int96) -> Result<i64> {
-    let [low, high, day] = <[u32; 3]>::try_from(value.data()).map_err(|_| Error::internal("INT96 of other than 12 bytes"))?;
+    let [low, high, day] =
+        <[u32; 3]>::try_from(value.data()).map_err(|_| Error::internal("INT96 of other than 12 bytes"))?;
     let of_day = ((u64::from(high) << 32) | u64::from(low)).cast_signed();
     let nanos = (i128::from(day) - JULIAN_DAY_OF_EPOCH) * NANOS_PER_DAY + i128::from(of_day);
     i64::try_from(nanos).map_err(|_| {

@@ -157,7 +157,8 @@ impl SplitReader {
         context: Context,
     ) -> Result<Self> {
         let file = |reader| FileState { reader, is_open: false, ended: false, waiting: None };
-        let difference = stages.contains(&Stage::Difference).then(|| Difference::try_new(&finish.target)).transpose()?;
+        let difference =
+            stages.contains(&Stage::Difference).then(|| Difference::try_new(&finish.target)).transpose()?;
         Ok(Self {
             files: SplitFiles { states: files.into_iter().map(file).collect(), storage, context: context.clone() },
             stages: stages.into(),

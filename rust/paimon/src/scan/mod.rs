@@ -19,6 +19,6 @@ pub mod split;
 pub mod stream;
 pub mod table_scan;
 pub mod task;
-pub mod wire;
 #[cfg(test)]
 mod testing;
+pub mod wire;

@@ -63,7 +63,8 @@ impl Table {
         let is_branch = branch.is_none() && (name == super::MAIN_BRANCH || self.branches()?.contains(name));
         match (is_tag, is_branch) {
             (true, true) => {
-                return Err(Error::invalid(format!("`{name}` is a tag and a branch")).with("table", self.location())
+                return Err(Error::invalid(format!("`{name}` is a tag and a branch"))
+                    .with("table", self.location())
                     .hint("give the option `branch` or the option `scan.tag-name`"));
             }
             (true, false) => return Ok((table, choice)),
