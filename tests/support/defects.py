@@ -55,6 +55,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         "CorruptDataFile",
         "its name mapping numbers nested columns otherwise than its schema; the expected values are none of them",
     ),
-    "cast_timestamp_6_to_timestamp_9": ("CorruptDataFile", _YEAR_9999),
+    "cast_timestamp_6_to_timestamp_9": ("Unsupported", _YEAR_9999),
 }
 """Cases that must be refused, by the name of the error and why, though the case expects rows."""
