@@ -68,8 +68,10 @@ def plan(**metrics: int) -> Plan:
                 "level_min": 0,
                 "level_max": 5,
             },
-            "3 of 12 files in 2 splits (1 raw, 1 merged) on levels 0 to 5; pruned: 2 of 5 manifests,"
-            " 7 entries by partition, 4 files by bucket, 5 files by keys, bounds and indexes; 1 deletion vectors",
+            (
+                "3 of 12 files in 2 splits (1 raw, 1 merged) on levels 0 to 5; pruned: 2 of 5 manifests,"
+                " 7 entries by partition, 4 files by bucket, 5 files by keys, bounds and indexes; 1 deletion vectors"
+            ),
         ),
     ],
 )
