@@ -10,6 +10,7 @@ import struct
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from frazil import _native
@@ -54,8 +55,9 @@ def open_data_file(
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
 
-    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit. Where
-    nanoseconds do not fit, a column comes as microseconds all the same, and what is inside other columns is refused.
+    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit. Far years
+    in nanoseconds come as microseconds all the same, and are refused inside other columns. What pyarrow gives of both
+    units does not tell 2262 to 2554 from the times before 1970 that Java writes: nanoseconds are taken for the latter.
     ORC files with far years give microseconds, but for nanoseconds in the fields of `nanosecond_ids`.
     """
     with _named(path), contextlib.ExitStack() as stack:
@@ -141,6 +143,14 @@ def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int]) -> Iterato
     return batches
 
 
+INT96_NANOSECONDS_US = range(-(2**63) // 1000, 2**64 // 1000 + 1)
+"""Microseconds, as pyarrow reads them, of the INT96 that it reads right as nanoseconds.
+
+Paimon's Java writer stores a time before 1970 as a day and a negative time of day, which pyarrow takes for one without
+sign: as microseconds it is 2^64 nanoseconds late, as nanoseconds it wraps around to what was meant.
+"""
+
+
 def _with_far_years(
     batches: Iterator[pa.RecordBatch], exact: Iterator[pa.RecordBatch], places: list[int], path: str
 ) -> Iterator[pa.RecordBatch]:
@@ -148,16 +158,31 @@ def _with_far_years(
     for batch, right in _aligned(batches, exact):
         arrays, fields = list(batch.columns), list(batch.schema)
         for place, array in zip(places, right.columns, strict=True):
-            try:
-                array.cast(fields[place].type)
-            except pa.ArrowInvalid as error:
-                if not pa.types.is_timestamp(array.type):
-                    name = fields[place].name
-                    message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
-                    hint = "they reach from 1677 to 2262: leave the column out of the scan"
-                    raise Unsupported(message, context={"file": path, "column": name}, hint=hint) from error
-                arrays[place], fields[place] = array, fields[place].with_type(array.type)
+            if not any(_is_far(times) for times in _timestamps(array)):
+                continue
+            if not pa.types.is_timestamp(array.type):
+                name = fields[place].name
+                message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
+                hint = "they reach from 1677 to 2262: leave the column out of the scan"
+                raise Unsupported(message, context={"file": path, "column": name}, hint=hint)
+            arrays[place], fields[place] = array, fields[place].with_type(array.type)
         yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _is_far(times: pa.Array) -> bool:
+    bounds = pc.min_max(times.cast(pa.int64())).as_py()
+    return any(bound is not None and bound not in INT96_NANOSECONDS_US for bound in bounds.values())
+
+
+def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
+    """Give the timestamps in an array, at any depth."""
+    if pa.types.is_timestamp(array.type):
+        yield array
+    elif isinstance(array, pa.StructArray):
+        for part in array.flatten():
+            yield from _timestamps(part)
+    elif isinstance(array, pa.ListArray):
+        yield from _timestamps(array.flatten())
 
 
 def _aligned(
