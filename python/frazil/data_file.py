@@ -10,6 +10,7 @@ import struct
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from frazil import _native
@@ -61,7 +62,8 @@ def open_data_file(
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
 
     INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit; what does
-    not fit nanoseconds is refused.
+    not fit nanoseconds is refused. Inside other columns what pyarrow gives does not tell 2262 to 2554 from the times
+    before 1970 that Java writes: it is taken for the latter.
     ORC files with far years give microseconds, but for nanoseconds in the fields of `nanosecond_ids`.
     """
     with _named(path), contextlib.ExitStack() as stack:
@@ -142,11 +144,12 @@ class _ParquetFile:
             arrays = list(batch.columns)
             for (place, leaf), array in zip(places.items(), checked.columns, strict=True):
                 name = batch.schema.field(place).name
-                if place not in exact and not _is_near(array, batch.schema.field(place).type):
-                    if not pa.types.is_timestamp(array.type):
+                if not pa.types.is_timestamp(array.type):
+                    if any(_is_far(times) for times in _timestamps(array)):
                         message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
                         hint = "they reach from 1677 to 2262: leave the column out of the scan"
                         raise Unsupported(message, context={"file": self._path, "column": name}, hint=hint)
+                elif place not in exact and not _is_near(array, batch.schema.field(place).type):
                     exact[place] = _native.int96_timestamps(self._files, self._path, name, leaf, groups)
                 if place in exact:
                     arrays[place] = exact[place].slice(position, batch.num_rows)
@@ -179,6 +182,30 @@ def _is_near(array: pa.Array, nanoseconds: pa.DataType) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+INT96_NANOSECONDS_US = range(-(2**63) // 1000, 2**64 // 1000 + 1)
+"""Microseconds, as pyarrow reads them, of the INT96 that it reads right as nanoseconds.
+
+Paimon's Java writer stores a time before 1970 as a day and a negative time of day, which pyarrow takes for one without
+sign: as microseconds it is 2^64 nanoseconds late, as nanoseconds it wraps around to what was meant.
+"""
+
+
+def _is_far(times: pa.Array) -> bool:
+    bounds = pc.min_max(times.cast(pa.int64())).as_py()
+    return any(bound is not None and bound not in INT96_NANOSECONDS_US for bound in bounds.values())
+
+
+def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
+    """Give the timestamps in an array, at any depth."""
+    if pa.types.is_timestamp(array.type):
+        yield array
+    elif isinstance(array, pa.StructArray):
+        for part in array.flatten():
+            yield from _timestamps(part)
+    elif isinstance(array, pa.ListArray):
+        yield from _timestamps(array.flatten())
 
 
 def _aligned(

@@ -317,6 +317,12 @@ def test_far_int96_timestamps_do_not_wrap_around(tmp_path: Path, rows: int) -> N
     assert all(batch.schema.field("near").type == pa.timestamp("ns") for batch in int96(tmp_path, columns))
 
 
+def test_times_before_1970_of_the_java_writer_are_read(tmp_path: Path) -> None:
+    """It stores a day and a negative time of day, which pyarrow reads as microseconds of 2554."""
+    found = Copy("bucket_default_all_types", tmp_path).open().scan(selected_fields=["f_ts9"]).to_arrow().column("f_ts9")
+    assert -999_999_999 in found.cast(pa.int64()).to_pylist()
+
+
 def test_far_int96_timestamps_inside_a_column_are_refused(tmp_path: Path) -> None:
     values = pa.array([[when] for when in FAR], pa.list_(pa.timestamp("us")))
     assert int96(tmp_path, {"near": values.slice(0, 1)})[0].num_rows == 1

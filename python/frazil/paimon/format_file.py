@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -76,7 +76,9 @@ def _stored(
 def _columnar(files: _native.Files, file: FormatFile, columns: Columns) -> Iterator[pa.RecordBatch]:
     """Stream columns by their names; a column that the file does not have is NULL."""
     types = {name: data_type.arrow() for name, data_type in columns.types().items()}
-    with open_data_file(files, file.file_path, file.file_format, int96_unit="ns") as data:
+    # Other engines write INT96 for timestamps of any year; only nanoseconds need all of its digits.
+    int96_unit: Literal["us", "ns"] = "ns" if any("timestamp[ns" in str(target) for target in types.values()) else "us"
+    with open_data_file(files, file.file_path, file.file_format, int96_unit=int96_unit) as data:
         leaves: list[int] = []
         tops: list[int] = []
         leaf = 0

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from frazil import _native
 
-INT96_UNIT: Literal["ns"] = "ns"
-"""TIMESTAMP(7) to TIMESTAMP(9) are INT96 in Parquet."""
-
 Batch = tuple[int, "pa.RecordBatch | None", int]
 """Position of the first row in the file, columns (None where none is wanted), number of rows."""
 
@@ -63,7 +60,9 @@ def read_splits(
 def _file(files: _native.Files, reader: _native.SplitReader, index: int) -> Generator[Batch, None, None]:
     """Open a file, which the first step does, and give its batches. Every error of pyarrow passes `open_data_file`."""
     path, file_format, nanosecond_ids = reader.file(index)
-    opened = open_data_file(files, path, file_format, int96_unit=INT96_UNIT, nanosecond_ids=nanosecond_ids)
+    # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96; files that a table took over from Spark have any as such.
+    int96_unit: Literal["us", "ns"] = "ns" if nanosecond_ids else "us"
+    opened = open_data_file(files, path, file_format, int96_unit=int96_unit, nanosecond_ids=nanosecond_ids)
     with opened as data:
         wanted = reader.open(index, data.schema)
         yield -1, None, 0

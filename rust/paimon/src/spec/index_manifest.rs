@@ -15,6 +15,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::file_name::check_file_names;
+use super::json::shown;
 use super::manifest::{ADD, DELETE};
 use super::meta_file::{self, check_version, column, count, leaf, list, typed, value};
 
@@ -86,7 +87,7 @@ pub struct GlobalIndex {
 ///
 /// # Errors
 /// `CorruptManifest` for what the spec does not allow: NULL in required fields, unknown kinds, negative offsets, lengths
-/// and counts, names that are paths; `Unsupported` for versions other than 1; `LimitExceeded` and `Cancelled` by `context`.
+/// and counts, names that are paths, another number of deletion vectors than recorded; `Unsupported` for versions other than 1; `LimitExceeded` and `Cancelled` by `context`.
 pub fn read(bytes: Bytes, context: &Context) -> Result<Vec<IndexEntry>> {
     decode(bytes, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
 }
@@ -138,7 +139,7 @@ fn entry(batch: &RecordBatch, row: usize) -> Result<IndexEntry> {
     }
     let ranges: &ListArray = typed(batch, "_DELETIONS_VECTORS_RANGES")?;
     let ranges = ranges.is_valid(row).then(|| ranges.value(row));
-    Ok(IndexEntry {
+    let entry = IndexEntry {
         kind,
         partition: value::<BinaryArray>(batch, "_PARTITION", row)?.unwrap_or_default().to_vec(),
         bucket: int("_BUCKET")?,
@@ -149,7 +150,31 @@ fn entry(batch: &RecordBatch, row: usize) -> Result<IndexEntry> {
         deletion_ranges: ranges.as_ref().map(deletion_ranges).transpose()?.unwrap_or_default(),
         external_path: text("_EXTERNAL_PATH")?,
         global_index: global_index(batch, row)?,
-    })
+    };
+    check_ranges(&entry)?;
+    Ok(entry)
+}
+
+/// An entry that lost its vectors would bring deleted rows back: their number is recorded twice, and where they end.
+fn check_ranges(entry: &IndexEntry) -> Result<()> {
+    let contradiction = |what: String| Err(Error::corrupt(what).with("index file", &entry.file_name));
+    let ranges = entry.deletion_ranges.len();
+    if entry.index_type != DELETION_VECTORS {
+        return match ranges {
+            0 => Ok(()),
+            _ => contradiction(format!("an index of type {} has deletion vectors", shown(&entry.index_type))),
+        };
+    }
+    if i64::try_from(ranges) != Ok(entry.row_count) {
+        return contradiction(format!("an index of {} deletion vectors has {ranges}", entry.row_count));
+    }
+    let end = |range: &DeletionRange| i64::from(range.offset) + i64::from(range.length);
+    match entry.deletion_ranges.iter().map(end).max() {
+        Some(end) if end > entry.file_size => {
+            contradiction(format!("a deletion vector ends at byte {end} of {}", entry.file_size))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn deletion_ranges(ranges: &ArrayRef) -> Result<Vec<DeletionRange>> {
@@ -301,6 +326,10 @@ mod tests {
             ("/_FILE_SIZE", json!(-1)),
             ("/_ROW_COUNT", json!(-1)),
             ("/_FILE_NAME", json!("../index-1")),
+            ("/_ROW_COUNT", json!(3)),
+            ("/_FILE_SIZE", json!(54)),
+            ("/_INDEX_TYPE", json!("DELETION_VECTOSS")),
+            ("/_DELETIONS_VECTORS_RANGES", Json::Null),
             (&format!("{first}/f1"), json!(-1)),
             (&format!("{first}/f2"), json!(-1)),
             (&format!("{first}/_CARDINALITY"), json!(-1)),

@@ -20,7 +20,7 @@ use super::{ADD, DELETE, ManifestEntries, nulls};
 /// The only version of entries that is read. Releases before 0.4 wrote 1.
 pub const VERSION: i32 = 2;
 
-/// The bucket of files of a postpone table; no other number is below -1.
+/// The bucket of files of a postpone table; no other number is below 0.
 const POSTPONE_BUCKET: i32 = -2;
 
 pub(super) const KEY_STATS: [&str; 3] = ["_KEY_STATS._MIN_VALUES", "_KEY_STATS._MAX_VALUES", "_KEY_STATS._NULL_COUNTS"];
@@ -161,7 +161,7 @@ fn columns(wanted: Wanted) -> Vec<Column> {
 
 fn check(batch: &RecordBatch) -> Result<()> {
     refuse::<Int32Type>(batch, "_KIND", |kind| kind != ADD && kind != DELETE)?;
-    refuse::<Int32Type>(batch, "_BUCKET", |bucket| bucket < POSTPONE_BUCKET)?;
+    refuse::<Int32Type>(batch, "_BUCKET", |bucket| bucket < 0 && bucket != POSTPONE_BUCKET)?;
     refuse::<Int32Type>(batch, "_LEVEL", |level| level < 0)?;
     for name in ["_FILE_SIZE", "_ROW_COUNT", "_DELETE_ROW_COUNT"] {
         refuse::<Int64Type>(batch, name, |count| count < 0)?;

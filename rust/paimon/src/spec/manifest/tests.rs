@@ -112,6 +112,7 @@ fn what_the_specification_forbids_is_refused() {
         ("/_KIND", json!(2)),
         ("/_KIND", json!(-1)),
         ("/_BUCKET", json!(-3)),
+        ("/_BUCKET", json!(-1)),
         ("/_FILE/_FILE_SIZE", json!(-1)),
         ("/_FILE/_ROW_COUNT", json!(-1)),
         ("/_FILE/_LEVEL", json!(-1)),
