@@ -48,10 +48,10 @@ fn descriptors(content: &[u8], uri: &str) -> Result<Vec<Option<Vec<u8>>>> {
 fn varint(number: i64, out: &mut Vec<u8>) {
     let mut left = ((number << 1) ^ (number >> 63)).cast_unsigned();
     while left >= 0x80 {
-        out.push((left & 0x7f) as u8 | 0x80);
+        out.push(u8::try_from(left & 0x7f).unwrap() | 0x80);
         left >>= 7;
     }
-    out.push(left as u8);
+    out.push(u8::try_from(left).unwrap());
 }
 
 /// A file with these values, and with an index of these numbers in their place where given.

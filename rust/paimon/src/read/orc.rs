@@ -1,11 +1,12 @@
 //! Which columns of an ORC file hold timestamps of more than six digits: the file does not say, its schema does.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use crate::spec::types::{DataField, DataType, FIELD_ID_KEY, TypeRoot};
 
 /// Whether the column of these attributes is a field of one of these ids.
-pub fn is_one_of(attributes: &HashMap<String, String>, ids: &[i32]) -> bool {
+pub fn is_one_of<S: BuildHasher>(attributes: &HashMap<String, String, S>, ids: &[i32]) -> bool {
     attributes.get(FIELD_ID_KEY).and_then(|id| id.parse().ok()).is_some_and(|id| ids.contains(&id))
 }
 

@@ -1,6 +1,7 @@
 //! The columns that a scan returns.
 
 use std::collections::HashSet;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -140,7 +141,7 @@ fn no_such_column(schema: &TableSchema, name: &str) -> Error {
 }
 
 /// The fields with these ids, whole, inside the ROWs around them.
-pub fn pruned(fields: &[DataField], ids: &HashSet<i32>) -> Vec<DataField> {
+pub fn pruned<S: BuildHasher>(fields: &[DataField], ids: &HashSet<i32, S>) -> Vec<DataField> {
     let prune = |field: &DataField| {
         if ids.contains(&field.id) {
             return Some(field.clone());

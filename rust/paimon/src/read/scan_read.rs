@@ -7,7 +7,6 @@ use arrow_array::ArrayRef;
 use frazil_core::bitmap::Positions;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::predicate::BoundPredicate;
 
 use super::evolution::zip_stages;
 use super::file_reader::{FileReader, Target};
@@ -80,7 +79,9 @@ impl ScanRead {
         }
         let stages = self.stages(split, &target, &skipped)?;
         if !self.output.has(MetadataColumn::SequenceNumber) {
-            stages.iter().for_each(|stage| number(stage, split, &mut files));
+            for stage in &stages {
+                number(stage, split, &mut files);
+            }
         }
         for source in stages.iter().flat_map(Stage::zipped) {
             for &file in &source.files {
@@ -121,7 +122,7 @@ impl ScanRead {
     fn target(&self, split: &DataSplit) -> Target {
         let schema = &self.context.schema;
         let mut ids: HashSet<i32> = leaf_ids(&self.output.fields).into_iter().collect();
-        collect_ids(&self.context.filter, &mut ids);
+        ids.extend(self.context.filter.columns().iter().map(|column| column.id));
         let wanted = pruned(&schema.fields, &ids);
         let merged = !split.raw_convertible && !split.streaming;
         let fields = match &self.merge {
@@ -180,17 +181,17 @@ impl ScanRead {
             };
         }
         let sections = split.sections(&self.context.key_types())?;
-        let stage = |mut runs: Vec<Vec<usize>>| match runs.as_mut_slice() {
-            [only] => Stage::Files(std::mem::take(only)),
-            _ => {
-                // The oldest run first: of equal sequence numbers the later run is newer.
-                let newest = |run: &Vec<usize>| {
-                    let files = run.iter().filter_map(|file| split.files.get(*file));
-                    files.map(|file| (-i64::from(file.level), file.max_sequence_number)).max()
-                };
-                runs.sort_by_key(newest);
-                Stage::Merge(runs)
+        // The oldest run first: of equal sequence numbers the later run is newer.
+        let newest = |run: &Vec<usize>| {
+            let files = run.iter().filter_map(|file| split.files.get(*file));
+            files.map(|file| (-i64::from(file.level), file.max_sequence_number)).max()
+        };
+        let stage = |mut runs: Vec<Vec<usize>>| {
+            if let [only] = runs.as_mut_slice() {
+                return Stage::Files(std::mem::take(only));
             }
+            runs.sort_by_key(newest);
+            Stage::Merge(runs)
         };
         Ok(sections.into_iter().map(|section| stage(section.runs)).collect())
     }
@@ -246,16 +247,6 @@ fn number(stage: &Stage, split: &DataSplit, files: &mut [FileReader]) {
                 file.number_from(first);
             }
         }
-    }
-}
-
-fn collect_ids(predicate: &BoundPredicate, ids: &mut HashSet<i32>) {
-    match predicate {
-        BoundPredicate::True | BoundPredicate::False => {}
-        BoundPredicate::And(parts) | BoundPredicate::Or(parts) => {
-            parts.iter().for_each(|part| collect_ids(part, ids));
-        }
-        BoundPredicate::Leaf(column, _) => drop(ids.insert(column.id)),
     }
 }
 

@@ -51,7 +51,9 @@ impl Plan {
             let (bucket, name) = self.identity(row);
             buckets.entry(bucket).or_default().push((name, self.deletion_file(row)));
         }
-        buckets.values_mut().for_each(|files| files.sort_by_key(|(name, _)| *name));
+        for files in buckets.values_mut() {
+            files.sort_by_key(|(name, _)| *name);
+        }
         buckets
     }
 }

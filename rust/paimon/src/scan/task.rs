@@ -28,14 +28,17 @@ pub struct SplitTask {
     pub before: Option<DataSplit>,
 }
 
+/// The splits of a bucket, after and before.
+type AfterAndBefore = (Vec<usize>, Vec<usize>);
+
 /// The splits of a scan, ready to be executed.
 #[derive(Debug)]
 pub struct TaskPlan {
     plan: ScanPlan,
     read: Arc<ScanRead>,
     fallback: Option<Arc<ScanRead>>,
-    /// For a difference: the splits of each bucket, after and before.
-    buckets: Option<Vec<(Vec<usize>, Vec<usize>)>>,
+    /// For a difference: the splits of each bucket.
+    buckets: Option<Vec<AfterAndBefore>>,
 }
 
 impl SplitTask {
@@ -170,8 +173,8 @@ impl TaskPlan {
 }
 
 /// The splits of each bucket in which there are rows to be compared.
-fn by_bucket(after: &Plan, before: &Plan) -> Result<Vec<(Vec<usize>, Vec<usize>)>> {
-    let mut buckets: BTreeMap<(Vec<u8>, i32), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+fn by_bucket(after: &Plan, before: &Plan) -> Result<Vec<AfterAndBefore>> {
+    let mut buckets: BTreeMap<(Vec<u8>, i32), AfterAndBefore> = BTreeMap::new();
     for index in 0..after.len() {
         let split = after.split(index)?;
         buckets.entry((split.partition, split.bucket)).or_default().0.push(index);
