@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
-FUZZ_SECONDS ?= 10
+FUZZ_SECONDS ?= 8
 HISTORIES ?= 10000
 
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock

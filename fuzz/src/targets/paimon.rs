@@ -2,17 +2,19 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::BooleanArray;
+use arrow_array::{Array, BooleanArray};
 use bytes::Bytes;
-use frazil_core::predicate::Predicate;
 use frazil_core::predicate::bind::bind;
+use frazil_core::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::{Files, MemoryStorage, Storage};
-use frazil_paimon::binary_row;
 use frazil_paimon::deletion_vector;
 use frazil_paimon::features::check_readable;
 use frazil_paimon::file_index::{FileIndex, IndexedColumn, Selection};
 use frazil_paimon::merge::MergeSpec;
 use frazil_paimon::read::blob::BlobFile;
+use frazil_paimon::scan::context::{ReadContext, View};
+use frazil_paimon::scan::partitions::Partitions;
+use frazil_paimon::scan::prune::EntryStats;
 use frazil_paimon::scan::wire;
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::schema::TableSchema;
@@ -47,9 +49,16 @@ fn manifest(input: &[u8]) -> Outcome {
     for row in 0..entries.len() {
         let _ = entries.file(row);
     }
-    let _ = binary_row::decode_bounds(entries.key_stats().min, &[DataType::nullable(TypeRoot::BigInt)], &[0]);
-    let types = [TypeRoot::Int, TypeRoot::VarChar(9)].map(DataType::nullable);
-    let _ = binary_row::decode_bounds(entries.value_stats().max, &types, &[0, 1]);
+    let fields =
+        vec![field(0, "id", TypeRoot::Int), field(1, "v", TypeRoot::VarChar(9)), field(2, "p", TypeRoot::Date)];
+    let schema = schema(fields, &["p".to_string()], &["id", "p"], &[]);
+    let read = read_context(schema, "id > 3 AND v IS NOT NULL AND p <> DATE '2024-01-01'")?;
+    if let Ok(partitions) = Partitions::try_new(entries.partitions(), &read)
+        && let Ok(verdicts) = EntryStats::try_new(&read, &entries, &partitions).and_then(|stats| stats.judge())
+    {
+        law(verdicts.rows.len() == entries.len(), "every entry is judged")?;
+        law((&verdicts.rows & &!&verdicts.keys).count_set_bits() == 0, "rows are judged by their keys, too")?;
+    }
     let none = entries.filter(&BooleanArray::from(vec![false; entries.len()]))?;
     law(none.is_empty(), "a filter that keeps nothing leaves nothing")?;
     let folded = entries.clone().fold().map_or(0, |folded| folded.len());
@@ -130,8 +139,8 @@ const INDEXED: &[(&str, TypeRoot, &str)] = &[
 const TESTS: &[&str] =
     &["c = v", "c <> v", "c < v", "c <= v", "c > v", "c >= v", "c IN (v, NULL)", "c IS NULL", "c IS NOT NULL"];
 
-fn indexed() -> &'static (TableSchema, Vec<frazil_core::predicate::BoundPredicate>) {
-    static INDEXED_SCHEMA: OnceLock<(TableSchema, Vec<frazil_core::predicate::BoundPredicate>)> = OnceLock::new();
+fn indexed() -> &'static (TableSchema, Vec<BoundPredicate>) {
+    static INDEXED_SCHEMA: OnceLock<(TableSchema, Vec<BoundPredicate>)> = OnceLock::new();
     INDEXED_SCHEMA.get_or_init(|| {
         let fields = INDEXED.iter().zip(0..).map(|((name, root, _), id)| field(id, name, root.clone())).collect();
         let schema = schema(fields, &[], &[], &[]);
@@ -175,6 +184,20 @@ pub(super) fn schema(
     }
 }
 
+/// A scan of a table whose files were all written by `schema`.
+pub(super) fn read_context(schema: TableSchema, filter: &str) -> Result<ReadContext, Refusal> {
+    let schema = Arc::new(schema);
+    Ok(ReadContext {
+        files: Files::below(Arc::new(MemoryStorage::default()), "memory://t")?,
+        table_location: "memory://t".to_string(),
+        schemas: (0..4).map(|id| (id, schema.clone())).collect(),
+        filter: bind(&Predicate::parse(filter)?, schema.as_ref(), true)?,
+        schema,
+        options: Options::default(),
+        view: View::Rows,
+    })
+}
+
 /// A vector; most are framed right.
 fn deletion_vector(input: &[u8]) -> Outcome {
     let framed = if input.first() == Some(&0) && input.len() > 8 { framed(input) } else { input.to_vec() };
@@ -184,15 +207,21 @@ fn deletion_vector(input: &[u8]) -> Outcome {
 }
 
 fn blob(input: &[u8]) -> Outcome {
-    const PATH: &str = "memory://fuzz/a.blob";
-    let storage = Arc::new(MemoryStorage::default());
-    storage.put(PATH, Bytes::copy_from_slice(input))?;
-    let files = Files::below(storage, "memory://fuzz/")?;
-    let mut file = BlobFile::open(&files, PATH, &context())?;
-    let mut length = 0;
+    let path = "memory://t/f.blob";
+    let storage = MemoryStorage::default();
+    storage.put(path, Bytes::copy_from_slice(input))?;
+    let files = Files::below(Arc::new(storage), "memory://t")?;
+    let (mut rows, mut described, mut length) = (0, 0, 0);
+    let mut file = BlobFile::open(&files, path, &context())?;
+    while let Some(values) = file.descriptors(path)? {
+        described += values.len();
+    }
+    let mut file = BlobFile::open(&files, path, &context())?;
     while let Some(values) = file.values(&files, &context())? {
+        rows += values.len();
         length += values.value_data().len();
     }
+    law(rows == described, "every value has a descriptor")?;
     law(length < input.len(), "values are part of their file")
 }
 

@@ -1,24 +1,20 @@
 //! Values of Apache Paimon: rows in manifests, texts that are cast, aggregates, and rows that are merged.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
-use frazil_core::predicate::BoundPredicate;
-use frazil_core::storage::{Files, MemoryStorage};
 use frazil_paimon::binary_row;
 use frazil_paimon::merge::aggregate::aggregator;
 use frazil_paimon::merge::{MergeSpec, Merger, Step};
 use frazil_paimon::read::cast::Caster;
-use frazil_paimon::scan::context::{ReadContext, View};
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::partition_path::{Naming, folder};
 use frazil_paimon::spec::types::{DataField, DataType, TypeRoot};
 
-use super::paimon::{field, schema};
+use super::paimon::{field, read_context, schema};
 use super::{Outcome, Refusal, Target, choice, context, law, target, text};
 
 pub(super) const TARGETS: &[Target] = &[
@@ -91,16 +87,7 @@ fn partition(input: &[u8]) -> Outcome {
     let column = |(data_type, id): (&DataType, i32)| field(id, &format!("p{id}"), data_type.root.clone());
     let fields: Vec<DataField> = types.iter().zip(0..).map(column).collect();
     let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
-    let schema = Arc::new(schema(fields, &names, &[], &[]));
-    let read = ReadContext {
-        files: Files::below(Arc::new(MemoryStorage::default()), "memory://t")?,
-        table_location: "memory://t".to_string(),
-        schemas: BTreeMap::from([(0, schema.clone())]),
-        schema,
-        options: Options::default(),
-        filter: BoundPredicate::True,
-        view: View::Rows,
-    };
+    let read = read_context(schema(fields, &names, &[], &[]), "TRUE")?;
     let texts = read.partition_texts(row)?;
     law(texts.len() == names.len(), "every partition column has a text")?;
     let values = binary_row::decode(row, &types)?;

@@ -43,6 +43,10 @@ impl Storage for Files {
         unimplemented!()
     }
 
+    fn folders(&self, _: &str) -> Result<Vec<String>> {
+        unimplemented!()
+    }
+
     fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         *self.lists.lock().unwrap() += 1;
         let direct = |name: &&String| name.strip_prefix(&format!("{folder}/")).is_some_and(|rest| !rest.contains('/'));
@@ -56,10 +60,6 @@ impl Storage for Files {
                 modified_ms: self.files[name].1,
             })
             .collect())
-    }
-
-    fn folders(&self, _: &str) -> Result<Vec<String>> {
-        unimplemented!()
     }
 
     fn put(&self, _: &str, _: Bytes) -> Result<()> {

@@ -261,6 +261,16 @@ fn what_is_read_is_what_was_written(#[values("append", "merged", "difference")] 
 }
 
 #[test]
+fn columns_that_are_null_elsewhere_stay_nullable() {
+    let mut task = case("append").remove(0);
+    let mut output = Output::select(&schema(TYPES), View::Rows, &["i32".into(), "i64".into()], true).unwrap();
+    output.fields[0].data_type.nullable = true;
+    task.read = Arc::new(ScanRead::try_new(task.read.context.clone(), output.clone()).unwrap());
+    let reread = wire::read(&wire::write(&[task]).unwrap(), storage()).unwrap();
+    assert_eq!(reread[0].read.output, output);
+}
+
+#[test]
 fn what_is_said_of_a_field_is_sent_whatever_it_is_called() {
     let reread = wire::read(&wire::write(&case("merged")).unwrap(), storage()).unwrap();
     for (name, value) in MERGE_OPTIONS {

@@ -156,7 +156,7 @@ fn take(sources: &mut Vec<ZipSource>, files: Vec<usize>, column: usize) {
 
 /// Whether a file holds one BLOB column.
 pub(super) fn is_blob(file: &DataFileMeta) -> bool {
-    file.file_name.rsplit_once('.').is_some_and(|(_, extension)| extension == "blob")
+    matches!(file.file_name.rsplit_once('.'), Some((_, "blob")))
 }
 
 fn corrupt(what: &str, file: &DataFileMeta) -> Error {

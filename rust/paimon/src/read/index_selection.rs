@@ -21,8 +21,7 @@ pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> 
     if read.filter == BoundPredicate::True || !read.options.boolean("file-index.read.enabled", true)? {
         return Ok(Selection::All);
     }
-    let is_index = |name: &&String| name.rsplit_once('.').is_some_and(|(_, extension)| extension == "index");
-    let bytes = match (&file.embedded_file_index, file.extra_files.iter().find(is_index)) {
+    let bytes = match (&file.embedded_file_index, file.extra_files.iter().find(|name| is_index(name))) {
         (Some(bytes), _) => Bytes::from(bytes.clone()),
         (None, Some(name)) => {
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -40,4 +39,8 @@ pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> 
         Some(IndexedColumn { name: written.name, file_type: written.data_type, read_type: wanted.data_type })
     };
     Ok(index.evaluate(&read.filter, rows, &column))
+}
+
+fn is_index(file_name: &str) -> bool {
+    matches!(file_name.rsplit_once('.'), Some((_, "index")))
 }
