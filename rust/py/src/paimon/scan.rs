@@ -26,7 +26,6 @@ impl PaimonScan {
     /// `view` is `rows`, `read-optimized` or `audit-log`; `snapshot` is `("id", 1)`, `("ref", "name of a tag or branch")`, `("as_of", ms)` or None.
     #[new]
     #[pyo3(signature = (table, *, view, row_filter, selected_fields, snapshot, options, limit, case_sensitive))]
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
     #[expect(clippy::needless_pass_by_value, reason = "values come from Python")]
     fn new(
