@@ -7,10 +7,12 @@
 //! zstandard, bzip2, xz   their own container formats
 //! ```
 
+use std::cell::Cell;
 use std::io;
 
 use bytes::Bytes;
 use libdeflater::DecompressionError;
+use zstd::zstd_safe::DCtx;
 
 use crate::context::{Budget, Lease};
 use crate::error::{Error, ErrorKind, Result};
@@ -55,6 +57,13 @@ impl Codec {
             }
         })
     }
+}
+
+/// A thread keeps no larger Zstandard context than this.
+const MAX_KEPT_CONTEXT_BYTES: usize = 4 << 20;
+
+thread_local! {
+    static ZSTD: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
 }
 
 /// Decompresses one block after the other into the same buffer.
@@ -107,7 +116,7 @@ impl Inflater {
             Codec::Null => 0,
             Codec::Deflate => self.deflate(&compressed)?,
             Codec::Snappy => self.snappy(&compressed)?,
-            Codec::Zstandard => self.stream(zstd::Decoder::new(compressed.as_ref()).map_err(undecodable)?)?,
+            Codec::Zstandard => self.zstandard(&compressed)?,
             Codec::Bzip2 => self.stream(bzip2::read::MultiBzDecoder::new(compressed.as_ref()))?,
             Codec::Xz => {
                 let stream = liblzma::stream::Stream::new_stream_decoder(self.limit_bytes as u64, 0);
@@ -167,6 +176,20 @@ impl Inflater {
         } else {
             Err(Error::corrupt(format!("the block's checksum is {found:08x}, {expected:08x} is recorded")))
         }
+    }
+
+    /// A context takes longer to make than a small block to decompress, so that each thread keeps one.
+    fn zstandard(&mut self, compressed: &[u8]) -> Result<usize> {
+        let kept = ZSTD.with(Cell::take);
+        let made = kept.or_else(DCtx::try_create);
+        let mut context =
+            made.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "no memory for a Zstandard context"))?;
+        let length = self.stream(zstd::Decoder::with_context(compressed, &mut context));
+        // One that stopped inside a frame would go on there; one that has grown to the window of a large file is too much.
+        if length.is_ok() && context.sizeof() <= MAX_KEPT_CONTEXT_BYTES {
+            ZSTD.set(Some(context));
+        }
+        length
     }
 
     /// A decoder that says when it is at its end.

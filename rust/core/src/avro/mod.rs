@@ -27,6 +27,7 @@ mod skip;
 mod tests;
 mod wire;
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -47,6 +48,9 @@ use wire::Wire;
 
 const MAGIC: &[u8; 4] = b"Obj\x01";
 const SYNC_BYTES: usize = 16;
+
+/// A thread keeps no longer schema than this.
+const MAX_KEPT_SCHEMA_BYTES: usize = 64 << 10;
 
 /// A file whose header is read and whose blocks are not. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -85,7 +89,7 @@ impl AvroFile {
         };
         let codec = Codec::parse(find("avro.codec").unwrap_or(b"null"))?;
         let schema = find("avro.schema").ok_or_else(|| Error::corrupt("an Avro file without a schema"))?;
-        let schema = Arc::new(Schema::parse(schema)?);
+        let schema = parsed(schema)?;
         Ok(Self { schema, codec, sync, metadata: metadata.into(), blocks, bytes })
     }
 
@@ -143,6 +147,24 @@ impl AvroFile {
         let limits = Limits { rows: batch_rows.max(1), bytes: BATCH_BYTES };
         Batches::new(self.clone(), projection, limits, context)
     }
+}
+
+/// A schema; files of one kind that are read one after the other have the same, so that each thread keeps the last.
+fn parsed(text: &[u8]) -> Result<Arc<Schema>> {
+    type Kept = Option<(Box<[u8]>, Arc<Schema>)>;
+    thread_local! {
+        static LAST: RefCell<Kept> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| match last {
+        Some((known, schema)) if **known == *text => Ok(schema.clone()),
+        _ => {
+            let schema = Arc::new(Schema::parse(text)?);
+            if text.len() <= MAX_KEPT_SCHEMA_BYTES {
+                *last = Some((text.into(), schema.clone()));
+            }
+            Ok(schema)
+        }
+    })
 }
 
 /// The keys of the metadata, and where their values stand in the file.
