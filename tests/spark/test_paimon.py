@@ -156,7 +156,6 @@ def test_a_filter_a_limit_and_columns_are_kept(spark: SparkSession, paimon_table
     assert len(read_alone(source(path, columns="k", limit="7", **SMALL))) == 7
 
 
-@pytest.mark.xfail(reason="splits hold the filter with the names as they were given", raises=frazil.errors.CorruptData)
 def test_names_may_be_written_in_another_case(paimon_table: Where) -> None:
     path = paimon_table("tags_pk")
     expected = frazil.load_table(path).scan("k > 3", ("k", "s")).to_arrow()
