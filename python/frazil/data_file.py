@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 BATCH_ROWS = 131_072
 """Rows of a batch; decoding costs little more per row above this, and memory grows."""
 
+BUFFER_BYTES = 131_072
+"""What is read at once of a column of a local Parquet file. Without it a column of a row group would be held whole: memory
+costs more than calls of the system. A remote file is asked for whole columns, because each request has its delay."""
+
 Wanted = tuple[list[int], list[int]]
 """Leaf columns in depth-first order, and the top-level columns that hold them."""
 
@@ -35,7 +39,7 @@ class DataFile(Protocol):
     row_groups: bool
 
     def batches(
-        self, wanted: Wanted, selected: Sequence[bool] | None
+        self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         """Give the position of the first row, the wanted columns (None when there is none), and the number of rows."""
 
@@ -84,12 +88,19 @@ class _ParquetFile:
 
     def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str) -> None:
         source = stack.enter_context(_source(files, path))
-        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": int96_unit}
-        self._file = stack.enter_context(pq.ParquetFile(source, **options))
+        buffer_bytes = BUFFER_BYTES if isinstance(source, pa.OSFile) else 0
+        self._file = stack.enter_context(
+            pq.ParquetFile(
+                source,
+                buffer_size=buffer_bytes,
+                coerce_int96_timestamp_unit=int96_unit,
+                page_checksum_verification=True,
+            )
+        )
         self.schema = self._file.schema_arrow
 
     def batches(
-        self, wanted: Wanted, selected: Sequence[bool] | None
+        self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         metadata = self._file.metadata
         counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
@@ -100,7 +111,7 @@ class _ParquetFile:
                 continue
             # By index: names may hold dots, and may not be unique.
             for batch in self._file.reader.iter_batches(
-                BATCH_ROWS, row_groups=run, column_indices=wanted[0], use_threads=False
+                batch_rows, row_groups=run, column_indices=wanted[0], use_threads=False
             ):
                 yield position, batch, batch.num_rows
                 position += batch.num_rows
@@ -172,7 +183,7 @@ class _OrcFile:
         self.schema = self._file.schema
 
     def batches(
-        self, wanted: Wanted, selected: Sequence[bool] | None
+        self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         del selected
         if not wanted[1]:
@@ -185,11 +196,11 @@ class _OrcFile:
             except (pa.ArrowException, OSError) as error:
                 if position == 0 and _out_of_range(error):
                     reader = _native.BatchReader(self._files, self._path, "ORC", self._nanosecond_ids)
-                    yield from _native_batches(reader, wanted)
+                    yield from _native_batches(reader, wanted, batch_rows)
                     return
                 raise
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                part = batch.slice(start, BATCH_ROWS)
+            for start in range(0, batch.num_rows, batch_rows):
+                part = batch.slice(start, batch_rows)
                 yield position, part, part.num_rows
                 position += part.num_rows
 
@@ -210,17 +221,19 @@ class _AvroFile:
         self.schema = self._reader.schema()
 
     def batches(
-        self, wanted: Wanted, selected: Sequence[bool] | None
+        self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         del selected
-        return _native_batches(self._reader, wanted)
+        return _native_batches(self._reader, wanted, batch_rows)
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
         raise NotImplementedError
 
 
-def _native_batches(reader: _native.BatchReader, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
-    reader.begin(wanted[1], BATCH_ROWS)
+def _native_batches(
+    reader: _native.BatchReader, wanted: Wanted, batch_rows: int
+) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
+    reader.begin(wanted[1], batch_rows)
     position = 0
     while (batch := reader.next_batch()) is not None:
         yield position, batch, batch.num_rows

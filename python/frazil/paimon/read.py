@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from frazil.data_file import open_data_file
+from frazil.data_file import BATCH_ROWS, open_data_file
 from frazil.read_ahead import read_parts
 
 if TYPE_CHECKING:
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 INT96_UNIT: Literal["ns"] = "ns"
 """TIMESTAMP(7) to TIMESTAMP(9) are INT96 in Parquet."""
+
+MERGED_ROWS = 4 * BATCH_ROWS
+"""Rows that the files of a merge have at hand, all together; each has at least `LEAST_ROWS`."""
+
+LEAST_ROWS = 8192
+"""Decoding costs more per row below this."""
 
 Batch = tuple[int, "pa.RecordBatch | None", int]
 """Position of the first row in the file, columns (None where none is wanted), number of rows."""
@@ -31,6 +37,7 @@ def read_split(split: _native.PaimonSplit) -> Iterator[pa.RecordBatch]:
     """
     reader = split.reader()
     files = split.files
+    batch_rows = _batch_rows(split)
     opened: dict[int, Generator[Batch, None, None]] = {}
     try:
         while (step := reader.step()) is not None:
@@ -39,7 +46,7 @@ def read_split(split: _native.PaimonSplit) -> Iterator[pa.RecordBatch]:
                 continue
             what, index = step
             if what == "open":
-                opened[index] = _file(files, reader, index)
+                opened[index] = _file(files, reader, index, batch_rows)
                 next(opened[index])
                 continue
             batch = next(opened[index], None)
@@ -60,11 +67,19 @@ def read_splits(
     return read_parts(splits, read_split, workers=workers, limit=limit)
 
 
-def _file(files: _native.Files, reader: _native.SplitReader, index: int) -> Generator[Batch, None, None]:
+def _batch_rows(split: _native.PaimonSplit) -> int:
+    if split.raw_convertible:
+        return BATCH_ROWS
+    return min(BATCH_ROWS, max(LEAST_ROWS, MERGED_ROWS // max(1, len(split.data_files()))))
+
+
+def _file(
+    files: _native.Files, reader: _native.SplitReader, index: int, batch_rows: int
+) -> Generator[Batch, None, None]:
     """Open a file, which the first step does, and give its batches. Every error of pyarrow passes `open_data_file`."""
     path, file_format, nanosecond_ids = reader.file(index)
     opened = open_data_file(files, path, file_format, int96_unit=INT96_UNIT, nanosecond_ids=nanosecond_ids)
     with opened as data:
         wanted = reader.open(index, data.schema)
         yield -1, None, 0
-        yield from data.batches(wanted, None)
+        yield from data.batches(wanted, None, batch_rows)
