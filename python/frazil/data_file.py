@@ -28,6 +28,10 @@ WHOLE_FILE_BYTES = 2 << 20
 _NS_PER_MS = 1_000_000
 _FARTHEST_ZONE_NS = 24 * 3_600 * 1_000_000_000
 
+BUFFER_BYTES = 131_072
+"""What is read at once of a column of a local Parquet file. Without it a column of a row group would be held whole:
+memory costs more than calls of the system. A remote file is asked for whole columns, because each request has its delay."""
+
 Wanted = tuple[list[int], list[int]]
 """Leaf columns in depth-first order, and the top-level columns that hold them."""
 
@@ -42,7 +46,7 @@ class DataFile(Protocol):
     row_groups: bool
 
     def batches(
-        self, wanted: Wanted, selected: Sequence[bool] | None
+        self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         """Give the position of the first row, the wanted columns (None when there is none), and the number of rows."""
 
@@ -98,11 +102,17 @@ class _ParquetFile:
         self.schema = self._file.schema_arrow
 
     def _open(self, int96_unit: str, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
-        options = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": int96_unit}
-        return self._stack.enter_context(pq.ParquetFile(self._source, metadata=metadata, **options))
+        opened = pq.ParquetFile(
+            self._source,
+            metadata=metadata,
+            buffer_size=BUFFER_BYTES if isinstance(self._source, pa.OSFile) else 0,
+            coerce_int96_timestamp_unit=int96_unit,
+            page_checksum_verification=True,
+        )
+        return self._stack.enter_context(opened)
 
     def batches(
-        self, wanted: Wanted, selected: Sequence[bool] | None
+        self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         metadata = self._file.metadata
         counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
@@ -111,13 +121,13 @@ class _ParquetFile:
             if not wanted[0]:
                 yield position, None, sum(counts[group] for group in run)
                 continue
-            for batch in self._right_batches(run, wanted[0]):
+            for batch in self._right_batches(run, wanted[0], batch_rows):
                 yield position, batch, batch.num_rows
                 position += batch.num_rows
 
-    def _right_batches(self, groups: list[int], leaves: list[int]) -> Iterator[pa.RecordBatch]:
+    def _right_batches(self, groups: list[int], leaves: list[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Give batches whose timestamps are right: pyarrow lets nanoseconds that do not fit 64 bits wrap around."""
-        batches = _read(self._file, groups, leaves)
+        batches = _read(self._file, groups, leaves, batch_rows)
         types = self._file.schema
         int96 = [leaf for leaf in leaves if types.column(leaf).physical_type == "INT96"]
         if self._int96_unit == "us" or not int96:
@@ -127,7 +137,7 @@ class _ParquetFile:
         read = list(dict.fromkeys(columns[leaf] for leaf in leaves))
         far = [leaf for leaf in leaves if columns[leaf] in tops]
         places = {read.index(top): columns.index(top) for top in sorted(tops)}
-        wide = _read(self._open("us", self._file.metadata), groups, far)
+        wide = _read(self._open("us", self._file.metadata), groups, far, batch_rows)
         return self._with_far_times(batches, wide, places, groups)
 
     def _with_far_times(
@@ -168,10 +178,10 @@ def leaf_count(arrow: pa.DataType) -> int:
     return sum(leaf_count(arrow.field(index).type) for index in range(arrow.num_fields)) or 1
 
 
-def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int]) -> Iterator[pa.RecordBatch]:
+def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Read columns by index: names may hold dots, and may not be unique."""
     batches: Iterator[pa.RecordBatch] = file.reader.iter_batches(
-        BATCH_ROWS, row_groups=groups, column_indices=leaves, use_threads=False
+        batch_rows, row_groups=groups, column_indices=leaves, use_threads=False
     )
     return batches
 
@@ -288,7 +298,7 @@ class _OrcFile:
         self.schema = self._file.schema
 
     def batches(
-        self, wanted: Wanted, selected: Sequence[bool] | None
+        self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         del selected
         if not wanted[1]:
@@ -301,20 +311,20 @@ class _OrcFile:
             except (pa.ArrowException, OSError) as error:
                 if not _out_of_range(error):
                     raise
-                yield from self._native(wanted, position)
+                yield from self._native(wanted, position, batch_rows)
                 return
             if self._file.writer == "ORC_JAVA" and any(map(_zone_may_matter, batch.columns)):
-                yield from self._native(wanted, position)
+                yield from self._native(wanted, position, batch_rows)
                 return
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                part = batch.slice(start, BATCH_ROWS)
+            for start in range(0, batch.num_rows, batch_rows):
+                part = batch.slice(start, batch_rows)
                 yield position, part, part.num_rows
                 position += part.num_rows
 
-    def _native(self, wanted: Wanted, first: int) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
+    def _native(self, wanted: Wanted, first: int, batch_rows: int) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         """Read the rows from a position on without pyarrow."""
         reader = _native.BatchReader(self._files, self._path, "ORC", self._nanosecond_ids)
-        for position, batch, rows in _native_batches(reader, wanted):
+        for position, batch, rows in _native_batches(reader, wanted, batch_rows):
             skipped = max(0, first - position)
             if batch is not None and skipped < rows:
                 yield position + skipped, batch.slice(skipped), rows - skipped
@@ -357,17 +367,19 @@ class _AvroFile:
         self.schema = self._reader.schema()
 
     def batches(
-        self, wanted: Wanted, selected: Sequence[bool] | None
+        self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         del selected
-        return _native_batches(self._reader, wanted)
+        return _native_batches(self._reader, wanted, batch_rows)
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
         raise NotImplementedError
 
 
-def _native_batches(reader: _native.BatchReader, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
-    reader.begin(wanted[1], BATCH_ROWS)
+def _native_batches(
+    reader: _native.BatchReader, wanted: Wanted, batch_rows: int
+) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
+    reader.begin(wanted[1], batch_rows)
     position = 0
     while (batch := reader.next_batch()) is not None:
         yield position, batch, batch.num_rows

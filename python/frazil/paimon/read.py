@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from frazil.data_file import open_data_file
+from frazil.data_file import BATCH_ROWS, open_data_file
 from frazil.read_ahead import read_parts
 
 if TYPE_CHECKING:
@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil import _native
+
+MERGED_ROWS = 4 * BATCH_ROWS
+"""Rows that the files of a merge have at hand, all together; each has at least `LEAST_ROWS`."""
+
+LEAST_ROWS = 8192
+"""Decoding costs more per row below this."""
 
 Batch = tuple[int, "pa.RecordBatch | None", int]
 """Position of the first row in the file, columns (None where none is wanted), number of rows."""
@@ -28,6 +34,7 @@ def read_split(split: _native.PaimonSplit) -> Iterator[pa.RecordBatch]:
     """
     reader = split.reader()
     files = split.files
+    batch_rows = _batch_rows(split)
     opened: dict[int, Generator[Batch, None, None]] = {}
     try:
         while (step := reader.step()) is not None:
@@ -36,7 +43,7 @@ def read_split(split: _native.PaimonSplit) -> Iterator[pa.RecordBatch]:
                 continue
             what, index = step
             if what == "open":
-                opened[index] = _file(files, reader, index)
+                opened[index] = _file(files, reader, index, batch_rows)
                 next(opened[index])
                 continue
             batch = next(opened[index], None)
@@ -57,7 +64,15 @@ def read_splits(
     return read_parts(splits, read_split, workers=workers, limit=limit)
 
 
-def _file(files: _native.Files, reader: _native.SplitReader, index: int) -> Generator[Batch, None, None]:
+def _batch_rows(split: _native.PaimonSplit) -> int:
+    if split.raw_convertible:
+        return BATCH_ROWS
+    return min(BATCH_ROWS, max(LEAST_ROWS, MERGED_ROWS // max(1, len(split.data_files()))))
+
+
+def _file(
+    files: _native.Files, reader: _native.SplitReader, index: int, batch_rows: int
+) -> Generator[Batch, None, None]:
     """Open a file, which the first step does, and give its batches. Every error of pyarrow passes `open_data_file`."""
     path, file_format, nanosecond_ids = reader.file(index)
     # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96; files that a table took over from Spark have any as such.
@@ -66,4 +81,4 @@ def _file(files: _native.Files, reader: _native.SplitReader, index: int) -> Gene
     with opened as data:
         wanted = reader.open(index, data.schema)
         yield -1, None, 0
-        yield from data.batches(wanted, None)
+        yield from data.batches(wanted, None, batch_rows)

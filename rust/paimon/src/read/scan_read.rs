@@ -223,23 +223,19 @@ impl ScanRead {
     }
 }
 
-/// Spares reading the sequence numbers of runs whose every record is newer than those of the run before, by what the
-/// manifest says: then runs decide, and among the records of one file their order.
+/// Spares reading the sequence numbers of runs of which each is newer than the one before, by what the manifest says:
+/// then runs decide, and among the records of one file their order.
 fn number(stage: &Stage, split: &DataSplit, files: &mut [FileReader]) {
     /// More rows than a file has.
     const STRIDE: i64 = 1 << 40;
     let Stage::Merge(runs) = stage else { return };
-    let mut newest = None;
-    for run in runs {
-        let of_run = || run.iter().filter_map(|file| split.files.get(*file));
-        let oldest = of_run().map(|file| file.min_sequence_number).min();
-        if oldest <= newest || of_run().any(|file| file.row_count >= STRIDE) {
-            return;
-        }
-        newest = of_run().map(|file| file.max_sequence_number).max();
-        if newest < oldest {
-            return;
-        }
+    let numbers = runs.iter().map(|run| {
+        let metas = run.iter().filter_map(|file| split.files.get(*file));
+        let range = metas.map(|file| (file.min_sequence_number, file.max_sequence_number));
+        range.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    });
+    if !ascends(numbers) || split.files.iter().any(|file| file.row_count >= STRIDE) {
+        return;
     }
     for (first, run) in (0_i64..).map(|run| run.saturating_mul(STRIDE)).zip(runs) {
         for &file in run {
@@ -250,7 +246,43 @@ fn number(stage: &Stage, split: &DataSplit, files: &mut [FileReader]) {
     }
 }
 
+/// Whether each range begins above the end of the one before.
+fn ascends(ranges: impl Iterator<Item = Option<(i64, i64)>>) -> bool {
+    let mut end = None;
+    for range in ranges {
+        let Some((low, high)) = range.filter(|(low, high)| low <= high) else { return false };
+        if end.is_some_and(|end| low <= end) {
+            return false;
+        }
+        end = Some(high);
+    }
+    true
+}
+
 /// Whether a column is among these, perhaps with fewer fields inside.
 fn holds(field: &DataField, wanted: &[DataField]) -> bool {
     wanted.iter().any(|other| other.id == field.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::one_after_the_other(&[Some((0, 9)), Some((10, 10)), Some((12, 20))], true)]
+    #[case::one_number_is_shared(&[Some((0, 9)), Some((9, 20))], false)]
+    #[case::around_each_other(&[Some((0, 30)), Some((10, 20))], false)]
+    #[case::the_newer_run_is_older(&[Some((10, 20)), Some((0, 9))], false)]
+    #[case::all_alike(&[Some((0, 0)), Some((0, 0))], false)]
+    #[case::upside_down(&[Some((0, -1)), Some((5, 9))], false)]
+    #[case::unknown(&[Some((0, 9)), None], false)]
+    #[case::one_run(&[Some((i64::MIN, i64::MAX))], true)]
+    fn numbers_are_not_read_where_every_run_is_newer_than_the_one_before(
+        #[case] ranges: &[Option<(i64, i64)>],
+        #[case] known: bool,
+    ) {
+        assert_eq!(ascends(ranges.iter().copied()), known);
+    }
 }
