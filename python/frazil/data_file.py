@@ -30,7 +30,7 @@ _FARTHEST_ZONE_NS = 24 * 3_600 * 1_000_000_000
 
 BUFFER_BYTES = 131_072
 """What is read at once of a column of a local Parquet file. Without it a column of a row group would be held whole:
-memory costs more than calls of the system. A remote file is asked for whole columns, because each request has its delay."""
+memory costs more than calls of the system. A remote file is asked for whole columns: each request has its delay."""
 
 Wanted = tuple[list[int], list[int]]
 """Leaf columns in depth-first order, and the top-level columns that hold them."""
