@@ -52,6 +52,8 @@ class Reader:
 
 
 class Split:
+    raw_convertible = True
+
     def __init__(self, folder: Path, names: list[str]) -> None:
         self.files = _native.Files(str(folder), [], [], {})
         self.made = Reader([str(folder / name) for name in names])
