@@ -53,8 +53,8 @@ def load_catalog(name: str | None = "default", **properties: str | Mapping[str, 
 
     >>> import frazil
     >>> catalog = frazil.load_catalog("local", type="hadoop", warehouse="tests/golden")
-    >>> catalog.list_namespaces()
-    [('iceberg',), ('iceberg_cases',)]
+    >>> ("iceberg",) in catalog.list_namespaces()
+    True
     >>> catalog.load_table("iceberg.del_pos_file_parquet_part").scan().count()
     52
     """
