@@ -102,10 +102,13 @@ class _ParquetFile:
         self.schema = self._file.schema_arrow
 
     def _open(self, int96_unit: str, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+        is_local = isinstance(self._source, pa.OSFile)
         opened = pq.ParquetFile(
             self._source,
             metadata=metadata,
-            buffer_size=BUFFER_BYTES if isinstance(self._source, pa.OSFile) else 0,
+            buffer_size=BUFFER_BYTES if is_local else 0,
+            # What is fetched ahead is held until the last row group was read.
+            pre_buffer=not is_local,
             coerce_int96_timestamp_unit=int96_unit,
             page_checksum_verification=True,
         )
