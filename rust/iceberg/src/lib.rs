@@ -9,4 +9,5 @@ pub mod scan;
 pub mod single_value;
 pub mod spec;
 pub mod table;
+pub mod transaction;
 pub mod transform;

@@ -7,6 +7,7 @@ pub mod manifest;
 pub mod manifest_list;
 mod metadata_json;
 mod metadata_part;
+pub mod metadata_write;
 pub mod name_mapping;
 pub mod partition;
 mod projection;
