@@ -1,10 +1,12 @@
 //! The words of the Iceberg table spec: one file per noun.
 
+pub mod avro_schema;
 mod columns;
 mod iso;
 mod json;
 pub mod manifest;
 pub mod manifest_list;
+pub mod manifest_type;
 mod metadata_json;
 mod metadata_part;
 pub mod metadata_write;

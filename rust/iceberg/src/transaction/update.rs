@@ -296,7 +296,8 @@ impl MetadataBuilder {
         }
         let newest = metadata.snapshot_log.last().map(|entry| entry.timestamp_ms);
         if let Some(newest) = newest.filter(|newest| snapshot.timestamp_ms < newest - MAX_CLOCK_SKEW_MS) {
-            let message = format!("its time {} ms is before {newest} ms of the current snapshot", snapshot.timestamp_ms);
+            let message =
+                format!("its time {} ms is before {newest} ms of the current snapshot", snapshot.timestamp_ms);
             return Err(invalid_snapshot(id, &message));
         }
         if metadata.format_version >= 3 {
