@@ -10,10 +10,8 @@ pub fn manifest_entry(version: u8, partition: StructType) -> StructType {
     let long = || Type::Primitive(PrimitiveType::Long);
     let int = || Type::Primitive(PrimitiveType::Int);
     let mut fields = vec![required(0, "status", int(), None)];
-    if version == 1 {
-        fields.push(required(1, "snapshot_id", long(), None));
-    } else {
-        fields.push(optional(1, "snapshot_id", long(), None));
+    fields.push(optional(1, "snapshot_id", long(), None));
+    if version > 1 {
         fields.push(optional(3, "sequence_number", long(), None));
         fields.push(optional(4, "file_sequence_number", long(), None));
     }
@@ -26,6 +24,7 @@ pub fn data_file(version: u8, partition: StructType) -> StructType {
     let long = || Type::Primitive(PrimitiveType::Long);
     let text = || Type::Primitive(PrimitiveType::String);
     let bytes = || Type::Primitive(PrimitiveType::Binary);
+    let partition_doc = (version > 1).then_some("Partition data tuple, schema based on the partition spec");
     let mut fields = Vec::new();
     if version > 1 {
         let doc = "Contents of the file: 0=data, 1=position deletes, 2=equality deletes";
@@ -34,12 +33,7 @@ pub fn data_file(version: u8, partition: StructType) -> StructType {
     fields.extend([
         required(100, "file_path", text(), Some("Location URI with FS scheme")),
         required(101, "file_format", text(), Some("File format name: avro, orc, or parquet")),
-        required(
-            102,
-            "partition",
-            Type::Struct(partition),
-            Some("Partition data tuple, schema based on the partition spec"),
-        ),
+        required(102, "partition", Type::Struct(partition), partition_doc),
         required(103, "record_count", long(), Some("Number of records in the file")),
         required(104, "file_size_in_bytes", long(), Some("Total file size in bytes")),
     ]);
