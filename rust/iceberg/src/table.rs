@@ -11,7 +11,7 @@ use crate::spec::snapshot::{RefKind, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
 
 /// A metadata file is not read when it is longer than this.
-const METADATA_LIMIT_BYTES: u64 = 1 << 30;
+pub(crate) const METADATA_LIMIT_BYTES: u64 = 1 << 30;
 
 /// A table at one state of its metadata. Immutable.
 #[derive(Debug, Clone)]

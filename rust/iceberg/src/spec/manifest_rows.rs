@@ -18,7 +18,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::manifest_type::{manifest_entry, manifest_file};
 use super::types::{NestedField, StructType, Type};
-use crate::read::arrow::{FIELD_ID, arrow_primitive};
+use crate::read::arrow::arrow_primitive;
 
 /// The version whose fields rows have.
 const ROWS_VERSION: u8 = 3;
@@ -68,7 +68,7 @@ fn kind(field_type: &Type) -> Kind {
     }
 }
 
-/// The Arrow schema of rows of these fields: all nullable, with ids, maps as lists of key and value.
+/// The Arrow schema of rows of these fields: all nullable, maps as lists of key and value.
 pub fn rows_schema(fields: &StructType) -> Schema {
     Schema::new(rows_fields(fields))
 }
@@ -79,7 +79,6 @@ fn rows_fields(fields: &StructType) -> Fields {
 
 fn rows_field(field: &NestedField) -> Field {
     Field::new(&field.name, rows_type(&field.field_type), true)
-        .with_metadata([(FIELD_ID.to_string(), field.id.to_string())].into())
 }
 
 fn rows_type(field_type: &Type) -> DataType {

@@ -29,6 +29,8 @@ pub const LAST_ADDED: i32 = -1;
 /// One change of a table's metadata.
 #[derive(Debug, Clone)]
 pub enum TableUpdate {
+    /// Makes the table: the state it begins with. Only the first change of a table that is not there.
+    Create(Box<TableMetadata>),
     /// Gives the table its id; it never changes.
     AssignUuid(String),
     /// To 2 or 3; never back.
@@ -118,6 +120,8 @@ impl MetadataBuilder {
     pub fn apply(&mut self, update: TableUpdate) -> Result<()> {
         self.changed = true;
         match update {
+            TableUpdate::Create(metadata) if metadata.table_uuid == self.metadata.table_uuid => Ok(()),
+            TableUpdate::Create(_) => Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already")),
             TableUpdate::AssignUuid(uuid) => self.assign_uuid(uuid),
             TableUpdate::UpgradeFormatVersion(version) => self.upgrade(version),
             TableUpdate::AddSchema(schema) => self.add_schema(schema),
