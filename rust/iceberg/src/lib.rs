@@ -11,3 +11,4 @@ pub mod spec;
 pub mod table;
 pub mod transaction;
 pub mod transform;
+pub mod write;
