@@ -1,5 +1,7 @@
-//! Writing rows: which partition each belongs to, and what a data file says of its columns.
+//! Writing rows: as rows of the table, by partition, and what data files say of their columns.
 
+pub mod align;
+pub mod data_file;
 pub mod metrics;
 pub mod metrics_mode;
 pub mod partition;
