@@ -1,5 +1,6 @@
 //! The words of the Iceberg table spec: one file per noun.
 
+mod arrow_schema;
 pub mod avro_schema;
 mod columns;
 mod iso;
@@ -14,6 +15,7 @@ mod metadata_part;
 pub mod metadata_write;
 pub mod name_mapping;
 pub mod partition;
+mod partition_text;
 mod projection;
 pub mod schema;
 pub mod snapshot;

@@ -2,6 +2,8 @@
 
 pub mod align;
 pub mod data_file;
+mod location;
 pub mod metrics;
 pub mod metrics_mode;
 pub mod partition;
+pub mod rows;
