@@ -168,6 +168,17 @@ impl Files {
         self.0.storage.folders(&folder).map_err(|e| e.with("folder", redacted(recorded)))
     }
 
+    /// Where a file that is to be made will lie: below the places that the table may read, through no link that leads
+    /// out.
+    ///
+    /// # Errors
+    /// `PathNotAllowed`.
+    pub fn writable(&self, recorded: &str) -> Result<String> {
+        let location = self.locate(recorded)?;
+        self.0.confinement.check_links_to_new(&location).map_err(|e| e.with("file", redacted(recorded)))?;
+        Ok(location.canonical())
+    }
+
     /// Writes a file where none is; see [`Storage::put_if_absent`]. Files are written below the places that the table may
     /// read, and nowhere else.
     ///
@@ -194,9 +205,8 @@ impl Files {
     }
 
     fn at_new<T>(&self, recorded: &str, work: impl FnOnce(&dyn Storage, &str) -> Result<T>) -> Result<T> {
-        let location = self.locate(recorded)?;
-        self.0.confinement.check_links_to_new(&location).map_err(|e| e.with("file", redacted(recorded)))?;
-        work(self.0.storage.as_ref(), &location.canonical()).map_err(|e| e.with("file", redacted(recorded)))
+        let location = self.writable(recorded)?;
+        work(self.0.storage.as_ref(), &location).map_err(|e| e.with("file", redacted(recorded)))
     }
 
     fn locate(&self, recorded: &str) -> Result<Location> {

@@ -109,6 +109,9 @@ impl Pointer for HadoopPointer {
         };
         let bytes = self.files.storage().read(&metadata_location, METADATA_LIMIT_BYTES)?;
         let metadata = TableMetadata::parse(&bytes).map_err(|e| e.with("file", &metadata_location))?;
+        // Recorded as the table records everything, wherever it was copied to.
+        let name = metadata_location.rsplit('/').next().unwrap_or_default();
+        let metadata_location = format!("{}/metadata/{name}", self.folder);
         Ok(Some(State { metadata: Arc::new(metadata), metadata_location }))
     }
 
