@@ -151,7 +151,7 @@ impl DeleteIndex {
         let paths = entries.paths()?;
         let mut lookup = Lookup { index: self, spec_id, keys: &keys, last: None };
         let mut assignments = Assignments::with_capacity(entries.len());
-        for (row, &sequence) in entries.sequence_numbers().values().iter().enumerate() {
+        for (row, &sequence) in entries.sequence_numbers()?.values().iter().enumerate() {
             let path = by_path.then(|| key(paths.value(row)));
             lookup.collect_equality(row, sequence, keyed, &mut assignments.numbers)?;
             lookup
@@ -175,6 +175,11 @@ impl Assignments {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
         Self { offsets, numbers: Vec::new() }
+    }
+
+    /// The memory that the lists hold.
+    pub fn size_bytes(&self) -> usize {
+        size_of_val(self.offsets.as_slice()) + size_of_val(self.numbers.as_slice())
     }
 
     /// The numbers of the delete files of a data file, in ascending order of their sequence numbers within each kind.
@@ -274,7 +279,7 @@ fn sequence_number(files: &[DeleteFile], number: u32) -> i64 {
 
 fn delete_file(entries: &ManifestEntries, spec_id: i32, row: usize) -> Result<DeleteFile> {
     let path: Arc<str> = entries.paths()?.value(row).into();
-    let content = FileContent::from_code(entries.contents()?.value(row)).filter(|c| *c != FileContent::Data);
+    let content = FileContent::from_code(entries.contents()?.map_or(0, |contents| contents.value(row))).filter(|c| *c != FileContent::Data);
     let content = content.ok_or_else(|| corrupt("a delete manifest lists a file that is no delete file", &path))?;
     let format = FileFormat::parse(entries.formats()?.value(row)).map_err(|e| e.with("file", &path))?;
     let mut file = DeleteFile {
@@ -282,7 +287,7 @@ fn delete_file(entries: &ManifestEntries, spec_id: i32, row: usize) -> Result<De
         format,
         size_bytes: entries.file_sizes()?.value(row),
         record_count: entries.record_counts()?.value(row),
-        sequence_number: entries.sequence_numbers().value(row),
+        sequence_number: entries.sequence_numbers()?.value(row),
         spec_id,
         equality_ids: Vec::new(),
         referenced_data_file: referenced_data_file(entries, row)?,
@@ -302,12 +307,11 @@ fn delete_file(entries: &ManifestEntries, spec_id: i32, row: usize) -> Result<De
 
 /// The data file that is named, or that the bounds of the path column show to be the only one.
 fn referenced_data_file(entries: &ManifestEntries, row: usize) -> Result<Option<Arc<str>>> {
-    let named = entries.referenced_data_files()?;
-    if named.is_valid(row) {
+    if let Some(named) = entries.referenced_data_files()?.filter(|named| named.is_valid(row)) {
         return Ok(Some(named.value(row).into()));
     }
-    let Some(statistics) = entries.statistics(DELETE_FILE_PATH_ID)? else { return Ok(None) };
-    let (lower, upper) = (&statistics.lower_bounds, &statistics.upper_bounds);
+    let statistics = entries.statistics(DELETE_FILE_PATH_ID)?.unwrap_or_default();
+    let (Some(lower), Some(upper)) = (&statistics.lower_bounds, &statistics.upper_bounds) else { return Ok(None) };
     if lower.is_null(row) || upper.is_null(row) || lower.value(row) != upper.value(row) {
         return Ok(None);
     }
@@ -318,18 +322,16 @@ fn content_range(entries: &ManifestEntries, row: usize, file: &DeleteFile) -> Re
     if file.referenced_data_file.is_none() {
         return Err(corrupt("a deletion vector names no data file", &file.path));
     }
-    let (offset, size) = (entries.content_offsets()?, entries.content_sizes()?);
-    if offset.is_null(row) || size.is_null(row) {
-        return Err(corrupt("a deletion vector has no offset or no size", &file.path));
+    let offset = entries.content_offsets()?.filter(|offsets| offsets.is_valid(row));
+    let size = entries.content_sizes()?.filter(|sizes| sizes.is_valid(row));
+    match (offset, size) {
+        (Some(offset), Some(size)) => Ok((offset.value(row), size.value(row))),
+        _ => Err(corrupt("a deletion vector has no offset or no size", &file.path)),
     }
-    Ok((offset.value(row), size.value(row)))
 }
 
 fn equality_ids(entries: &ManifestEntries, row: usize) -> Result<Vec<i32>> {
-    let list = entries.equality_ids()?;
-    if list.is_null(row) {
-        return Ok(Vec::new());
-    }
+    let Some(list) = entries.equality_ids()?.filter(|list| list.is_valid(row)) else { return Ok(Vec::new()) };
     let values = list.value(row);
     let values = values.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("equality ids are no ints"))?;
     let mut ids: Vec<i32> = values.iter().flatten().collect();

@@ -43,8 +43,11 @@ pub fn planned_batch(plan: &Plan, index: usize) -> Result<RecordBatch> {
         partition(plan.read(), files)?,
         Arc::new(entries.record_counts()?.clone()),
         Arc::new(entries.file_sizes()?.clone()),
-        Arc::new(entries.sequence_numbers().clone()),
-        Arc::new(entries.first_row_ids().clone()),
+        Arc::new(entries.sequence_numbers()?.clone()),
+        entries.first_row_ids()?.map_or_else(
+            || new_null_array(&DataType::Int64, entries.len()),
+            |ids| Arc::new(ids.clone()) as ArrayRef,
+        ),
         delete_files(plan, files),
     ];
     Ok(RecordBatch::try_new(plan_schema(plan), columns)?)
