@@ -159,6 +159,25 @@ impl Leaf {
         Ok(())
     }
 
+    /// Makes room for so many more values.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        match &mut self.values {
+            Values::Null => {}
+            Values::Boolean(values) => values.reserve(rows),
+            Values::Int8(values) => values.reserve(rows),
+            Values::Int16(values) => values.reserve(rows),
+            Values::Int32(values) => values.reserve(rows),
+            Values::Int64(values) | Values::Scaled { values, .. } => values.reserve(rows),
+            Values::Float32(values) => values.reserve(rows),
+            Values::Float64(values) | Values::Widened(values) => values.reserve(rows),
+            Values::Sized(values) | Values::Unsized(values, _) | Values::Symbol(values, _) => {
+                values.offsets.reserve(rows);
+            }
+            Values::Fixed { .. } => {}
+            Values::Decimal(values, _) => values.reserve(rows),
+        }
+    }
+
     /// About how much memory the column takes.
     pub(super) fn bytes(&self) -> usize {
         let values = match &self.values {

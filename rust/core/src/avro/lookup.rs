@@ -9,6 +9,7 @@ use arrow_schema::Fields;
 use super::node::Node;
 use super::schema::Schema;
 use super::skip::Skip;
+use super::template::Template;
 use super::wire::Wire;
 use crate::error::{Error, Result};
 
@@ -30,6 +31,8 @@ pub(super) struct Lookup {
     /// Passes over an entry; `None` where entries or keys may be missing.
     pair: Option<Skip>,
     route: Route,
+    /// For maps from numbers to bytes.
+    template: Option<Template>,
     entry: EntryShape,
     nulls: NullBufferBuilder,
 }
@@ -100,7 +103,9 @@ impl Lookup {
         let whole = entry.null_item.is_none() && entry.null_key.is_none();
         let pair = whole.then(|| Skip::all([key_skip, unwanted.clone()]));
         let route = Route::default();
-        Ok(Self { fields, key, wanted, values, filled, row: 0, unwanted, pair, route, entry, nulls })
+        let template = pair.as_ref().filter(|_| key == MapKey::Number && unwanted == Skip::Sized(1));
+        let template = template.map(|_| Template::default());
+        Ok(Self { fields, key, wanted, values, filled, row: 0, unwanted, pair, route, template, entry, nulls })
     }
 
     #[inline]
@@ -109,8 +114,16 @@ impl Lookup {
         let mut first = true;
         while let Some(items) = wire.items(self.entry.min_width_bytes)? {
             let start = wire.position();
-            if !first || !self.follow(items.count, wire)? {
-                self.search(items.count, first, wire)?;
+            if !first {
+                self.search(items.count, false, wire)?;
+            } else if !self.fill(items.count, wire)? {
+                let block = wire.clone();
+                if !self.follow(items.count, wire)? {
+                    self.search(items.count, true, wire)?;
+                }
+                if let Some(template) = &mut self.template {
+                    template.learn(items.count, block, |key| self.wanted.place(key))?;
+                }
             }
             wire.end_items(items, start)?;
             first = false;
@@ -122,6 +135,26 @@ impl Lookup {
         }
         self.nulls.append_non_null();
         Ok(())
+    }
+
+    /// Reads the first block of a map by the template; `false` where it does not fit.
+    #[inline]
+    fn fill(&mut self, entries: u64, wire: &mut Wire<'_>) -> Result<bool> {
+        let Some(template) = &mut self.template else { return Ok(false) };
+        let Some(stops) = template.stops(entries, wire) else { return Ok(false) };
+        let start = wire.mark();
+        for (offset, place) in stops {
+            if let Some((value, filled)) = self.values.get_mut(*place).zip(self.filled.get_mut(*place)) {
+                *filled = self.row;
+                wire.reset(start);
+                wire.take(*offset)?;
+                value.read(wire)?;
+            }
+        }
+        wire.reset(start);
+        wire.take(template.len())?;
+        template.fitted();
+        Ok(true)
     }
 
     /// Reads the first block of a map by the route; `false`, at the start of the block, where it leads astray. What was
@@ -200,6 +233,10 @@ impl Lookup {
 
     pub(super) fn len(&self) -> usize {
         self.nulls.len()
+    }
+
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.values.iter_mut().for_each(|value| value.reserve(rows));
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub(super) const MAX_ZERO_WIDTH: u64 = 1_000_000;
 
 /// A decompressed block being read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Wire<'a> {
     rest: &'a [u8],
     /// The length of the block.
@@ -128,7 +128,7 @@ impl<'a> Wire<'a> {
     /// count < 0  size_bytes       -count items in that many bytes
     /// 0                           end
     /// ```
-    #[inline]
+    #[inline(always)]
     pub(super) fn items(&mut self, min_width_bytes: usize) -> Result<Option<Items>> {
         let declared = self.long()?;
         if declared == 0 {
@@ -240,6 +240,12 @@ impl<'a> Wire<'a> {
         let value = read(self)?;
         self.reset(here);
         Ok(value)
+    }
+
+    /// The next `n` bytes, which stay; `None` where there are fewer.
+    #[inline]
+    pub(super) fn ahead(&self, n: usize) -> Option<&'a [u8]> {
+        self.rest.get(..n)
     }
 
     /// This place, to be returned to.

@@ -5,10 +5,9 @@ use std::iter::repeat;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::DataType;
 
-use super::{Bounds, Verdicts};
+use super::{Bounds, Verdicts, bits};
 use crate::error::{Error, Result};
 use crate::predicate::keys::{self, Keyed, with_primitive};
 use crate::predicate::{BoundColumn, CompareOp, LikePattern, Test};
@@ -194,20 +193,12 @@ fn collect<K: Ord + Copy>(
     length: usize,
     judge: impl Fn(Option<K>, Option<K>) -> Verdict,
 ) -> Verdicts {
-    let mut may = BooleanBufferBuilder::new(length);
-    let mut all = BooleanBufferBuilder::new(length);
-    for (lower, upper) in pairs.take(length) {
+    let verdicts = pairs.map(|(lower, upper)| {
         let inverted = lower.zip(upper).is_some_and(|(lower, upper)| lower > upper);
-        let verdict = if inverted { judge(None, None) } else { judge(lower, upper) };
-        may.append(verdict.0);
-        all.append(verdict.1);
-    }
-    Verdicts { may: finish(may, length), all: finish(all, length) }
-}
-
-fn finish(mut bits: BooleanBufferBuilder, length: usize) -> BooleanBuffer {
-    debug_assert_eq!(bits.len(), length, "iterators of bounds never end early");
-    bits.finish()
+        if inverted { judge(None, None) } else { judge(lower, upper) }
+    });
+    let (may, all) = bits::collect_pairs(verdicts, length);
+    Verdicts { may, all }
 }
 
 /// The keys of bounds, NaN being none; without an array no bounds.
