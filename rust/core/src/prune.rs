@@ -200,7 +200,7 @@ fn leaf(column: &BoundColumn, test: &Test, bounds: &Bounds, length: usize) -> Re
 /// Counts to classes. A count that cannot be (negative, or more than the rows) is unknown.
 fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
     if !float && let (Some(rows), Some(nulls)) = (complete(&bounds.row_count), complete(&bounds.null_count)) {
-        return complete_classes(rows, nulls, length);
+        return complete_classes(rows, nulls);
     }
     let mut values = BooleanBufferBuilder::new(length);
     let mut nans = BooleanBufferBuilder::new(length);
@@ -231,12 +231,11 @@ fn complete(counts: &Option<Int64Array>) -> Option<&[i64]> {
 }
 
 /// As [`classes`], of columns that have no NaN and where all counts are there.
-fn complete_classes(rows: &[i64], nulls: &[i64], length: usize) -> Classes {
-    let counts = || rows.iter().copied().zip(nulls.iter().copied());
+fn complete_classes(rows: &[i64], nulls: &[i64]) -> Classes {
     // A count of rows below zero is unknown, and so is one of NULLs; more NULLs than rows are unknown too.
-    let values = bits::collect(counts().map(|(rows, nulls)| rows != 0 && (rows < 0 || nulls != rows)), length);
-    let nulls = counts().map(|(rows, nulls)| rows != 0 && nulls != 0);
-    Classes { values, nans: BooleanBuffer::new_unset(length), nulls: bits::collect(nulls, length) }
+    let (values, nulls) =
+        bits::of_pairs(rows, nulls, |rows, nulls| (rows != 0 && (rows < 0 || nulls != rows), rows != 0 && nulls != 0));
+    Classes { values, nans: BooleanBuffer::new_unset(rows.len()), nulls }
 }
 
 /// The counts of an array and then, or without one from the start, no counts.

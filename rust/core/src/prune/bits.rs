@@ -2,9 +2,26 @@
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
-/// The first `length` answers.
-pub(super) fn collect(answers: impl Iterator<Item = bool>, length: usize) -> BooleanBuffer {
-    collect_pairs(answers.map(|answer| (answer, false)), length).0
+/// Two answers to each pair of values; the slices are of one length.
+#[inline]
+pub(super) fn of_pairs<A: Copy, B: Copy>(
+    first: &[A],
+    second: &[B],
+    answer: impl Fn(A, B) -> (bool, bool),
+) -> (BooleanBuffer, BooleanBuffer) {
+    let words = first.chunks(64).zip(second.chunks(64)).map(|(first, second)| {
+        let mut word = (0_u64, 0_u64);
+        for (place, (a, b)) in first.iter().zip(second).enumerate() {
+            let (a, b) = answer(*a, *b);
+            word.0 |= u64::from(a) << place;
+            word.1 |= u64::from(b) << place;
+        }
+        word
+    });
+    let (firsts, seconds): (Vec<u64>, Vec<u64>) = words.unzip();
+    let length = first.len().min(second.len());
+    let bits = |words: Vec<u64>| BooleanBuffer::new(Buffer::from_vec(words), 0, length);
+    (bits(firsts), bits(seconds))
 }
 
 /// The first `length` pairs of answers, the firsts and the seconds.
@@ -43,7 +60,8 @@ mod tests {
             let answers = (0..length).map(|i| (i % 3 == 0, i % 7 == 1));
             let (firsts, seconds) = collect_pairs(answers.clone(), length);
             assert!(firsts.iter().zip(&seconds).eq(answers.clone()));
-            assert_eq!(collect(answers.map(|pair| pair.0), length), firsts);
+            let places: Vec<usize> = (0..length).collect();
+            assert_eq!(of_pairs(&places, &places, |a, b| (a % 3 == 0, b % 7 == 1)), (firsts, seconds));
         }
     }
 }

@@ -3,8 +3,9 @@
 //! manifest list -> partition summaries -> manifests -> partition tuples -> counts and bounds -> deletes joined by columns.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use arrow_array::{ArrayRef, StringArray};
 use arrow_buffer::BooleanBuffer;
 use frazil_core::context::{Context, Lease};
 use frazil_core::error::{Error, Result};
@@ -64,6 +65,7 @@ pub struct Plan {
     read: Arc<ReadContext>,
     files: Vec<PlannedFiles>,
     deletes: Arc<DeleteIndex>,
+    delete_paths: OnceLock<ArrayRef>,
     metrics: ScanMetrics,
     starts: Vec<usize>,
 }
@@ -103,7 +105,7 @@ impl Plan {
             refuse_duplicates(&files, request.workers)?;
         }
         let starts = starts(&files);
-        Ok(Self { read, files, deletes: Arc::new(deletes), metrics, starts })
+        Ok(Self { read, files, deletes: Arc::new(deletes), delete_paths: OnceLock::new(), metrics, starts })
     }
 
     /// What all tasks share.
@@ -134,6 +136,12 @@ impl Plan {
     /// The delete files of the snapshot.
     pub fn deletes(&self) -> &DeleteIndex {
         &self.deletes
+    }
+
+    /// The paths of the delete files, by number.
+    pub(super) fn delete_paths(&self) -> ArrayRef {
+        let paths = self.deletes.files().iter().map(|file| &*file.path);
+        self.delete_paths.get_or_init(|| Arc::new(StringArray::from_iter_values(paths))).clone()
     }
 
     /// The task of the data file at `index`, in the order of the manifests.

@@ -259,12 +259,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Judges the entries that are `candidates`.
-    fn judge(
-        &self,
-        spec: &SpecFilter,
-        statistics: &ManifestStatistics,
-        candidates: BooleanBuffer,
-    ) -> Result<Verdict> {
+    fn judge(&self, spec: &SpecFilter, statistics: &ManifestStatistics, candidates: BooleanBuffer) -> Result<Verdict> {
         let files = candidates.count_set_bits();
         let mut may = candidates;
         if spec.inclusive != BoundPredicate::True {
