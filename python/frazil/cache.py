@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from frazil.config import config
+
 __all__ = ["Stats", "clear", "stats"]
 
 
@@ -40,6 +42,7 @@ def stats() -> Stats:
     """Count what the cache did since the process began, and what it holds now."""
     from frazil import _native
 
+    _native.cache_limit(config.cache_bytes)
     return Stats(*_native.cache_stats())
 
 

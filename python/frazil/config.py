@@ -69,8 +69,8 @@ class Config:
     def cache_bytes(self) -> int:
         """How many bytes of decoded metadata are kept for the next plan; 256 MiB unless set, 0 for none.
 
-        They count within `memory_limit` and give way to what planning needs. Accepts what `memory_limit` does. See
-        `frazil.cache`.
+        They count within `memory_limit` and give way to what planning needs. Accepts what `memory_limit` does. What is
+        above a new limit goes with the next plan or call of `frazil.cache`.
         """
         if self._cache_bytes is None:
             text = os.environ.get("FRAZIL_CACHE_BYTES")
@@ -80,10 +80,6 @@ class Config:
     @cache_bytes.setter
     def cache_bytes(self, value: int | str) -> None:
         self._cache_bytes = _parse_bytes("cache_bytes", value, least=0)
-        if self is globals().get("config"):
-            from frazil import _native
-
-            _native.cache_limit(self._cache_bytes)
 
     @property
     def allowed_locations(self) -> list[str]:

@@ -199,7 +199,8 @@ fn leaf(column: &BoundColumn, test: &Test, bounds: &Bounds, length: usize) -> Re
 
 /// Counts to classes. A count that cannot be (negative, or more than the rows) is unknown.
 fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
-    if !float && let (Some(rows), Some(nulls)) = (complete(&bounds.row_count), complete(&bounds.null_count)) {
+    let counts = (complete(bounds.row_count.as_ref()), complete(bounds.null_count.as_ref()));
+    if let (false, (Some(rows), Some(nulls))) = (float, counts) {
         return complete_classes(rows, nulls);
     }
     let mut values = BooleanBufferBuilder::new(length);
@@ -226,8 +227,8 @@ fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
 }
 
 /// The counts, if none is missing.
-fn complete(counts: &Option<Int64Array>) -> Option<&[i64]> {
-    counts.as_ref().filter(|counts| counts.null_count() == 0).map(|counts| &**counts.values())
+fn complete(counts: Option<&Int64Array>) -> Option<&[i64]> {
+    counts.filter(|counts| counts.null_count() == 0).map(|counts| &**counts.values())
 }
 
 /// As [`classes`], of columns that have no NaN and where all counts are there.

@@ -162,7 +162,7 @@ impl Leaf {
     /// Makes room for so many more values.
     pub(super) fn reserve(&mut self, rows: usize) {
         match &mut self.values {
-            Values::Null => {}
+            Values::Null | Values::Fixed { .. } => {}
             Values::Boolean(values) => values.reserve(rows),
             Values::Int8(values) => values.reserve(rows),
             Values::Int16(values) => values.reserve(rows),
@@ -173,7 +173,6 @@ impl Leaf {
             Values::Sized(values) | Values::Unsized(values, _) | Values::Symbol(values, _) => {
                 values.offsets.reserve(rows);
             }
-            Values::Fixed { .. } => {}
             Values::Decimal(values, _) => values.reserve(rows),
         }
     }

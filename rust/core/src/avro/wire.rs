@@ -128,7 +128,7 @@ impl<'a> Wire<'a> {
     /// count < 0  size_bytes       -count items in that many bytes
     /// 0                           end
     /// ```
-    #[inline(always)]
+    #[inline]
     pub(super) fn items(&mut self, min_width_bytes: usize) -> Result<Option<Items>> {
         let declared = self.long()?;
         if declared == 0 {

@@ -93,7 +93,9 @@ impl Sequence {
         }
         let mut pairs: Vec<(i64, i32)> = self.sequence_numbers.drain(..).zip(self.numbers.drain(..)).collect();
         pairs.sort_unstable();
-        pairs.into_iter().for_each(|(sequence_number, number)| self.push(sequence_number, number));
+        for (sequence_number, number) in pairs {
+            self.push(sequence_number, number);
+        }
     }
 
     /// The delete files that are not older than `sequence_number`.

@@ -48,6 +48,12 @@ struct SpecFilter {
     strict: BoundPredicate,
 }
 
+/// The deletes of the snapshot, and the columns that their keys are made of.
+struct Deletes<'a> {
+    index: &'a DeleteIndex,
+    key_ids: Vec<i32>,
+}
+
 /// Which entries of a manifest may match.
 struct Verdict {
     may: BooleanBuffer,
@@ -171,8 +177,8 @@ impl<'a> Planner<'a> {
         deletes: &DeleteIndex,
         metrics: &mut ScanMetrics,
     ) -> Result<Vec<PlannedFiles>> {
-        let key_ids = deletes.equality_ids();
-        let plan = |manifest: &&ManifestFile| self.files_of(manifest, deletes, &key_ids);
+        let deletes = Deletes { index: deletes, key_ids: deletes.equality_ids() };
+        let plan = |manifest: &&ManifestFile| self.files_of(manifest, &deletes);
         let mut planned = Vec::with_capacity(manifests.len());
         let mut remaining = self.request.limit;
         // With a limit, as few manifests are read as may suffice.
@@ -196,12 +202,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The files of one manifest that may match. What is known of it from an earlier plan may show that there are none.
-    fn files_of(
-        &self,
-        manifest: &ManifestFile,
-        deletes: &DeleteIndex,
-        key_ids: &[i32],
-    ) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
+    fn files_of(&self, manifest: &ManifestFile, deletes: &Deletes<'_>) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
         self.context.check()?;
         let (spec, types) = (self.spec(manifest.partition_spec_id)?, self.read.types());
         let file = self.identify(manifest)?;
@@ -212,13 +213,13 @@ impl<'a> Planner<'a> {
             if verdict.may.count_set_bits() == 0 {
                 return Ok((None, verdict.metrics));
             }
-            let entries = self.entries(manifest, key_ids)?;
+            let entries = self.entries(manifest, &deletes.key_ids)?;
             if entries.len() == known.tuples().len() {
-                return self.survivors(spec, &entries, known.tuples(), deletes, key_ids, verdict);
+                return self.survivors(spec, &entries, known.tuples(), deletes, verdict);
             }
         }
         let mut ids = self.read.filter_ids();
-        ids.extend(key_ids);
+        ids.extend(&deletes.key_ids);
         ids.sort_unstable();
         ids.dedup();
         let entries = self.entries(manifest, &ids)?;
@@ -228,7 +229,7 @@ impl<'a> Planner<'a> {
         if let Some(file) = file {
             self.keep(file, statistics, kept.as_deref());
         }
-        self.survivors(spec, &entries, &tuples, deletes, key_ids, verdict)
+        self.survivors(spec, &entries, &tuples, deletes, verdict)
     }
 
     /// The manifest as the cache knows it; None where nothing is kept of it. Statistics are kept only for filters.
@@ -284,15 +285,14 @@ impl<'a> Planner<'a> {
         spec: &SpecFilter,
         entries: &ManifestEntries,
         tuples: &PartitionTuples,
-        deletes: &DeleteIndex,
-        key_ids: &[i32],
+        deletes: &Deletes<'_>,
         verdict: Verdict,
     ) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
         let Verdict { may, metrics } = verdict;
         if may.count_set_bits() == 0 {
             return Ok((None, metrics));
         }
-        let keyed_entries = if key_ids.is_empty() { entries.planned() } else { entries.clone() };
+        let keyed_entries = if deletes.key_ids.is_empty() { entries.planned() } else { entries.clone() };
         let (entries, tuples) = if may.count_set_bits() == may.len() {
             (keyed_entries, tuples.clone())
         } else {
@@ -301,12 +301,12 @@ impl<'a> Planner<'a> {
         };
         // Counts and bounds may be wrong in harmless ways (a name mapping that changed); the partition tuple decides rows.
         let whole = prune(&spec.strict, &tuples)?.all;
-        let assigned = if deletes.is_empty() {
+        let assigned = if deletes.index.is_empty() {
             Assignments::default()
         } else {
-            let keyed = self.key_statistics(&entries, key_ids)?;
+            let keyed = self.key_statistics(&entries, &deletes.key_ids)?;
             let key = |path: &str| self.read.files.same_file_key(path);
-            deletes.assign(&entries, &tuples, &keyed, spec.partition.spec.spec_id, &key)?
+            deletes.index.assign(&entries, &tuples, &keyed, spec.partition.spec.spec_id, &key)?
         };
         let entries = entries.planned();
         let lease = self.context.budget.lease((entries.size_bytes() + assigned.size_bytes()) as u64)?;

@@ -147,7 +147,7 @@ impl ManifestEntries {
 
     /// The memory that the columns hold.
     pub fn size_bytes(&self) -> usize {
-        self.columns.iter().flatten().map(|column| column.get_array_memory_size()).sum()
+        self.columns.iter().flatten().map(Array::get_array_memory_size).sum()
     }
 
     /// 3: data sequence numbers, never NULL.
@@ -245,7 +245,7 @@ impl ManifestEntries {
     /// The statistics of a column, if they were asked for when reading.
     pub fn statistics(&self, field_id: i32) -> Result<Option<EntryStatistics>> {
         let name = field_id.to_string();
-        let counts = |number| self.lookup(number, &name)?.map(int64).transpose().map(|found| found.cloned());
+        let counts = |number| self.lookup(number, &name)?.map(int64).transpose().map(Option::<&_>::cloned);
         let binary = |array: &ArrayRef| array.as_binary_opt::<i32>().cloned().ok_or_else(|| mistyped("bounds"));
         let bounds = |number| self.lookup(number, &name)?.map(binary).transpose();
         let statistics = EntryStatistics {
