@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+import documents
 import report
 import rows
 import runner
@@ -32,13 +33,16 @@ def main() -> int:
     results = runner.run(chosen, setting)
     verdicts = [report.judge(row, results, setting.index, full=arguments.full) for row in chosen]
     print(report.terminal(verdicts))
+    documents.save(BENCH / ("results-full.json" if arguments.full else "results.json"), results)
+    if arguments.full and not arguments.row:
+        documents.document(ROOT / "docs" / "benchmarks.md", verdicts, results)
     return int(any(verdict.state != report.OK for verdict in verdicts))
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="all peers, as long as it takes")
-    parser.add_argument("--row", nargs="*", default=[], help="only these rows, such as B6; of all their tables")
+    parser.add_argument("--row", nargs="*", default=[], help="only these rows; B9 also means B9v and B9x2")
     parser.add_argument("--rounds", type=int, help="how often each work is done, at most")
     parser.add_argument("--tables", type=Path, default=os.environ.get("BENCH_TABLES") or BENCH / "tables")
     parser.add_argument("--environments", type=Path, default=BENCH, help="the folder of the environments of peers")

@@ -92,7 +92,7 @@ def _run_group(rows: Iterable[Row], setting: Setting) -> Results:
             else:
                 measured.runs.append(measured_now)
                 _say(f"  {_name(work)}: {measured_now['cpu_s']:.4g} CPU s, +{measured_now['rise_mib']:.0f} MiB")
-    _compare(results, setting)
+    compare(results, setting)
     return results
 
 
@@ -115,7 +115,7 @@ def _run_once(work: Work, setting: Setting) -> dict[str, Any] | str:
     return measured
 
 
-def _compare(results: Results, setting: Setting) -> None:
+def compare(results: Results, setting: Setting) -> None:
     """Take back the times of engines whose results differ from the index of the tables, or else from frazil's."""
     for work, measured in results.items():
         if not measured.runs:

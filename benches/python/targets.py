@@ -40,7 +40,7 @@ class Target:
         if self.at:
             return self.at
         record = self.record
-        return str(record["metadata"] if "metadata" in record else record["location"])
+        return str(record["metadata"] if "metadata" in record else record["path"])
 
     @property
     def folder(self) -> Path:
@@ -54,8 +54,7 @@ class Target:
     @property
     def paimon_name(self) -> tuple[str, str]:
         """The warehouse of a Paimon table, and its name there."""
-        database = self.folder.parent
-        return str(database.parent), f"{database.name.removesuffix('.db')}.{self.folder.name}"
+        return self.record["warehouse"], self.record["identifier"]
 
     @property
     def shared(self) -> str:
