@@ -34,7 +34,7 @@ def main() -> int:
     verdicts = [report.judge(row, results, setting.index, full=arguments.full) for row in chosen]
     print(report.terminal(verdicts))
     documents.save(BENCH / ("results-full.json" if arguments.full else "results.json"), results)
-    if arguments.full and not arguments.row:
+    if arguments.document:
         documents.document(ROOT / "docs" / "benchmarks.md", verdicts, results)
     return int(any(verdict.state != report.OK for verdict in verdicts))
 
@@ -42,7 +42,8 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="all peers, as long as it takes")
-    parser.add_argument("--row", nargs="*", default=[], help="only these rows; B9 also means B9v and B9x2")
+    parser.add_argument("--row", action="append", default=[], help="only these rows; B9 also means B9v and B9x2")
+    parser.add_argument("--document", action="store_true", help="write docs/benchmarks.md and its picture")
     parser.add_argument("--rounds", type=int, help="how often each work is done, at most")
     parser.add_argument("--tables", type=Path, default=os.environ.get("BENCH_TABLES") or BENCH / "tables")
     parser.add_argument("--environments", type=Path, default=BENCH, help="the folder of the environments of peers")

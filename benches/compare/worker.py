@@ -29,6 +29,8 @@ WARM_ROWS = 1_000
 def measure(engine: str, job: str, target: Target, repeats: int) -> dict[str, Any]:
     """Do a job and say what it took at least, what came out, and which versions did it."""
     module = importlib.import_module(f"engines.{engine}")
+    if not hasattr(module, job):
+        sys.exit(f"{engine} has no job {job}")
     warm_up(module, job, target)
     run = getattr(module, job)(target)
     best: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import chdb
@@ -27,19 +28,25 @@ def filter_partition(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def _count(target: Target, predicate: str) -> Callable[[], dict[str, float]]:
-    query = f"select count() from icebergLocal('{target.folder}') where {predicate}"  # noqa: S608 - our own text
+    query = f"select count() from {_table(target)} where {predicate}"  # noqa: S608 - our own text
     return lambda: {"files": int(str(chdb.query(query, "CSV")))}
 
 
+def _table(target: Target) -> str:
+    # It reads what is below the working directory only.
+    os.chdir(target.shared)
+    return f"icebergLocal('{target.folder}')"
+
+
 def read_rows(target: Target) -> Callable[[], pa.Table]:
-    query = f"select * from icebergLocal('{target.folder}')"  # noqa: S608 - our own text
+    query = f"select * from {_table(target)}"  # noqa: S608 - our own text
     return lambda: chdb.query(query, "ArrowTable")
 
 
 def stream_rows(target: Target) -> Callable[[], dict[str, float]]:
     """It looks at all columns of the rows and gives none, which is less than a stream."""
     sums = "count(), sum(id), sum(d), sum(v), max(s), max(ts)"
-    query = f"select {sums} from icebergLocal('{target.folder}')"  # noqa: S608 - our own text
+    query = f"select {sums} from {_table(target)}"  # noqa: S608 - our own text
     return lambda: {"rows": int(str(chdb.query(query, "CSV")).split(",")[0])}
 
 
