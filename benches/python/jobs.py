@@ -19,7 +19,7 @@ import pyarrow.parquet
 import frazil
 import frazil.transforms
 from clock import Clock
-from targets import Target, check, int64s, strings
+from targets import Target, check, deletion_vector, int64s, strings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +80,13 @@ def bucket_int64(target: Target) -> Callable[[], pa.Array]:
 
 def bucket_string(target: Target) -> Callable[[], pa.Array]:
     return partial(frazil.transforms.bucket(BUCKETS), strings(target.rows))
+
+
+def deletion_mask(target: Target) -> Callable[[], pa.Array]:
+    """Make the blob of a deletion vector the mask of the rows that are left."""
+    from frazil.iceberg import deletion_vector as vectors
+
+    return partial(vectors.kept_rows, deletion_vector(target.rows), target.rows)
 
 
 def _configure(target: Target) -> None:
