@@ -11,7 +11,7 @@ from report import label
 if TYPE_CHECKING:
     from report import Verdict
 
-LABELS, PLOT, LINE, TOP = 330, 560, 26, 44
+LABELS, PLOT, LINE, TOP, LETTER = 330, 560, 26, 44, 6
 WIDTH = LABELS + PLOT + 40
 # The axis: from 0.1 to a power of ten that holds all.
 LEAST = 0.1
@@ -64,11 +64,14 @@ def _row(verdict: Verdict, y: int, most: float) -> list[str]:
         f'<rect {bar} fill="{OURS}"><title>{escape(said)}</title></rect>',
         f'<line x1="{mark_x}" y1="{y - 2}" x2="{mark_x}" y2="{y + LINE - 6}" stroke="{MARK}" stroke-width="2"/>',
     ]
-    for peer in verdict.peers:
-        if peer.ratio:
-            x = place(peer.ratio.median, most)
-            parts.append(f'<circle cx="{x}" cy="{middle}" r="4" fill="{PEER}"/>')
-            parts.append(_text(x + 7, middle + 4, label(peer.engine), size=10))
+    dots = sorted((place(peer.ratio.median, most), label(peer.engine)) for peer in verdict.peers if peer.ratio)
+    parts += [f'<circle cx="{x}" cy="{middle}" r="4" fill="{PEER}"/>' for x, _ in dots]
+    for number, (x, name) in enumerate(dots):
+        following = dots[number + 1 : number + 2]
+        if following and following[0][0] < x + 10 + LETTER * len(name):
+            dots[number + 1] = (following[0][0], f"{name}, {following[0][1]}")  # one text for dots that are near
+        else:
+            parts.append(_text(x + 7, middle + 4, name, size=10))
     return parts
 
 

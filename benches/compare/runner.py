@@ -66,16 +66,20 @@ class Setting:
 
 
 def run(rows: list[Row], setting: Setting) -> Results:
-    results: Results = {}
-    for group in groups(rows, full=setting.full):
-        _say(f"{', '.join(row.id for row in group)}")
-        results |= _run_group(group, setting)
+    """Measure the rows, group by group; what an interrupt leaves out is `not measured`."""
+    results: Results = {work: Measured() for row in rows for work in row.works(full=setting.full)}
+    try:
+        for group in groups(rows, full=setting.full):
+            _say(f"{', '.join(row.id for row in group)}")
+            _run_group(group, results, setting)
+    except KeyboardInterrupt:
+        _say("interrupted: what was measured so far is reported")
+    compare(results, setting)
     return results
 
 
-def _run_group(rows: Iterable[Row], setting: Setting) -> Results:
+def _run_group(rows: Iterable[Row], results: Results, setting: Setting) -> None:
     works = list(dict.fromkeys(work for row in rows for work in row.works(full=setting.full)))
-    results: Results = {work: Measured() for work in works}
     start = time.monotonic()
     for turn in range(setting.rounds):
         if turn >= LEAST_ROUNDS and time.monotonic() - start > GROUP_SECONDS[setting.full]:
@@ -92,8 +96,6 @@ def _run_group(rows: Iterable[Row], setting: Setting) -> Results:
             else:
                 measured.runs.append(measured_now)
                 _say(f"  {_name(work)}: {measured_now['cpu_s']:.4g} CPU s, +{measured_now['rise_mib']:.0f} MiB")
-    compare(results, setting)
-    return results
 
 
 def _run_once(work: Work, setting: Setting) -> dict[str, Any] | str:
