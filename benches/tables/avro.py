@@ -36,6 +36,10 @@ def optional(kind: Schema) -> Schema:
     return ["null", kind]
 
 
+def array_of(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
 def field(name: str, kind: Schema, **attributes: Any) -> Schema:
     """Give a field of a record; one that may be missing is missing by default."""
     default = {"default": None} if isinstance(kind, list) else {}

@@ -8,6 +8,18 @@ Iceberg, to plan (there are no data files):
   T2p   T2 without the equality delete files
   TH    10 files and 5,000 snapshots
 
+Iceberg, to read (20,000,000 rows of 5 columns in 20 files):
+  T3r   without deletes
+  T3    10 % of the rows deleted by position delete files
+  T4    the same rows deleted by deletion vectors in a Puffin file
+  T5    1,000,000 equality deletes by an integer
+  T5b   1,000,000 equality deletes by a text
+
+Paimon:
+  P20k  20,000 files of 10 columns with full statistics in 200 manifests and 100 partitions; there are no data files
+  PM    one bucket of a primary-key table: 5 sorted runs of level 0 x 1,000,000 rows whose keys overlap
+  PA    the rows of PM without a key
+
 The same arguments give the same bytes. `FOLDER/index.json` says where each table is, how many files and rows an engine
 must find, and which filters to plan with. A table that is there in the same size is left alone.
 """
@@ -22,6 +34,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import paimon
+import rows
 import wide
 
 if TYPE_CHECKING:
@@ -40,7 +54,15 @@ WIDE = {
 
 def makers(out: Path, scale: float) -> dict[str, tuple[Path, Callable[[Path], dict[str, Any]]]]:
     """Give, by name, where a table goes and what writes it."""
-    return {name: (out / name, partial(wide.make, size=size.scaled(scale))) for name, size in WIDE.items()}
+    data = rows.Rows.scaled(out / "shared_data", scale)
+    database = out / "bench.db"
+    return {
+        **{name: (out / name, partial(wide.make, size=size.scaled(scale))) for name, size in WIDE.items()},
+        **{name: (out / name, partial(rows.make, rows=data, name=name)) for name in rows.KINDS},
+        "P20k": (database / "p20k", partial(paimon.make_planned, scale=scale)),
+        "PM": (database / "pm", partial(paimon.make_rows, scale=scale, merged=True)),
+        "PA": (database / "pa", partial(paimon.make_rows, scale=scale, merged=False)),
+    }
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ File `n` lies in bucket `n % FILES_OF_DAY % BUCKETS` of day `n // FILES_OF_DAY`:
 
 from __future__ import annotations
 
+import os
 import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def make(folder: Path, size: Size) -> dict[str, Any]:
     starts = range(0, size.files, FILES_OF_MANIFEST)
 
     # Nearly all of the time is spent in deflate, which runs beside other threads.
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         numbers = [np.arange(start, min(start + FILES_OF_MANIFEST, size.files)) for start in starts]
         table.manifests = list(pool.map(lambda files: data_manifest(table, files), numbers))
     partitions = partitions_of(size.files)
