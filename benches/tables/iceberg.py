@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import avro
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 DATA, DELETES = 0, 1  # contents of a manifest
@@ -81,31 +81,26 @@ class Table:
         ]
         return entry_schema(self.version, fields)
 
-    def entry(self, **data_file: Any) -> dict[str, Any]:
-        """Give an added entry: what is not said of the file is null; each leaf may be a column."""
+    def write_manifest(self, number: int, count: int, **data_file: Any) -> dict[str, Any]:
+        """Write a manifest of added files and give what the manifest list says of it.
+
+        Each leaf of `data_file` is a column or what all of the files share; what is not said is null.
+        """
         empty = dict.fromkeys(field["name"] for field in data_file_fields(self.version, []))
         file = empty | {"content": 0, "file_format": "PARQUET", "partition": {}} | data_file
-        return {
+        content = DELETES if file["content"] else DATA
+        entry = {
             "status": ADDED,
-            "snapshot_id": SNAPSHOT_ID + (1 if file["content"] else 0),
+            "snapshot_id": SNAPSHOT_ID + content,
             "sequence_number": None,
             "file_sequence_number": None,
             "data_file": file,
         }
-
-    def write_manifest(self, content: int, entries: Iterable[dict[str, Any]]) -> None:
-        """Write a manifest of single entries and list it."""
-        entries = list(entries)
-        files = [entry["data_file"] for entry in entries]
-        path = self.manifest_file(len(self.manifests))
-        length = avro.write(path, self.entry_schema(), self.manifest_header(content), entries)
-        ends = [
-            (min(values), max(values))
-            for part in self.partitions
-            if (values := [file["partition"][part["name"]] for file in files])
-        ]
-        rows = sum(file["record_count"] for file in files)
-        self.manifests.append(self.listed(path, content, length, len(files), rows, ends))
+        path = self.manifest_file(number)
+        length = avro.write_columns(path, self.entry_schema(), self.manifest_header(content), entry, count)
+        rows = int(np.broadcast_to(file["record_count"], count).sum())
+        ends = [(int(values.min()), int(values.max())) for values in file["partition"].values()]
+        return self.listed(path, content, length, count, rows, ends)
 
     def listed(
         self, path: Path, content: int, length: int, files: int, rows: int, ends: list[tuple[int, int]]

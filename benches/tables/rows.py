@@ -24,10 +24,10 @@ import roaring
 import values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from values import Integers
+    from values import Bytes, Integers
 
 COLUMNS: iceberg.Columns = [("id", "long"), ("ts", "timestamptz"), ("s", "string"), ("d", "double"), ("v", "long")]
 TYPES = {
@@ -110,24 +110,25 @@ class Rows:
 def make(folder: Path, rows: Rows, name: str) -> dict[str, Any]:
     """Write a table and say what is in it."""
     rows.write()
-    add_deletes, version = KINDS[name]
+    delete, version = KINDS[name]
     table = iceberg.Table(folder, COLUMNS, version=version)
     table.make_folders()
     for path in rows.paths:
         os.link(path, folder / "data" / path.name)
-    sizes = [path.stat().st_size for path in rows.paths]
-    entries = [
-        table.entry(file_path=data_uri(table, path), record_count=rows.rows_of_file, file_size_in_bytes=size)
-        for path, size in zip(rows.paths, sizes, strict=True)
-    ]
-    table.write_manifest(iceberg.DATA, entries)
-    left = rows.rows - add_deletes(table, rows)
+    sizes = sizes_of(rows.paths)
+    data = {
+        "file_path": uris(table, rows.paths),
+        "record_count": rows.rows_of_file,
+        "file_size_in_bytes": sizes,
+    }
+    table.manifests.append(table.write_manifest(0, rows.files, **data))
+    left = rows.rows - delete(table, rows)
     return {
         "metadata": str(table.write_metadata()),
         "files": rows.files,
         "rows": rows.rows,
         "expected_rows": left,
-        "parquet_bytes": sum(sizes),
+        "parquet_bytes": int(sizes.sum()),
         "data_files": [str(path) for path in rows.paths],
     }
 
@@ -147,8 +148,21 @@ def words(numbers: Integers, prefix: bytes = b"name_") -> pa.Array:
     )
 
 
-def data_uri(table: iceberg.Table, path: Path) -> str:
-    return f"{table.uri}/data/{path.name}"
+def uris(table: iceberg.Table, paths: list[Path]) -> Bytes:
+    """Give where files are in a table; all of the names are of one length."""
+    return np.array([list(f"{table.uri}/data/{path.name}".encode()) for path in paths], np.uint8)
+
+
+def sizes_of(paths: list[Path]) -> Integers:
+    return np.array([path.stat().st_size for path in paths])
+
+
+def counts_of(parts: Sequence[Any]) -> Integers:
+    return np.array([len(part) for part in parts])
+
+
+def add_deletes(table: iceberg.Table, count: int, **file: Any) -> None:
+    table.manifests.append(table.write_manifest(1, count, **file))
 
 
 def no_deletes(_table: iceberg.Table, _rows: Rows) -> int:
@@ -163,25 +177,22 @@ def position_deletes(table: iceberg.Table, rows: Rows) -> int:
             delete_field("pos", pa.int64(), iceberg.POSITION_ID),
         ]
     )
-    entries = []
-    for number, (data, positions) in enumerate(zip(rows.paths, rows.deleted, strict=True)):
-        uri = data_uri(table, data)
+    data = uris(table, rows.paths)
+    files = [table.folder / "data" / f"{number:05}-deletes.parquet" for number in range(rows.files)]
+    for path, uri, positions in zip(files, values.texts(data), rows.deleted, strict=True):
         paths = pa.array([uri]).take(pa.array(np.zeros(len(positions), np.int8)))
-        path = table.folder / "data" / f"{number:05}-deletes.parquet"
         pq.write_table(pa.table([paths, pa.array(positions)], schema=schema), path, compression="zstd")
-        bounds = {iceberg.FILE_PATH_ID: uri.encode()}
-        entries.append(
-            table.entry(
-                content=iceberg.POSITION_DELETES,
-                file_path=data_uri(table, path),
-                record_count=len(positions),
-                file_size_in_bytes=path.stat().st_size,
-                lower_bounds=bounds,
-                upper_bounds=bounds,
-                referenced_data_file=uri,
-            )
-        )
-    table.write_manifest(iceberg.DELETES, entries)
+    add_deletes(
+        table,
+        rows.files,
+        content=iceberg.POSITION_DELETES,
+        file_path=uris(table, files),
+        record_count=counts_of(rows.deleted),
+        file_size_in_bytes=sizes_of(files),
+        lower_bounds={iceberg.FILE_PATH_ID: data},
+        upper_bounds={iceberg.FILE_PATH_ID: data},
+        referenced_data_file=data,
+    )
     return sum(map(len, rows.deleted))
 
 
@@ -192,39 +203,37 @@ def delete_field(name: str, kind: pa.DataType, number: int) -> pa.Field:
 def deletion_vectors(table: iceberg.Table, rows: Rows) -> int:
     """Write a deletion vector for each data file, all into one Puffin file."""
     path = table.folder / "data" / "deletes.puffin"
-    body, blobs, entries = bytearray(b"PFA1"), [], []
-    for data, positions in zip(rows.paths, rows.deleted, strict=True):
-        blob, uri = vector_blob(positions), data_uri(table, data)
-        place = {"offset": len(body), "length": len(blob)}
+    data = uris(table, rows.paths)
+    body, blobs = bytearray(b"PFA1"), []
+    for uri, positions in zip(values.texts(data), rows.deleted, strict=True):
+        blob = vector_blob(positions)
         blobs.append(
             {
                 "type": "deletion-vector-v1",
                 "fields": [iceberg.POSITION_ID],
                 "snapshot-id": -1,
                 "sequence-number": -1,
-                **place,
+                "offset": len(body),
+                "length": len(blob),
                 "properties": {"referenced-data-file": uri, "cardinality": str(len(positions))},
-            }
-        )
-        entries.append(
-            {
-                "record_count": len(positions),
-                "referenced_data_file": uri,
-                "content_offset": place["offset"],
-                "content_size_in_bytes": place["length"],
             }
         )
         body += blob
     footer = json.dumps({"blobs": blobs, "properties": {"created-by": "benches"}}).encode()
     body += b"PFA1" + footer + struct.pack("<i", len(footer)) + bytes(4) + b"PFA1"
     path.write_bytes(body)
-    file = {
-        "content": iceberg.POSITION_DELETES,
-        "file_path": data_uri(table, path),
-        "file_format": "PUFFIN",
-        "file_size_in_bytes": len(body),
-    }
-    table.write_manifest(iceberg.DELETES, [table.entry(**file, **entry) for entry in entries])
+    add_deletes(
+        table,
+        rows.files,
+        content=iceberg.POSITION_DELETES,
+        file_path=uris(table, [path])[0].tobytes(),
+        file_format="PUFFIN",
+        record_count=counts_of(rows.deleted),
+        file_size_in_bytes=len(body),
+        referenced_data_file=data,
+        content_offset=np.array([blob["offset"] for blob in blobs]),
+        content_size_in_bytes=np.array([blob["length"] for blob in blobs]),
+    )
     return sum(map(len, rows.deleted))
 
 
@@ -252,22 +261,20 @@ def write_equality_deletes(table: iceberg.Table, column: str, keys: pa.Array) ->
     field = parquet_field(column)
     number = int(field.metadata[b"PARQUET:field_id"])
     rows_of_file = -(-len(keys) // EQUALITY_FILES)
-    entries = []
-    for start in range(0, len(keys), rows_of_file):
-        part = keys.slice(start, rows_of_file)
-        path = table.folder / "data" / f"eq-{start // rows_of_file:05}.parquet"
+    parts = [keys.slice(start, rows_of_file) for start in range(0, len(keys), rows_of_file)]
+    files = [table.folder / "data" / f"eq-{part:05}.parquet" for part in range(len(parts))]
+    for path, part in zip(files, parts, strict=True):
         pq.write_table(pa.table([part], schema=pa.schema([field])), path, compression="zstd")
-        entries.append(
-            table.entry(
-                content=iceberg.EQUALITY_DELETES,
-                file_path=data_uri(table, path),
-                record_count=len(part),
-                file_size_in_bytes=path.stat().st_size,
-                equality_ids=[number],
-                sort_order_id=0,
-            )
-        )
-    table.write_manifest(iceberg.DELETES, entries)
+    add_deletes(
+        table,
+        len(files),
+        content=iceberg.EQUALITY_DELETES,
+        file_path=uris(table, files),
+        record_count=counts_of(parts),
+        file_size_in_bytes=sizes_of(files),
+        equality_ids=[number],
+        sort_order_id=0,
+    )
 
 
 # By name: what deletes rows and gives how many, and the version of the format.

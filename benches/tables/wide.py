@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import avro
 import iceberg
 import numpy as np
 import values
@@ -71,17 +70,13 @@ def make(folder: Path, size: Size) -> dict[str, Any]:
 
     # Nearly all of the time is spent in deflate, which runs beside other threads.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        numbers = [np.arange(start, min(start + FILES_OF_MANIFEST, size.files)) for start in starts]
-        table.manifests = list(pool.map(lambda files: data_manifest(table, files), numbers))
-    partitions = partitions_of(size.files)
-    for count, entry in (
-        (size.position_deletes, position_deletes),
-        (size.equality_deletes, equality_deletes),
-    ):
+        table.manifests = list(pool.map(lambda start: data_manifest(table, start, size.files), starts))
+    for count, deletes in ((size.position_deletes, position_deletes), (size.equality_deletes, equality_deletes)):
         for start in range(0, count, FILES_OF_MANIFEST):
-            some = range(start, min(start + FILES_OF_MANIFEST, count))
-            entries = (entry(table, number, number % partitions, size.files) for number in some)
-            table.write_manifest(iceberg.DELETES, entries)
+            numbers = np.arange(start, min(start + FILES_OF_MANIFEST, count))
+            file = deletes(table, numbers, size.files)
+            table.manifests.append(table.write_manifest(len(table.manifests), len(numbers), **file))
+    partitions = partitions_of(size.files)
     return {
         "metadata": str(table.write_metadata(size.snapshots)),
         "files": size.files,
@@ -90,9 +85,7 @@ def make(folder: Path, size: Size) -> dict[str, Any]:
         "manifest_bytes": sum(manifest["manifest_length"] for manifest in table.manifests),
         "position_deletes": size.position_deletes,
         "equality_deletes": size.equality_deletes,
-        "position_pairs": sum(
-            files_in_partition(number % partitions, size.files) for number in range(size.position_deletes)
-        ),
+        "position_pairs": int(files_in(np.arange(size.position_deletes) % partitions, size.files).sum()),
         **filters(size.files),
     }
 
@@ -103,14 +96,20 @@ def partitions_of(files: int) -> int:
     return whole_days * iceberg.BUCKETS + min(rest, iceberg.BUCKETS)
 
 
-def files_in_partition(partition: int, files: int) -> int:
-    first = first_of_partition(partition)
-    return len(range(first, min(files, (first // FILES_OF_DAY + 1) * FILES_OF_DAY), iceberg.BUCKETS))
+def first_of(partitions: Integers) -> Integers:
+    """Give the first file of each partition."""
+    return partitions // iceberg.BUCKETS * FILES_OF_DAY + partitions % iceberg.BUCKETS
 
 
-def first_of_partition(partition: int) -> int:
-    day, bucket = divmod(partition, iceberg.BUCKETS)
-    return day * FILES_OF_DAY + bucket
+def files_in(partitions: Integers, files: int) -> Integers:
+    """Give how many files each partition has."""
+    first = first_of(partitions)
+    end: Integers = np.minimum((first // FILES_OF_DAY + 1) * FILES_OF_DAY, files)
+    return -((first - end) // iceberg.BUCKETS)
+
+
+def partition_of(files: Integers) -> dict[str, Integers]:
+    return {"ts_day": FIRST_DAY + files // FILES_OF_DAY, "id_bucket": files % FILES_OF_DAY % iceberg.BUCKETS}
 
 
 def filters(files: int) -> dict[str, Any]:
@@ -145,16 +144,18 @@ def last_manifest(day: int, files: int) -> int:
     return (min((day + 1) * FILES_OF_DAY, files) - 1) // FILES_OF_MANIFEST
 
 
-def data_manifest(table: iceberg.Table, files: Integers) -> dict[str, Any]:
-    """Write a manifest of the files with these numbers and give what the list says of it."""
-    random = np.random.default_rng(int(files[0]))
-    day, bucket = FIRST_DAY + files // FILES_OF_DAY, files % FILES_OF_DAY % iceberg.BUCKETS
-    count, ids = len(files), range(1, len(COLUMNS) + 1)
+def data_manifest(table: iceberg.Table, start: int, files: int) -> dict[str, Any]:
+    """Write the manifest of the data files from `start` on and give what the list says of it."""
+    numbers = np.arange(start, min(start + FILES_OF_MANIFEST, files))
+    random = np.random.default_rng(start)
+    count, ids = len(numbers), range(1, len(COLUMNS) + 1)
     rows = random.integers(1 << 20, 1 << 22, count)
-    bounds = {number: make_bounds(random, files, *column) for number, column in enumerate(COLUMNS, start=1)}
-    entry = table.entry(
-        file_path=paths(table, files),
-        partition={"ts_day": day, "id_bucket": bucket},
+    bounds = {number: make_bounds(random, numbers, *column) for number, column in enumerate(COLUMNS, start=1)}
+    return table.write_manifest(
+        start // FILES_OF_MANIFEST,
+        count,
+        file_path=paths(table, numbers),
+        partition=partition_of(numbers),
         record_count=rows,
         file_size_in_bytes=random.integers(1 << 27, 1 << 29, count),
         column_sizes={number: random.integers(1 << 20, 1 << 26, count) for number in ids},
@@ -169,16 +170,12 @@ def data_manifest(table: iceberg.Table, files: Integers) -> dict[str, Any]:
         split_offsets=[4, 1 << 27],
         sort_order_id=0,
     )
-    path = table.manifest_file(int(files[0]) // FILES_OF_MANIFEST)
-    length = avro.write_columns(path, table.entry_schema(), table.manifest_header(iceberg.DATA), entry, count)
-    ends = [(int(part.min()), int(part.max())) for part in (day, bucket)]
-    return table.listed(path, iceberg.DATA, length, count, int(rows.sum()), ends)
 
 
 def folder_of(table: iceberg.Table, files: Integers) -> Bytes:
-    day, bucket = FIRST_DAY + files // FILES_OF_DAY, files % FILES_OF_DAY % iceberg.BUCKETS
-    start = f"{table.uri}/data/ts_day=".encode()
-    return values.join(start, values.dates(day), b"/id_bucket=", values.digits(bucket, 2), b"/")
+    partition = partition_of(files)
+    day, bucket = values.dates(partition["ts_day"]), values.digits(partition["id_bucket"], 2)
+    return values.join(f"{table.uri}/data/ts_day=".encode(), day, b"/id_bucket=", bucket, b"/")
 
 
 def paths(table: iceberg.Table, files: Integers) -> Bytes:
@@ -257,46 +254,47 @@ BOUNDS: dict[str, Callable[[np.random.Generator, int, bool], Bounds]] = {
 }
 
 
-def position_deletes(table: iceberg.Table, number: int, partition: int, files: int) -> dict[str, Any]:
-    """Give an entry of a delete file of a partition whose bounds hold the paths of all of its data files."""
-    first = first_of_partition(partition)
-    last = first + (files_in_partition(partition, files) - 1) * iceberg.BUCKETS
-    ends = paths(table, np.array([first, last]))
-    low, high = ({iceberg.FILE_PATH_ID: bytes(path)} for path in ends)
-    low[iceberg.POSITION_ID], high[iceberg.POSITION_ID] = struct.pack("<q", 0), struct.pack("<q", 4_000_000)
+def position_deletes(table: iceberg.Table, numbers: Integers, files: int) -> dict[str, Any]:
+    """Give delete files of a partition each, whose bounds hold the paths of all of its data files."""
+    partitions = numbers % partitions_of(files)
+    first = first_of(partitions)
+    last = first + (files_in(partitions, files) - 1) * iceberg.BUCKETS
+    ends = zip((first, last), (0, 4_000_000), strict=True)
+    low, high = (
+        {iceberg.FILE_PATH_ID: paths(table, end), iceberg.POSITION_ID: struct.pack("<q", position)}
+        for end, position in ends
+    )
     kind = {"content": iceberg.POSITION_DELETES, "lower_bounds": low, "upper_bounds": high}
-    return delete_entry(table, number, partition, kind)
+    return delete_files(table, numbers, first, b"pos-", kind)
 
 
-def equality_deletes(table: iceberg.Table, number: int, partition: int, _: int) -> dict[str, Any]:
-    """Give an entry of a file of deleted ids."""
+def equality_deletes(table: iceberg.Table, numbers: Integers, files: int) -> dict[str, Any]:
+    """Give files of deleted ids of a partition each."""
     half = ID_LIMIT // 2
-    low, high = np.random.default_rng(number).integers(0, half, 2)
+    low, high = np.random.default_rng(int(numbers[0])).integers(0, half, (2, len(numbers)))
     kind = {
         "content": iceberg.EQUALITY_DELETES,
         "equality_ids": [1],
         "sort_order_id": 0,
-        "lower_bounds": {1: struct.pack("<q", low)},
-        "upper_bounds": {1: struct.pack("<q", half + high)},
+        "lower_bounds": {1: values.little_endian(low)},
+        "upper_bounds": {1: values.little_endian(half + high)},
     }
-    return delete_entry(table, number, partition, kind)
+    return delete_files(table, numbers, first_of(numbers % partitions_of(files)), b"eq-", kind)
 
 
-def delete_entry(table: iceberg.Table, number: int, partition: int, kind: dict[str, Any]) -> dict[str, Any]:
-    first = np.array([first_of_partition(partition)])
-    folder = values.texts(folder_of(table, first))[0]
-    short = "pos" if kind["content"] == iceberg.POSITION_DELETES else "eq"
+def delete_files(
+    table: iceberg.Table, numbers: Integers, first: Integers, prefix: bytes, kind: dict[str, Any]
+) -> dict[str, Any]:
+    """Give what both kinds have; `first` are data files of the partitions."""
     ids = list(kind["lower_bounds"])
-    day, bucket = divmod(partition, iceberg.BUCKETS)
-    return table.entry(
-        file_path=f"{folder}{short}-{number:07}-deletes.parquet",
-        partition={"ts_day": FIRST_DAY + day, "id_bucket": bucket},
-        record_count=1000,
-        file_size_in_bytes=20_000,
-        column_sizes=dict.fromkeys(ids, 9000),
-        value_counts=dict.fromkeys(ids, 1000),
-        null_value_counts=dict.fromkeys(ids, 0),
-        nan_value_counts={},
-        split_offsets=[4],
-        **kind,
-    )
+    return kind | {
+        "file_path": values.join(folder_of(table, first), prefix, values.digits(numbers, 7), b"-deletes.parquet"),
+        "partition": partition_of(first),
+        "record_count": 1000,
+        "file_size_in_bytes": 20_000,
+        "column_sizes": dict.fromkeys(ids, 9000),
+        "value_counts": dict.fromkeys(ids, 1000),
+        "null_value_counts": dict.fromkeys(ids, 0),
+        "nan_value_counts": {},
+        "split_offsets": [4],
+    }

@@ -14,14 +14,14 @@ const PASSES: usize = 9;
 /// Integers of 64 bits, without NULL.
 pub(crate) fn integers() {
     let mut random = Random::new(2);
-    let values: Vec<u64> = (0..INTEGERS).map(|_| random.next()).collect();
+    let values: Vec<u64> = (0..INTEGERS).map(|_| random.number()).collect();
     best("hash-i64", PASSES, vec![0; INTEGERS], |buckets| bucket_integers(&values, buckets), |buckets| sum(buckets));
 }
 
 /// Texts of 16 bytes, one after the other; that their lengths are equal is known.
 pub(crate) fn texts() {
     let mut random = Random::new(3);
-    let words: Vec<[u32; TEXT_WORDS]> = (0..TEXTS).map(|_| [(); TEXT_WORDS].map(|()| random.next() as u32)).collect();
+    let words: Vec<[u32; TEXT_WORDS]> = (0..TEXTS).map(|_| [(); TEXT_WORDS].map(|()| random.number() as u32)).collect();
     best("hash-str16", PASSES, vec![0; TEXTS], |buckets| bucket_texts(&words, buckets), |buckets| sum(buckets));
 }
 
