@@ -152,7 +152,7 @@ class _ParquetFile:
         return self._with_far_times(batches, wide, places, groups)
 
     def _encoded(self, groups: list[int], leaves: list[int], batch_rows: int) -> pq.ParquetFile:
-        """Give the file so that it gives dictionaries where it has them: decoding texts costs more than anything else."""
+        """Give the file so that it gives dictionaries where it has them: decoding texts costs most."""
         if not self._dictionaries:
             return self._file
         metadata, types = self._file.metadata, self._file.schema
@@ -209,20 +209,20 @@ def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int], batch_rows
 
 def _is_text(column: pq.ColumnSchema) -> bool:
     """Whether a leaf holds texts or bytes, one a row."""
-    return column.max_repetition_level == 0 and column.physical_type == "BYTE_ARRAY"
+    return bool(column.max_repetition_level == 0 and column.physical_type == "BYTE_ARRAY")
 
 
 def _has_dictionary(chunk: pq.ColumnChunkMetaData, batch_rows: int) -> bool:
     """Whether the values of a column chunk, or nearly all of them, are numbers of dictionary entries.
 
-    A plain value takes four bytes for its length alone. Each batch comes with the whole dictionary, which is to be small
-    beside it, and below some thousand rows opening the file again costs more than it saves.
+    A plain value takes four bytes for its length alone. Each batch comes with the whole dictionary, which is to be
+    small beside it, and below some thousand rows opening the file again costs more than it saves.
     """
     plain_bytes = 4 * chunk.num_values
     if not chunk.has_dictionary_page or chunk.num_values < _FEW_ROWS or chunk.total_uncompressed_size > plain_bytes:
         return False
     batches = -(-chunk.num_values // batch_rows)
-    return batches * (chunk.data_page_offset - chunk.dictionary_page_offset) <= plain_bytes
+    return bool(batches * (chunk.data_page_offset - chunk.dictionary_page_offset) <= plain_bytes)
 
 
 def _is_near(array: pa.Array, nanoseconds: pa.DataType) -> bool:

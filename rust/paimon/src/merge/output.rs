@@ -250,7 +250,7 @@ mod tests {
         let range = |batch, start, len| Part::Range { batch, start, len };
         let parts = [Part::Rows(5), range(0, 5, 25), range(1, 0, 3)];
         let rows = Rows { picks: &picks, parts: &parts, len: 33 };
-        assert_eq!(gather(data_type, &mixed, rows).unwrap(), gather(data_type, &plain, rows).unwrap());
+        assert_eq!(&gather(data_type, &mixed, rows).unwrap(), &gather(data_type, &plain, rows).unwrap());
         let whole = Rows { picks: &[], parts: &[range(0, 5, 25)], len: 25 };
         assert_eq!(&gather(data_type, &mixed, whole).unwrap(), &plain[0].slice(5, 25));
     }

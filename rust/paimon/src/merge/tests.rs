@@ -129,7 +129,7 @@ fn runs_decide_where_there_are_no_sequence_numbers(#[case] options: &[(&str, &st
     let unnumbered = [0, 1, 2, 4];
     let of_run = |run: i32| -> Vec<RecordBatch> {
         // Keys that are there twice, also over the end of a batch, and a stretch of one run alone.
-        let keys = (0..40).map(|row| row * (run + 1) / 2).chain(1000 * run..1000 * run + 30);
+        let keys = (0..40).map(|row| row * (run + 1) / 2).chain(1000 * (run + 1)..1000 * (run + 1) + 30);
         let record = |(number, key): (i64, i32)| {
             let kind = if number % 7 == 3 { DELETE } else { ADD };
             record(key, i64::from(run) * 1000 + number, kind, &[(key % 3 > 0).then_some(key % 5), Some(run)])
