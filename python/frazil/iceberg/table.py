@@ -10,6 +10,7 @@ from frazil.arguments import check_64_bits, field_names, filter_text, row_limit,
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
+from frazil.opened import Opened
 
 if TYPE_CHECKING:
     import datetime
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from frazil.arguments import SnapshotChoice
 
 
-class Table:
+class Table(Opened):
     """An Iceberg table at one state of its metadata. Immutable; `refresh` gives the newest state."""
 
     def __init__(self, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]) -> None:
@@ -68,16 +69,6 @@ class Table:
     def properties(self) -> dict[str, str]:
         """The properties of the table."""
         return dict(self._part("properties"))
-
-    @property
-    def relocations(self) -> dict[str, str]:
-        """Recorded prefixes to where the files lie now, as the table was opened with them."""
-        return dict(self._options["relocate"])
-
-    @property
-    def storage_properties(self) -> dict[str, str]:
-        """The options of the storage that the table was opened with; they may be secret."""
-        return dict(self._options["properties"])
 
     def schema(self) -> Schema:
         """Give the current schema."""
