@@ -1,4 +1,4 @@
-# The only entrances: make demo | test | nightly | lint | bench | fuzz | build | clean.
+# The only entrances: make demo | test | nightly | lint | bench | bench-full | fuzz | build | clean.
 # Each does its own set-up; nothing needs to be installed first but Python 3.11, Rust and, for Spark, Java 17.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -13,20 +13,24 @@ PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.
 TOOLS := $(VENV)/.tools-installed
 WHEEL := $(VENV)/.wheel-installed
 WHEELS := target/wheels
+BENCH := target/bench
+BENCH_TABLES ?= $(BENCH)/tables
+COMPARE = $(BIN)/python benches/compare/run.py --tables $(BENCH_TABLES) --limits target/release/limits $(addprefix --row ,$(ROW))
 
 export PYTHONDONTWRITEBYTECODE := 1
 export CARGO_TERM_PROGRESS_WHEN ?= never
 say = @printf '\n==> %s\n' $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python nightly lint bench fuzz clean
+.PHONY: help build demo test test-rust test-python nightly lint bench bench-full bench-inputs fuzz clean
 
 help:
 	@echo 'make demo    read tables of this repository from Python and from PySpark'
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
 	@echo 'make nightly merge $(HISTORIES) random histories with each merge engine, against a model'
 	@echo 'make lint    formatters, linters, types and size budgets'
-	@echo 'make bench   time the kernels and the scans'
+	@echo 'make bench   time frazil, its limits and the fastest peers, row by row (make bench ROW=B6 for one row)'
+	@echo 'make bench-full   the same with all peers, and write docs/benchmarks.md'
 	@echo 'make fuzz    run the fuzz targets for FUZZ_SECONDS each ($(FUZZ_SECONDS))'
 	@echo 'make build   build the wheel and install it into $(VENV)'
 
@@ -85,9 +89,35 @@ lint: $(WHEEL)
 	$(call say,'Checking the budgets')
 	$(BIN)/python tools/check_budgets.py
 
-bench: $(WHEEL)
-	$(call say,'Timing')
-	$(BIN)/python benches/run.py
+bench: bench-inputs $(BENCH)/peers/.installed
+	$(call say,'Comparing with limits and peers (ten minutes on two cores)')
+	$(COMPARE)
+
+bench-full: bench-inputs $(BENCH)/peers/.installed-full $(BENCH)/pypaimon/.installed
+	$(call say,'Comparing with limits and all peers (an hour or more)')
+	$(COMPARE) --full $(if $(ROW),,--document)
+
+# The limits, and the tables: they are made once, 2 GB.
+bench-inputs: $(WHEEL)
+	$(call say,'Making the limits and the tables of the benchmark')
+	$(CARGO) build --release --locked --quiet --package frazil-benches --bin limits
+	$(BIN)/python benches/tables/make.py --out $(BENCH_TABLES)
+
+# What peers cannot be installed is said and left out; the rows say so too.
+$(BENCH)/peers/.installed: benches/compare/requirements.txt | $(TOOLS)
+	$(call say,'Installing peers into $(@D)')
+	$(BIN)/python benches/compare/install.py $(@D) $<
+	@touch $@
+
+$(BENCH)/peers/.installed-full: benches/compare/requirements-full.txt $(BENCH)/peers/.installed
+	$(call say,'Installing more peers into $(@D)')
+	$(BIN)/python benches/compare/install.py $(@D) $<
+	@touch $@
+
+$(BENCH)/pypaimon/.installed: benches/compare/requirements-pypaimon.txt | $(TOOLS)
+	$(call say,'Installing pypaimon into $(@D)')
+	$(BIN)/python benches/compare/install.py $(@D) $<
+	@touch $@
 
 clean:
 	rm -rf target $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

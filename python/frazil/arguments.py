@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import operator
 from typing import TYPE_CHECKING
 
 from frazil import _native
@@ -41,7 +42,10 @@ def field_names(selected_fields: Sequence[str]) -> list[str]:
 
 def row_limit(limit: int | None) -> int | None:
     """Give how many rows at most."""
-    if limit is not None and limit < 0:
+    if limit is None:
+        return None
+    limit = _whole_number("limit", limit)
+    if limit < 0:
         message = f"limit is {limit}, expected 0 or more"
         raise InvalidArgument(message)
     check_64_bits(limit)
@@ -54,8 +58,11 @@ def snapshot_choice(
     """Give the one way to choose a snapshot that was used; None for none."""
     given: list[SnapshotChoice] = []
     if snapshot_id is not None:
-        given.append(("id", snapshot_id))
+        given.append(("id", _whole_number("snapshot_id", snapshot_id)))
     if ref is not None:
+        if not isinstance(ref, str):
+            message = f"ref is the name of a tag or branch, not {type(ref).__name__}"  # type: ignore[unreachable]
+            raise InvalidArgument(message)
         given.append(("ref", ref))
     if as_of is not None:
         given.append(("as_of", milliseconds(as_of)))
@@ -81,4 +88,12 @@ def milliseconds(as_of: int | datetime.datetime) -> int:
             message = "as_of is a datetime without a time zone"
             raise InvalidArgument(message, hint="give it one, as in datetime(2024, 1, 1, tzinfo=timezone.utc)")
         return (as_of - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
-    return int(as_of)
+    return _whole_number("as_of", as_of)
+
+
+def _whole_number(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError as error:
+        message = f"{name} is {value!r}, expected a whole number"
+        raise InvalidArgument(message) from error

@@ -8,8 +8,8 @@ Traceback (most recent call last):
   ...
 frazil.errors.InvalidArgument: max_workers must be at least 1, not 0
 
-Each setting starts from its environment variable (``FRAZIL_MEMORY_LIMIT``, ``FRAZIL_ALLOWED_LOCATIONS``,
-``FRAZIL_MAX_WORKERS``) and else from the machine; an assignment wins over both.
+Each setting starts from its environment variable (``FRAZIL_MEMORY_LIMIT``, ``FRAZIL_CACHE_BYTES``,
+``FRAZIL_ALLOWED_LOCATIONS``, ``FRAZIL_MAX_WORKERS``) and else from the machine; an assignment wins over both.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = ["Config", "config"]
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SHARE_OF_MEMORY = 0.75
 _FALLBACK_BYTES = 4 << 30
+_CACHE_BYTES = 256 << 20
 
 
 class Config:
@@ -40,11 +41,12 @@ class Config:
     >>> settings.allowed_locations.append("s3://shared-bucket/")
     """
 
-    __slots__ = ("_allowed_locations", "_max_workers", "_memory_limit")
+    __slots__ = ("_allowed_locations", "_cache_bytes", "_max_workers", "_memory_limit")
 
     def __init__(self) -> None:
         """Start without assignments: every setting comes from the environment when it is first read."""
         self._memory_limit: int | None = None
+        self._cache_bytes: int | None = None
         self._allowed_locations: list[str] | None = None
         self._max_workers: int | None = None
 
@@ -62,6 +64,22 @@ class Config:
     @memory_limit.setter
     def memory_limit(self, value: int | str) -> None:
         self._memory_limit = _parse_bytes("memory_limit", value)
+
+    @property
+    def cache_bytes(self) -> int:
+        """How many bytes of decoded metadata are kept for the next plan; 256 MiB unless set, 0 for none.
+
+        They count within `memory_limit` and give way to what planning needs. Accepts what `memory_limit` does. What is
+        above a new limit goes with the next plan or call of `frazil.cache`.
+        """
+        if self._cache_bytes is None:
+            text = os.environ.get("FRAZIL_CACHE_BYTES")
+            self._cache_bytes = _parse_bytes("FRAZIL_CACHE_BYTES", text, least=0) if text else _CACHE_BYTES
+        return self._cache_bytes
+
+    @cache_bytes.setter
+    def cache_bytes(self, value: int | str) -> None:
+        self._cache_bytes = _parse_bytes("cache_bytes", value, least=0)
 
     @property
     def allowed_locations(self) -> list[str]:
@@ -95,7 +113,8 @@ class Config:
     def __repr__(self) -> str:
         """Show every setting as it is now."""
         settings = ", ".join(
-            f"{name}={getattr(self, name)!r}" for name in ("memory_limit", "allowed_locations", "max_workers")
+            f"{name}={getattr(self, name)!r}"
+            for name in ("memory_limit", "cache_bytes", "allowed_locations", "max_workers")
         )
         return f"Config({settings})"
 
@@ -104,7 +123,7 @@ config = Config()
 """The settings of this process."""
 
 
-def _parse_bytes(name: str, value: int | str) -> int:
+def _parse_bytes(name: str, value: int | str, *, least: int = 1) -> int:
     if isinstance(value, str):
         text = value.strip().lower().removesuffix("b").removesuffix("i")
         number = text.rstrip("kmgt").rstrip()
@@ -112,7 +131,7 @@ def _parse_bytes(name: str, value: int | str) -> int:
         parsed = int(float(number) * unit) if unit and _is_number(number) else None
     else:
         parsed = value if isinstance(value, int) and not isinstance(value, bool) else None
-    if parsed is None or parsed < 1:
+    if parsed is None or parsed < least:
         message = f"{name} must be a number of bytes such as 8589934592 or '8 GiB', not {value!r}"
         raise InvalidArgument(message)
     return parsed

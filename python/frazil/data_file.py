@@ -10,7 +10,6 @@ import struct
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from frazil import _native
@@ -25,6 +24,7 @@ BATCH_ROWS = 131_072
 WHOLE_FILE_BYTES = 2 << 20
 """A remote file up to this length is one request: its parts would cost one each."""
 
+_FEW_ROWS = 4_096
 _NS_PER_MS = 1_000_000
 _FARTHEST_ZONE_NS = 24 * 3_600 * 1_000_000_000
 
@@ -62,6 +62,7 @@ def open_data_file(
     *,
     int96_unit: Literal["us", "ns"],
     nanosecond_ids: Sequence[int] = (),
+    dictionaries: bool = False,
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
 
@@ -69,10 +70,11 @@ def open_data_file(
     not fit nanoseconds is refused. Inside other columns what pyarrow gives does not tell 2262 to 2554 from the times
     before 1970 that Java writes: it is taken for the latter.
     ORC files with far years give microseconds, but for nanoseconds in the fields of `nanosecond_ids`.
+    With `dictionaries` texts and bytes that a Parquet file has as dictionaries may come as such.
     """
     with _named(path), contextlib.ExitStack() as stack:
         if file_format == "PARQUET":
-            yield _ParquetFile(files, path, stack, int96_unit)
+            yield _ParquetFile(files, path, stack, int96_unit, dictionaries=dictionaries)
         elif file_format == "ORC":
             yield _OrcFile(files, path, stack, nanosecond_ids)
         elif file_format == "AVRO":
@@ -95,13 +97,18 @@ def open_stream(files: _native.Files, path: str, compression: str | None) -> Ite
 class _ParquetFile:
     row_groups = True
 
-    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str) -> None:
+    def __init__(
+        self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str, *, dictionaries: bool
+    ) -> None:
         self._files, self._path, self._stack, self._int96_unit = files, path, stack, int96_unit
+        self._dictionaries = dictionaries
         self._source = stack.enter_context(_source(files, path))
         self._file = self._open(int96_unit)
         self.schema = self._file.schema_arrow
 
-    def _open(self, int96_unit: str, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    def _open(
+        self, int96_unit: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[int] = ()
+    ) -> pq.ParquetFile:
         is_local = isinstance(self._source, pa.OSFile)
         opened = pq.ParquetFile(
             self._source,
@@ -110,6 +117,7 @@ class _ParquetFile:
             # What is fetched ahead is held until the last row group was read.
             pre_buffer=not is_local,
             coerce_int96_timestamp_unit=int96_unit,
+            read_dictionary=dictionaries,
             page_checksum_verification=True,
         )
         return self._stack.enter_context(opened)
@@ -130,7 +138,7 @@ class _ParquetFile:
 
     def _right_batches(self, groups: list[int], leaves: list[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Give batches whose timestamps are right: pyarrow lets nanoseconds that do not fit 64 bits wrap around."""
-        batches = _read(self._file, groups, leaves, batch_rows)
+        batches = _read(self._encoded(groups, leaves, batch_rows), groups, leaves, batch_rows)
         types = self._file.schema
         int96 = [leaf for leaf in leaves if types.column(leaf).physical_type == "INT96"]
         if self._int96_unit == "us" or not int96:
@@ -142,6 +150,16 @@ class _ParquetFile:
         places = {read.index(top): columns.index(top) for top in sorted(tops)}
         wide = _read(self._open("us", self._file.metadata), groups, far, batch_rows)
         return self._with_far_times(batches, wide, places, groups)
+
+    def _encoded(self, groups: list[int], leaves: list[int], batch_rows: int) -> pq.ParquetFile:
+        """Give the file so that it gives dictionaries where it has them: decoding texts costs most."""
+        if not self._dictionaries:
+            return self._file
+        metadata, types = self._file.metadata, self._file.schema
+        chunks = [metadata.row_group(group) for group in groups]
+        texts = [leaf for leaf in leaves if _is_text(types.column(leaf))]
+        texts = [leaf for leaf in texts if all(_has_dictionary(chunk.column(leaf), batch_rows) for chunk in chunks)]
+        return self._open(self._int96_unit, metadata, texts) if texts else self._file
 
     def _with_far_times(
         self,
@@ -189,6 +207,24 @@ def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int], batch_rows
     return batches
 
 
+def _is_text(column: pq.ColumnSchema) -> bool:
+    """Whether a leaf holds texts or bytes, one a row."""
+    return bool(column.max_repetition_level == 0 and column.physical_type == "BYTE_ARRAY")
+
+
+def _has_dictionary(chunk: pq.ColumnChunkMetaData, batch_rows: int) -> bool:
+    """Whether the values of a column chunk, or nearly all of them, are numbers of dictionary entries.
+
+    A plain value takes four bytes for its length alone. Each batch comes with the whole dictionary, which is to be
+    small beside it, and below some thousand rows opening the file again costs more than it saves.
+    """
+    plain_bytes = 4 * chunk.num_values
+    if not chunk.has_dictionary_page or chunk.num_values < _FEW_ROWS or chunk.total_uncompressed_size > plain_bytes:
+        return False
+    batches = -(-chunk.num_values // batch_rows)
+    return bool(batches * (chunk.data_page_offset - chunk.dictionary_page_offset) <= plain_bytes)
+
+
 def _is_near(array: pa.Array, nanoseconds: pa.DataType) -> bool:
     try:
         array.cast(nanoseconds)
@@ -206,6 +242,8 @@ sign: as microseconds it is 2^64 nanoseconds late, as nanoseconds it wraps aroun
 
 
 def _is_far(times: pa.Array) -> bool:
+    import pyarrow.compute as pc
+
     bounds = pc.min_max(times.cast(pa.int64())).as_py()
     return any(bound is not None and bound not in INT96_NANOSECONDS_US for bound in bounds.values())
 

@@ -54,8 +54,8 @@ def table() -> Table:
         ({"selected_fields": ("nothing_like_it",)}, INVALID, "the columns are `k`, `v`, `s`"),
         ({"selected_fields": "k"}, INVALID, "sequence"),
         ({"selected_fields": ("rowkind",)}, INVALID, "rowkind"),
-        ({"snapshot_id": 1}, NO_SNAPSHOT, "there are 6 to 6"),
-        ({"snapshot_id": 99}, NO_SNAPSHOT, "there are 6 to 6"),
+        ({"snapshot_id": 1}, NO_SNAPSHOT, "there is only 6"),
+        ({"snapshot_id": 99}, NO_SNAPSHOT, "there is only 6"),
         ({"ref": "v1"}, NO_SNAPSHOT, "there are 2024-05-14, latest-tag, old, v1r"),
         ({"as_of": 0}, NO_SNAPSHOT, "the earliest that is left is 6"),
         ({"as_of": dt.datetime(2024, 1, 1)}, INVALID, "time zone"),  # noqa: DTZ001 - the mistake
@@ -77,7 +77,7 @@ def test_a_wrong_scan_says_what_is_wrong(
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"scan.snapshot-id": "1"}, NO_SNAPSHOT, "there are 6 to 6"),
+        ({"scan.snapshot-id": "1"}, NO_SNAPSHOT, "there is only 6"),
         ({"scan.snapshot-id": "x"}, INVALID, "`scan.snapshot-id` is `x`, expected a whole number"),
         ({"scan.snapshot-id": 6, "scan.tag-name": "old"}, INVALID, "`scan.tag-name` contradict each other"),
         ({"scan.mode": "latest", "scan.snapshot-id": 6}, INVALID, "contradict each other"),
@@ -89,7 +89,7 @@ def test_a_wrong_scan_says_what_is_wrong(
         ({"scan.watermark": 5}, NO_SNAPSHOT, "watermark 5"),
         ({"branch": "nope"}, NO_SNAPSHOT, "no branch `nope`"),
         ({"scan.fallback-branch": "nope"}, NO_SNAPSHOT, "no branch `nope`"),
-        ({"incremental-between": "1,6"}, NO_SNAPSHOT, "the table has 6 to 6"),
+        ({"incremental-between": "1,6"}, NO_SNAPSHOT, "the table has only 6"),
         ({"incremental-between": "6,1"}, INVALID, "from snapshot 6 to 1"),
         ({"incremental-between": "x"}, INVALID, "two values separated by a comma"),
         (
@@ -97,9 +97,9 @@ def test_a_wrong_scan_says_what_is_wrong(
             INVALID,
             "auto, delta, changelog or diff",
         ),
-        ({"merge-engine": "nope"}, UNSUPPORTED, "known are deduplicate, partial-update, aggregation, first-row"),
-        ({"primary-key": "v"}, UNSUPPORTED, "`primary-key`"),
-        ({"type": "format-table"}, UNSUPPORTED, "frazil.paimon.format_table"),
+        ({"merge-engine": "first-row"}, INVALID, "`merge-engine`"),
+        ({"primary-key": "v"}, INVALID, "`primary-key`"),
+        ({"type": "format-table"}, INVALID, "`type`"),
     ],
     ids=str,
 )
@@ -123,6 +123,9 @@ def test_arguments_and_options_do_not_choose_both(table: Table, options: dict[st
     ("change", "error", "text"),
     [
         ({"merge-engine": "someday"}, UNSUPPORTED, "`merge-engine` with the value `someday`"),
+        ({"merge-engine": "nope"}, UNSUPPORTED, "known are deduplicate, partial-update, aggregation, first-row"),
+        ({"primary-key": "v"}, UNSUPPORTED, "`primary-key`"),
+        ({"type": "format-table"}, UNSUPPORTED, "frazil.paimon.format_table"),
         ({"scan.fallback-snapshot-branch": "x"}, UNSUPPORTED, "`scan.fallback-snapshot-branch`"),
         ({"type": "someday"}, UNSUPPORTED, "`type`"),
     ],

@@ -43,6 +43,28 @@ def test_options_that_cannot_be_meant_are_refused(table: Table, options: Any, sa
     assert says in str(caught.value)
 
 
+@pytest.mark.parametrize("option", ["bucket", "bucket-key", "merge-engine", "sequence.field", "rowkind.field"])
+def test_no_read_changes_how_a_table_was_written(table: Table, option: str) -> None:
+    with pytest.raises(errors.InvalidArgument, match=f"`{option}`"):
+        table.scan(options={option: "7"})
+    same = {"bucket": table.options["bucket"]}
+    assert table.scan(options=same).count() == table.scan().count()
+
+
+def test_numbers_and_names_are_such(table: Table) -> None:
+    for argument in ("snapshot_id", "as_of", "limit"):
+        arguments: dict[str, Any] = {argument: "1"}
+        with pytest.raises(errors.InvalidArgument, match=argument):
+            table.scan(**arguments)
+    with pytest.raises(errors.InvalidArgument, match="ref is"):
+        table.scan(ref=1)  # type: ignore[arg-type]
+
+
+def test_buckets_are_of_rows(table: Table) -> None:
+    with pytest.raises(errors.InvalidArgument, match="PyCapsule"):
+        table.bucket_ids([1])
+
+
 def test_options_that_nothing_is_like_are_kept(table: Table) -> None:
     assert table.scan(options={"scan.manifest.parallelism": 2, "my.own": True}).count() == table.scan().count()
 

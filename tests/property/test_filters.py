@@ -362,6 +362,27 @@ def test_tasks_read_alone_or_sent_elsewhere_give_the_rows_of_the_scan(name: str,
     assert alone == source.expected(chosen), chosen.sql
 
 
+@pytest.mark.parametrize("name", TABLES)
+@given(data=st.data())
+@examples(EXAMPLES)
+def test_a_plan_is_the_same_without_a_cache_with_an_empty_one_and_with_a_warm_one(
+    name: str, data: st.DataObject
+) -> None:
+    table, sql = whole(name).table, data.draw(filters(whole(name).columns)).sql
+    room = frazil.config.cache_bytes
+
+    def planned() -> tuple[dict[str, int], list[str]]:
+        plan = table.scan(sql).plan()
+        return plan.metrics, plan.to_arrow()["file_path"].to_pylist()
+
+    warm_from_others = planned()
+    frazil.config.cache_bytes = 0
+    without = planned()
+    frazil.config.cache_bytes = room
+    cold = planned()
+    assert warm_from_others == without == cold == planned(), sql
+
+
 @given(name=st.sampled_from(TABLES), data=st.data())
 @examples(EXAMPLES * 10)
 def test_printing_a_parsed_filter_and_parsing_it_again_changes_nothing(name: str, data: st.DataObject) -> None:

@@ -26,15 +26,27 @@ def test_memory_refuses_what_is_no_size(value: object) -> None:
 
 def test_settings_start_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAZIL_MEMORY_LIMIT", "1 MiB")
+    monkeypatch.setenv("FRAZIL_CACHE_BYTES", "1 KiB")
     monkeypatch.setenv("FRAZIL_ALLOWED_LOCATIONS", "s3://b/, /data")
     monkeypatch.setenv("FRAZIL_MAX_WORKERS", "3")
     settings = Config()
-    assert repr(settings) == "Config(memory_limit=1048576, allowed_locations=['s3://b/', '/data'], max_workers=3)"
+    assert repr(settings) == (
+        "Config(memory_limit=1048576, cache_bytes=1024, allowed_locations=['s3://b/', '/data'], max_workers=3)"
+    )
     settings.max_workers = 5
     assert settings.max_workers == 5
 
 
-@pytest.mark.parametrize("name", ["FRAZIL_MEMORY_LIMIT", "FRAZIL_MAX_WORKERS"])
+def test_a_cache_may_be_of_no_bytes() -> None:
+    settings = Config()
+    assert settings.cache_bytes > 0
+    settings.cache_bytes = 0
+    assert settings.cache_bytes == 0
+    with pytest.raises(InvalidArgument, match="cache_bytes"):
+        settings.cache_bytes = -1
+
+
+@pytest.mark.parametrize("name", ["FRAZIL_MEMORY_LIMIT", "FRAZIL_CACHE_BYTES", "FRAZIL_MAX_WORKERS"])
 def test_a_wrong_environment_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "plenty")
     with pytest.raises(InvalidArgument, match=name):

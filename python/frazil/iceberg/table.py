@@ -11,6 +11,7 @@ from frazil.errors import InvalidArgument
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
+from frazil.opened import Opened
 
 if TYPE_CHECKING:
     import datetime
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from frazil.iceberg.write import WriteResult
 
 
-class Table:
+class Table(Opened):
     """An Iceberg table at one state of its metadata.
 
     Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
@@ -128,16 +129,6 @@ class Table:
     def properties(self) -> dict[str, str]:
         """The properties of the table."""
         return dict(self._part("properties"))
-
-    @property
-    def relocations(self) -> dict[str, str]:
-        """Recorded prefixes to where the files lie now, as the table was opened with them."""
-        return dict(self._options["relocate"])
-
-    @property
-    def storage_properties(self) -> dict[str, str]:
-        """The options of the storage that the table was opened with; they may be secret."""
-        return dict(self._options["properties"])
 
     def schema(self) -> Schema:
         """Give the current schema."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from frazil import _native
+from frazil.part import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
@@ -15,12 +16,8 @@ DeleteFile = _native.DeleteFile
 DataFile = _native.FileScanTask
 
 
-class FileScanTask:
+class FileScanTask(Part[_native.FileScanTask]):
     """One data file of a scan with its deletes. Pickles as its wire form, which holds no credentials."""
-
-    def __init__(self, native: _native.FileScanTask) -> None:
-        """Use `Scan.plan_files` or `FileScanTask.from_bytes` instead."""
-        self._native = native
 
     @property
     def file(self) -> DataFile:
@@ -43,37 +40,12 @@ class FileScanTask:
 
         return read_task(self._native)
 
-    def to_arrow(self) -> pa.Table:
-        """Give the rows of the task."""
-        import pyarrow as pa
-
-        return pa.Table.from_batches(list(self.to_arrow_batches()), self._native.schema())
-
-    def to_bytes(self) -> bytes:
-        """Give the wire form: all that another process needs to read the task but credentials."""
-        return self._native.to_bytes()
-
     @classmethod
-    def from_bytes(cls, content: bytes, *, properties: Mapping[str, str] | None = None) -> list[FileScanTask]:
-        """Read the tasks of a wire form; `properties` are the options of the storage.
-
-        Raises:
-            Unsupported: The bytes were written by another version.
-            CorruptData: The bytes are no wire form of tasks.
-        """
-        files = _native.Files("/", [], [], dict(properties or {}))
-        return [cls(native) for native in _native.FileScanTask.from_bytes(content, files)]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the wire form."""
-        return _from_bytes, (self.to_bytes(),)
+    def _reader(cls) -> Callable[[bytes, _native.Files], list[_native.FileScanTask]]:
+        return _native.FileScanTask.from_bytes
 
     def __repr__(self) -> str:
         """Give the data file and how many deletes it has."""
         file = self._native
         deletes = len(file.delete_files)
         return f"<frazil.iceberg.FileScanTask {file.file_path!r}: {file.record_count} rows, {deletes} delete files>"
-
-
-def _from_bytes(content: bytes) -> FileScanTask:
-    return FileScanTask.from_bytes(content)[0]

@@ -77,7 +77,9 @@ def _file(
     path, file_format, nanosecond_ids = reader.file(index)
     # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96; files that a table took over from Spark have any as such.
     int96_unit: Literal["us", "ns"] = "ns" if nanosecond_ids else "us"
-    opened = open_data_file(files, path, file_format, int96_unit=int96_unit, nanosecond_ids=nanosecond_ids)
+    opened = open_data_file(
+        files, path, file_format, int96_unit=int96_unit, nanosecond_ids=nanosecond_ids, dictionaries=True
+    )
     with opened as data:
         wanted = reader.open(index, data.schema)
         yield -1, None, 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from frazil import _native
+from frazil.part import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
@@ -15,12 +16,8 @@ if TYPE_CHECKING:
     DeletionFile = _native.PaimonDeletionFile
 
 
-class Split:
+class Split(Part[_native.PaimonSplit]):
     """Files of one bucket with their deletion vectors. Pickles as its wire form, which holds no credentials."""
-
-    def __init__(self, native: _native.PaimonSplit) -> None:
-        """Use `Scan.plan_files` or `Split.from_bytes` instead."""
-        self._native = native
 
     @property
     def snapshot_id(self) -> int:
@@ -57,44 +54,15 @@ class Split:
         """Where the deletion vector of each data file lies; None where no row is deleted."""
         return self._native.deletion_files()
 
-    def schema(self) -> pa.Schema:
-        """Give the Arrow schema of the rows."""
-        return self._native.schema()
-
     def to_arrow_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows of the split."""
         from frazil.paimon.read import read_split
 
         return read_split(self._native)
 
-    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the rows of the split, with their schema."""
-        import pyarrow as pa
-
-        return pa.RecordBatchReader.from_batches(self.schema(), self.to_arrow_batches())
-
-    def to_arrow(self) -> pa.Table:
-        """Give the rows of the split."""
-        return self.to_arrow_batch_reader().read_all()
-
-    def to_bytes(self) -> bytes:
-        """Give the wire form: all that another process needs to read the split but credentials."""
-        return self._native.to_bytes()
-
     @classmethod
-    def from_bytes(cls, content: bytes, *, properties: Mapping[str, str] | None = None) -> list[Split]:
-        """Read the splits of a wire form; `properties` are the options of the storage.
-
-        Raises:
-            Unsupported: The bytes were written by another version.
-            CorruptData: The bytes are no wire form of splits.
-        """
-        files = _native.Files("/", [], [], dict(properties or {}))
-        return [cls(native) for native in _native.PaimonSplit.from_bytes(content, files)]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the wire form."""
-        return _from_bytes, (self.to_bytes(),)
+    def _reader(cls) -> Callable[[bytes, _native.Files], list[_native.PaimonSplit]]:
+        return _native.PaimonSplit.from_bytes
 
     def __repr__(self) -> str:
         """Give place, number of files, and whether they are merged."""
@@ -102,7 +70,3 @@ class Split:
         bucket = f"{place}/bucket-{self.bucket}" if place else f"bucket-{self.bucket}"
         how = "as they are" if self.raw_convertible else "merged"
         return f"<frazil.paimon.Split {bucket}: {len(self.files)} files, {how}>"
-
-
-def _from_bytes(content: bytes) -> Split:
-    return Split.from_bytes(content)[0]

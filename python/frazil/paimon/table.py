@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from frazil import _native
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
 from frazil.errors import CorruptMetadata, InvalidArgument
+from frazil.opened import Opened
 from frazil.paimon.options import scan_options
 from frazil.paimon.scan import Scan
 from frazil.paimon.schema import Schema
@@ -28,7 +29,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """What stands between the folder of a table and the name of a branch in the folder of the branch."""
 
 
-class Table:
+class Table(Opened):
     """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
 
     def __init__(
@@ -125,16 +126,6 @@ class Table:
     def definition_query(self) -> str | None:
         """The query that a materialized table holds the rows of."""
         return self.options.get("materialized-table.definition-query")
-
-    @property
-    def relocations(self) -> dict[str, str]:
-        """Recorded prefixes to where the files lie now, as the table was opened with them."""
-        return dict(self._options["relocate"])
-
-    @property
-    def storage_properties(self) -> dict[str, str]:
-        """The options of the storage that the table was opened with; they may be secret."""
-        return dict(self._options["properties"])
 
     def schema(self) -> Schema:
         """Give the newest schema."""
@@ -234,7 +225,12 @@ class Table:
 
         if isinstance(rows, pa.RecordBatch):
             return self._native.bucket_ids(rows)
-        batches = pa.table(rows).combine_chunks().to_batches()
+        try:
+            table = pa.table(rows)
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            message = f"rows are what the Arrow PyCapsule interface exports, not {type(rows).__name__}: {error}"
+            raise InvalidArgument(message) from error
+        batches = table.combine_chunks().to_batches()
         found = [self._native.bucket_ids(batch) for batch in batches]
         return pa.concat_arrays(found) if found else pa.array([], pa.int32())
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::cache::Cache;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A shared allowance of bytes. Clones debit the same allowance.
@@ -31,13 +32,22 @@ impl Budget {
             used.checked_add(bytes).filter(|&total| total <= limit)
         });
         match taken {
-            Ok(_) => Ok(Lease { budget: self.clone(), bytes }),
+            Ok(used) => {
+                // What is only kept for later gives way.
+                Cache::of_process().shrink(limit - used - bytes);
+                Ok(Lease { budget: self.clone(), bytes })
+            }
             Err(used) => Err(Error::new(
                 ErrorKind::LimitExceeded,
                 format!("{bytes} bytes more are needed, {used} of {limit} are in use"),
             )
             .hint("raise frazil.config.memory_limit, or read fewer columns or files at a time")),
         }
+    }
+
+    /// How many bytes may still be taken.
+    pub fn left_bytes(&self) -> u64 {
+        self.0.limit_bytes.saturating_sub(self.used_bytes())
     }
 
     /// How many bytes are in use.

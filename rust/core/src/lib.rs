@@ -3,6 +3,7 @@
 pub mod avro;
 pub mod bitmap;
 pub mod bytes;
+pub mod cache;
 pub mod context;
 pub mod envelope;
 pub mod error;

@@ -17,6 +17,7 @@
 //! contradicts itself or is NaN where a bound should be excludes nothing. (Iceberg spec, "Scan Planning" and "Manifests":
 //! bounds hold for values that are neither NULL nor NaN.)
 
+mod bits;
 mod range;
 
 use std::sync::Arc;
@@ -198,6 +199,10 @@ fn leaf(column: &BoundColumn, test: &Test, bounds: &Bounds, length: usize) -> Re
 
 /// Counts to classes. A count that cannot be (negative, or more than the rows) is unknown.
 fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
+    let counts = (complete(bounds.row_count.as_ref()), complete(bounds.null_count.as_ref()));
+    if let (false, (Some(rows), Some(nulls))) = (float, counts) {
+        return complete_classes(rows, nulls);
+    }
     let mut values = BooleanBufferBuilder::new(length);
     let mut nans = BooleanBufferBuilder::new(length);
     let mut nulls = BooleanBufferBuilder::new(length);
@@ -219,6 +224,19 @@ fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
         nulls.append(some_rows && null_count != Some(0) && !is_all(nan_count));
     }
     Classes { values: values.finish(), nans: nans.finish(), nulls: nulls.finish() }
+}
+
+/// The counts, if none is missing.
+fn complete(counts: Option<&Int64Array>) -> Option<&[i64]> {
+    counts.filter(|counts| counts.null_count() == 0).map(|counts| &**counts.values())
+}
+
+/// As [`classes`], of columns that have no NaN and where all counts are there.
+fn complete_classes(rows: &[i64], nulls: &[i64]) -> Classes {
+    // A count of rows below zero is unknown, and so is one of NULLs; more NULLs than rows are unknown too.
+    let (values, nulls) =
+        bits::of_pairs(rows, nulls, |rows, nulls| (rows != 0 && (rows < 0 || nulls != rows), rows != 0 && nulls != 0));
+    Classes { values, nans: BooleanBuffer::new_unset(rows.len()), nulls }
 }
 
 /// The counts of an array and then, or without one from the start, no counts.

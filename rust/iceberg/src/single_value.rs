@@ -190,7 +190,8 @@ fn column<T: ArrowPrimitiveType>(
         })
         .collect();
     let nulls = NullBuffer::new(valid.finish());
-    Arc::new(PrimitiveArray::<T>::new(values.into(), Some(nulls)).with_data_type(arrow))
+    let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
+    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls).with_data_type(arrow))
 }
 
 fn strings(bytes: &BinaryArray) -> ArrayRef {

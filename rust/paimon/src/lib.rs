@@ -3,6 +3,7 @@
 pub mod binary_row;
 pub mod bucket;
 pub mod deletion_vector;
+mod dictionary;
 pub mod features;
 pub mod file_index;
 pub mod merge;

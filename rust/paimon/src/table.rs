@@ -224,29 +224,6 @@ impl Table {
         self.named("consumer", "consumer-", Consumer::parse)
     }
 
-    /// The folder below which every branch but the main one has its folder.
-    pub fn branches_folder(&self) -> String {
-        format!("{}/branch", self.location())
-    }
-
-    /// The branches beside the main one among the folders of [`Table::branches_folder`], sorted: those that have a
-    /// schema. Storage lists files and no folders, so the caller says what folders there are, by their last names.
-    ///
-    /// # Errors
-    /// Those of the storage.
-    pub fn branches_among<'a>(&self, folders: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        for name in folders.into_iter().filter_map(|folder| folder.strip_prefix("branch-")) {
-            let folder = format!("{}/schema", root(self.location(), name));
-            let schemas = Numbered { files: self.files(), folder, prefix: "schema-" };
-            if !name.is_empty() && !schemas.numbers()?.is_empty() {
-                found.push(name.to_string());
-            }
-        }
-        found.sort_unstable();
-        Ok(found)
-    }
-
     /// A tag; None when there is none of this name.
     pub(crate) fn find_tag(&self, name: &str) -> Result<Option<Snapshot>> {
         let location = format!("{}/tag-{name}", self.folder("tag"));
@@ -336,6 +313,7 @@ fn read_snapshot(files: &Numbered<'_>, what: &str, id: i64) -> Result<Snapshot> 
     }
     let numbers = files.numbers()?;
     let hint = match (numbers.first(), numbers.last()) {
+        (Some(only), Some(last)) if only == last => format!("there is only {only}"),
         (Some(first), Some(last)) => format!("there are {first} to {last}"),
         _ => "there is none at all".to_string(),
     };

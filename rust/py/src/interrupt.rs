@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+use frazil_core::cache::Cache;
 use frazil_core::context::{Budget, Context};
 use frazil_core::error::{Error, Result};
 use pyo3::prelude::*;
@@ -55,9 +56,14 @@ fn pending_signal() -> Option<PyErr> {
     Python::attach(|py| py.check_signals().err())
 }
 
-/// A context whose budget is `frazil.config.memory_limit`.
+/// A context whose budget is `frazil.config.memory_limit`; the cache is held to `frazil.config.cache_bytes`.
 pub(crate) fn limited(py: Python<'_>) -> PyResult<Context> {
-    let limit_bytes = py.import("frazil.config")?.getattr("config")?.getattr("memory_limit")?.extract()?;
+    let config = py.import("frazil.config")?.getattr("config")?;
+    let limit_bytes = config.getattr("memory_limit")?.extract()?;
+    let cache_bytes: u64 = config.getattr("cache_bytes")?.extract()?;
+    if Cache::of_process().limit_bytes() != cache_bytes {
+        Cache::of_process().set_limit_bytes(cache_bytes);
+    }
     Ok(Context::new(Budget::new(limit_bytes)))
 }
 

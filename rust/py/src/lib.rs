@@ -1,6 +1,7 @@
 //! The native module of frazil: converts, releases the GIL once, maps errors. No logic.
 
 mod arrow;
+mod cache;
 mod data_file;
 mod errors;
 mod files;
@@ -32,6 +33,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<write::RowWriter>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
+    module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::cache_clear, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(data_file::int96_timestamps, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use frazil_core::error::{Error, Result};
-use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage};
+use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Version};
 
 use crate::config;
 use crate::object::ObjectStorage;
@@ -20,6 +21,9 @@ type Batch<'a> = (ObjectStorage, Vec<(usize, &'a str)>);
 
 /// Local files and object stores, each made when first needed. Shows no properties.
 pub struct Router {
+    /// Its number in this process, above 0. Routers are not compared: others may have other rights, and rights that are
+    /// found in the environment change.
+    number: u64,
     properties: BTreeMap<String, String>,
     stores: Mutex<HashMap<StoreKey, ObjectStorage>>,
 }
@@ -33,7 +37,9 @@ impl fmt::Debug for Router {
 impl Router {
     /// Routes to local files and to stores that `properties` configure.
     pub fn new(properties: BTreeMap<String, String>) -> Self {
-        Self { properties, stores: Mutex::default() }
+        static ROUTERS: AtomicU64 = AtomicU64::new(0);
+        let number = ROUTERS.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { number, properties, stores: Mutex::default() }
     }
 
     /// The store of a location that is not local.
@@ -66,6 +72,13 @@ impl Storage for Router {
 
     fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.route(location, |storage| storage.read_ranges(location, ranges))
+    }
+
+    fn version(&self, location: &str) -> Option<Version> {
+        if Location::parse_absolute(location).ok()?.is_local() {
+            return LocalStorage.version(location);
+        }
+        Some(Version { store: self.number, ..Version::default() })
     }
 
     /// One batch for each store; what is not in a store, or in one that cannot be used, is read on its own.

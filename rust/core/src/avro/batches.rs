@@ -25,6 +25,9 @@ pub const BATCH_BYTES: usize = 64 << 20;
 /// How many rows are decoded between two looks at the budget.
 const ROWS_PER_CHECK: u64 = 1024;
 
+/// Room is made for no more rows than this before they are there.
+const MAX_RESERVED_ROWS: usize = 16 << 10;
+
 /// The rows of a file, batch by batch. Holds one decompressed block and one batch.
 #[derive(Debug)]
 pub struct Batches {
@@ -147,6 +150,13 @@ impl Batches {
         if self.row_width_bytes == 0 {
             wire.zero_width(count)?;
             self.zero_width_left = wire.zero_width_left();
+        }
+        if self.rows.len() == 0 && self.limits.rows == usize::MAX {
+            // So many rows as fill this block, for the rest of the file.
+            let bytes = (self.next_block - self.block).max(1);
+            let blocks = (self.file.bytes.len() - self.block).div_ceil(bytes);
+            let rows = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(blocks);
+            self.rows.reserve(rows.min(MAX_RESERVED_ROWS));
         }
         self.block_at = 0;
         self.block_rows = count;

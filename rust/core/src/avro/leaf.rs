@@ -159,6 +159,24 @@ impl Leaf {
         Ok(())
     }
 
+    /// Makes room for so many more values.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        match &mut self.values {
+            Values::Null | Values::Fixed { .. } => {}
+            Values::Boolean(values) => values.reserve(rows),
+            Values::Int8(values) => values.reserve(rows),
+            Values::Int16(values) => values.reserve(rows),
+            Values::Int32(values) => values.reserve(rows),
+            Values::Int64(values) | Values::Scaled { values, .. } => values.reserve(rows),
+            Values::Float32(values) => values.reserve(rows),
+            Values::Float64(values) | Values::Widened(values) => values.reserve(rows),
+            Values::Sized(values) | Values::Unsized(values, _) | Values::Symbol(values, _) => {
+                values.offsets.reserve(rows);
+            }
+            Values::Decimal(values, _) => values.reserve(rows),
+        }
+    }
+
     /// About how much memory the column takes.
     pub(super) fn bytes(&self) -> usize {
         let values = match &self.values {
@@ -199,11 +217,11 @@ impl Leaf {
             }
             Values::Fixed { values, width, .. } => {
                 let width = i32::try_from(*width).map_err(|_| Error::internal("a fixed width above 31 bits"))?;
-                let values = Buffer::from(std::mem::take(values));
+                let values = Buffer::from(grown(values));
                 Arc::new(FixedSizeBinaryArray::try_new_with_len(width, values, nulls, len)?)
             }
             Values::Decimal(values, _) => {
-                let values = ScalarBuffer::from(std::mem::take(values));
+                let values = ScalarBuffer::from(grown(values));
                 let array = PrimitiveArray::<Decimal128Type>::try_new(values, nulls)?;
                 let array = array.with_data_type(self.data_type.clone());
                 if let DataType::Decimal128(precision, _) = self.data_type {
@@ -349,12 +367,21 @@ fn unscaled(bytes: &[u8]) -> Option<i128> {
     fits.then_some(value)
 }
 
+/// What a column has grown to, without most of the room that it had to grow further.
+fn grown<T>(values: &mut Vec<T>) -> Vec<T> {
+    let mut values = std::mem::take(values);
+    if values.capacity() - values.len() > values.len() / 16 {
+        values.shrink_to_fit();
+    }
+    values
+}
+
 fn primitive<T: ArrowPrimitiveType>(
     values: &mut Vec<T::Native>,
     nulls: Option<NullBuffer>,
     data_type: &DataType,
 ) -> Result<ArrayRef> {
-    let array = PrimitiveArray::<T>::try_new(ScalarBuffer::from(std::mem::take(values)), nulls)?;
+    let array = PrimitiveArray::<T>::try_new(ScalarBuffer::from(grown(values)), nulls)?;
     // Timestamps get their zone here; every other type is its own.
     Ok(if array.data_type() == data_type { Arc::new(array) } else { Arc::new(array.with_data_type(data_type.clone())) })
 }
@@ -406,8 +433,8 @@ impl Strings {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>, data_type: &DataType) -> Result<ArrayRef> {
-        let Self { offsets, values } = std::mem::take(self);
-        let (offsets, values) = (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from(values));
+        let Self { mut offsets, mut values } = std::mem::take(self);
+        let (offsets, values) = (OffsetBuffer::new(grown(&mut offsets).into()), Buffer::from(grown(&mut values)));
         match data_type {
             DataType::Utf8 => match StringArray::try_new(offsets, values, nulls) {
                 Ok(array) => Ok(Arc::new(array)),

@@ -9,6 +9,7 @@ use arrow_schema::Fields;
 use super::node::Node;
 use super::schema::Schema;
 use super::skip::Skip;
+use super::template::Template;
 use super::wire::Wire;
 use crate::error::{Error, Result};
 
@@ -27,8 +28,32 @@ pub(super) struct Lookup {
     filled: Vec<u64>,
     row: u64,
     unwanted: Skip,
+    /// Passes over an entry; `None` where entries or keys may be missing.
+    pair: Option<Skip>,
+    route: Route,
+    /// For maps from numbers to bytes.
+    template: Option<Template>,
     entry: EntryShape,
     nulls: NullBufferBuilder,
+}
+
+/// Where the wanted keys stood in the last map that had them all. Writers keep to the order of the columns, so that the
+/// next map most often has them there too.
+#[derive(Debug, Default)]
+struct Route {
+    /// How many entries the map had; 0 for no route.
+    entries: u64,
+    stops: Vec<Stop>,
+    /// How many entries follow the last stop.
+    rest: u64,
+}
+
+/// A wanted key, so many entries after the last one, and the place of its value.
+#[derive(Debug)]
+struct Stop {
+    gap: u64,
+    key: i64,
+    place: usize,
 }
 
 /// How keys stand in the map.
@@ -74,36 +99,34 @@ impl Lookup {
         let wanted = Wanted::new(keys)?;
         let filled = vec![0; values.len()];
         let nulls = NullBufferBuilder::new(0);
-        Ok(Self { fields, key, wanted, values, filled, row: 0, unwanted, entry, nulls })
+        let key_skip = if key == MapKey::Number { Skip::Varints(1) } else { Skip::Sized(1) };
+        let whole = entry.null_item.is_none() && entry.null_key.is_none();
+        let pair = whole.then(|| Skip::all([key_skip, unwanted.clone()]));
+        let route = Route::default();
+        let template = pair.as_ref().filter(|_| key == MapKey::Number && unwanted == Skip::Sized(1));
+        let template = template.map(|_| Template::default());
+        Ok(Self { fields, key, wanted, values, filled, row: 0, unwanted, pair, route, template, entry, nulls })
     }
 
     #[inline]
     pub(super) fn read(&mut self, wire: &mut Wire<'_>) -> Result<()> {
         self.row += 1;
+        let mut first = true;
         while let Some(items) = wire.items(self.entry.min_width_bytes)? {
             let start = wire.position();
-            for _ in 0..items.count {
-                if is_null(wire, self.entry.null_item)? {
-                    continue;
+            if !first {
+                self.search(items.count, false, wire)?;
+            } else if !self.fill(items.count, wire)? {
+                let block = wire.clone();
+                if !self.follow(items.count, wire)? {
+                    self.search(items.count, true, wire)?;
                 }
-                let has_key = !is_null(wire, self.entry.null_key)?;
-                let slot = match self.key {
-                    MapKey::Number if !has_key => None,
-                    MapKey::Number => self.wanted.place(wire.long()?),
-                    MapKey::Text => decimal(wire.sized()?).and_then(|key| self.wanted.place(key)),
-                };
-                match slot.and_then(|slot| self.values.get_mut(slot).zip(self.filled.get_mut(slot))) {
-                    None => self.unwanted.run(wire)?,
-                    Some((_, filled)) if *filled == self.row => {
-                        return Err(wire.error(format_args!("a map with one key twice")));
-                    }
-                    Some((value, filled)) => {
-                        *filled = self.row;
-                        value.read(wire)?;
-                    }
+                if let Some(template) = &mut self.template {
+                    template.learn(items.count, block, |key| self.wanted.place(key))?;
                 }
             }
             wire.end_items(items, start)?;
+            first = false;
         }
         for (value, filled) in self.values.iter_mut().zip(&self.filled) {
             if *filled != self.row {
@@ -111,6 +134,94 @@ impl Lookup {
             }
         }
         self.nulls.append_non_null();
+        Ok(())
+    }
+
+    /// Reads the first block of a map by the template; `false` where it does not fit.
+    #[inline]
+    fn fill(&mut self, entries: u64, wire: &mut Wire<'_>) -> Result<bool> {
+        let Some(template) = &mut self.template else { return Ok(false) };
+        let Some(stops) = template.stops(entries, wire) else { return Ok(false) };
+        let start = wire.mark();
+        for (offset, place) in stops {
+            if let Some((value, filled)) = self.values.get_mut(*place).zip(self.filled.get_mut(*place)) {
+                *filled = self.row;
+                wire.reset(start);
+                wire.take(*offset)?;
+                value.read(wire)?;
+            }
+        }
+        wire.reset(start);
+        wire.take(template.len())?;
+        template.fitted();
+        Ok(true)
+    }
+
+    /// Reads the first block of a map by the route; `false`, at the start of the block, where it leads astray. What was
+    /// read until then is of the right keys and stays.
+    #[inline]
+    fn follow(&mut self, entries: u64, wire: &mut Wire<'_>) -> Result<bool> {
+        let Some(pair) = self.pair.as_ref().filter(|_| self.route.entries == entries) else { return Ok(false) };
+        let start = wire.mark();
+        for stop in &self.route.stops {
+            pair.repeat(stop.gap, wire)?;
+            let key = match self.key {
+                MapKey::Number => Some(wire.long()?),
+                MapKey::Text => decimal(wire.sized()?),
+            };
+            if key != Some(stop.key) {
+                wire.reset(start);
+                return Ok(false);
+            }
+            if let Some((value, filled)) = self.values.get_mut(stop.place).zip(self.filled.get_mut(stop.place)) {
+                *filled = self.row;
+                value.read(wire)?;
+            }
+        }
+        pair.repeat(self.route.rest, wire)?;
+        Ok(true)
+    }
+
+    /// Looks at every key of a block. After a route that led astray in the first one, values may be there already.
+    fn search(&mut self, entries: u64, first: bool, wire: &mut Wire<'_>) -> Result<()> {
+        let strayed = first && self.filled.contains(&self.row);
+        self.route.entries = 0;
+        self.route.stops.clear();
+        let mut after = 0;
+        for place in 0..entries {
+            if is_null(wire, self.entry.null_item)? {
+                continue;
+            }
+            let key = match self.key {
+                _ if is_null(wire, self.entry.null_key)? => None,
+                MapKey::Number => Some(wire.long()?),
+                MapKey::Text => decimal(wire.sized()?),
+            };
+            let found = key.and_then(|key| Some((key, self.wanted.place(key)?)));
+            let slot = found.and_then(|(_, slot)| self.values.get_mut(slot).zip(self.filled.get_mut(slot)));
+            match slot {
+                None => self.unwanted.run(wire)?,
+                Some((_, filled)) if *filled == self.row && !strayed => {
+                    return Err(wire.error(format_args!("a map with one key twice")));
+                }
+                Some((value, filled)) => {
+                    if *filled == self.row {
+                        self.unwanted.run(wire)?;
+                    } else {
+                        *filled = self.row;
+                        value.read(wire)?;
+                    }
+                    if let Some((key, slot)) = found {
+                        self.route.stops.push(Stop { gap: place - after, key, place: slot });
+                        after = place + 1;
+                    }
+                }
+            }
+        }
+        if first && !strayed && self.route.stops.len() == self.values.len() {
+            self.route.entries = entries;
+            self.route.rest = entries - after;
+        }
         Ok(())
     }
 
@@ -122,6 +233,10 @@ impl Lookup {
 
     pub(super) fn len(&self) -> usize {
         self.nulls.len()
+    }
+
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.values.iter_mut().for_each(|value| value.reserve(rows));
     }
 
     pub(super) fn bytes(&self) -> usize {

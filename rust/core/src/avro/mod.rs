@@ -24,6 +24,7 @@ mod parse;
 mod projection;
 mod schema;
 mod skip;
+mod template;
 #[cfg(test)]
 mod tests;
 mod wire;

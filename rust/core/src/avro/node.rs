@@ -78,6 +78,17 @@ impl Node {
         each_body!(&self.body, inner => inner.len())
     }
 
+    /// Makes room for so many more values.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        match &mut self.body {
+            Body::Leaf(leaf) => leaf.reserve(rows),
+            Body::Struct(record) => record.reserve(rows),
+            Body::List(list) => list.slots.offsets.reserve(rows),
+            Body::Map(map) => map.slots.offsets.reserve(rows),
+            Body::Lookup(lookup) => lookup.reserve(rows),
+        }
+    }
+
     /// About how much memory the column takes.
     pub(super) fn bytes(&self) -> usize {
         each_body!(&self.body, inner => inner.bytes())
@@ -163,6 +174,10 @@ impl Struct {
 
     pub(super) fn len(&self) -> usize {
         self.nulls.len()
+    }
+
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.steps.iter_mut().filter_map(Step::node_mut).for_each(|node| node.reserve(rows));
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -47,7 +47,7 @@ pub enum Kind {
     List(Box<Kind>),
     /// Some keys of a map with int keys (an array of key-value records, or an Avro map with decimal text as keys): a
     /// struct with one nullable child per key, in this order, named by the key's decimal text. Other keys are passed
-    /// over; a key twice in one map is corruption.
+    /// over; a key twice in one map is corruption, where it is noticed.
     Lookup {
         /// The wanted keys, distinct.
         keys: Vec<i32>,

@@ -97,7 +97,7 @@ impl Skip {
     }
 
     /// Passes `count` values, of which the caller knows that the bytes suffice for as many of the least width.
-    fn repeat(&self, count: u64, wire: &mut Wire<'_>) -> Result<()> {
+    pub(super) fn repeat(&self, count: u64, wire: &mut Wire<'_>) -> Result<()> {
         match self {
             Self::Bytes(width) => {
                 let width = u64::try_from(*width).unwrap_or(u64::MAX);
@@ -106,11 +106,9 @@ impl Skip {
             Self::Varints(n) => wire.skip_varints(count.saturating_mul(*n)),
             Self::Sized(n) => wire.skip_sized(count.saturating_mul(*n)),
             // Maps from ids to bytes, which statistics are made of.
-            Self::All(parts) if matches!(parts.as_slice(), [Self::Varints(1), Self::Sized(1)]) => (0..count)
-                .try_for_each(|_| {
-                    wire.long()?;
-                    wire.sized().map(drop)
-                }),
+            Self::All(parts) if matches!(parts.as_slice(), [Self::Varints(1), Self::Sized(1)]) => {
+                wire.skip_keyed(count)
+            }
             // Every other kind takes at least a byte, so a lying count runs into the end.
             _ => (0..count).try_for_each(|_| self.run(wire)),
         }

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub(super) const MAX_ZERO_WIDTH: u64 = 1_000_000;
 
 /// A decompressed block being read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Wire<'a> {
     rest: &'a [u8],
     /// The length of the block.
@@ -17,6 +17,10 @@ pub(super) struct Wire<'a> {
     /// What is left of [`MAX_ZERO_WIDTH`].
     zero_width_left: u64,
 }
+
+/// A place in a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark<'a>(&'a [u8]);
 
 /// The header of one block of an array or a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,26 +171,39 @@ impl<'a> Wire<'a> {
     }
 
     /// Passes `n` varints without decoding them.
+    ///
+    /// A varint ends at the byte without the high bit, so that eight bytes are counted at once.
     #[inline]
     pub(super) fn skip_varints(&mut self, mut n: u64) -> Result<()> {
-        // A varint ends at the byte without the high bit: eight bytes at a time while more than eight ends are missing.
-        while n > 8 {
-            let Some((word, rest)) = self.rest.split_first_chunk::<8>() else { break };
-            let ends = !u64::from_le_bytes(*word) & 0x8080_8080_8080_8080;
-            n -= u64::from(ends.count_ones());
-            self.rest = rest;
+        let mut rest = self.rest;
+        while n > 32 {
+            let Some((bytes, after)) = rest.split_first_chunk::<32>() else { break };
+            // A byte of the sum is at most four, and all of them at most 32.
+            n -= sum_of_bytes(bytes.as_chunks().0.iter().map(|word| ends(*word)).sum());
+            rest = after;
         }
+        while n > 0 {
+            let Some((word, after)) = rest.split_first_chunk::<8>() else { break };
+            let mut ends = ends(*word);
+            let found = sum_of_bytes(ends);
+            if found < n {
+                n -= found;
+                rest = after;
+                continue;
+            }
+            for _ in 1..n {
+                ends &= ends.wrapping_sub(1);
+            }
+            let (_, after) = rest.split_at(ends.trailing_zeros() as usize / 8 + 1);
+            self.rest = after;
+            return Ok(());
+        }
+        self.rest = rest;
         for _ in 0..n {
-            loop {
-                match self.rest.split_first() {
-                    Some((byte, rest)) => {
-                        self.rest = rest;
-                        if *byte < 0x80 {
-                            break;
-                        }
-                    }
-                    None => return Err(self.endless()),
-                }
+            let end = self.rest.iter().position(|byte| *byte < 0x80);
+            match end.and_then(|end| self.rest.get(end + 1..)) {
+                Some(after) => self.rest = after,
+                None => return Err(self.endless()),
             }
         }
         Ok(())
@@ -198,12 +215,49 @@ impl<'a> Wire<'a> {
         (0..n).try_for_each(|_| self.sized().map(drop))
     }
 
+    /// Passes `n` pairs of a varint and a value of `bytes` or `string`: maps from ids to bounds.
+    #[inline]
+    pub(super) fn skip_keyed(&mut self, n: u64) -> Result<()> {
+        for _ in 0..n {
+            // Key and length of one byte each; a length is even, as negative numbers are odd.
+            if let [key, length, after @ ..] = self.rest
+                && key | length < 0x80
+                && length & 1 == 0
+                && let Some(after) = after.get(usize::from(length >> 1)..)
+            {
+                self.rest = after;
+            } else {
+                self.long()?;
+                self.sized()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Decodes ahead with `read`, then returns to this place.
     pub(super) fn peek<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let here = self.rest;
+        let here = self.mark();
         let value = read(self)?;
-        self.rest = here;
+        self.reset(here);
         Ok(value)
+    }
+
+    /// The next `n` bytes, which stay; `None` where there are fewer.
+    #[inline]
+    pub(super) fn ahead(&self, n: usize) -> Option<&'a [u8]> {
+        self.rest.get(..n)
+    }
+
+    /// This place, to be returned to.
+    #[inline]
+    pub(super) fn mark(&self) -> Mark<'a> {
+        Mark(self.rest)
+    }
+
+    /// Returns to a place of this block.
+    #[inline]
+    pub(super) fn reset(&mut self, mark: Mark<'a>) {
+        self.rest = mark.0;
     }
 
     /// A corruption at this place.
@@ -235,9 +289,41 @@ fn split_long(bytes: &[u8]) -> Option<(i64, &[u8])> {
     }
 }
 
+/// The ends of varints in a word, as ones in their bytes.
+#[inline]
+fn ends(word: [u8; 8]) -> u64 {
+    (!u64::from_le_bytes(word) >> 7) & 0x0101_0101_0101_0101
+}
+
+/// The sum of the bytes, which is below 256.
+#[inline]
+fn sum_of_bytes(word: u64) -> u64 {
+    word.wrapping_mul(0x0101_0101_0101_0101) >> 56
+}
+
 /// Up to ten bytes. The tenth holds one bit of 64; what it holds besides is dropped, as the reference implementation
 /// does, since there are files by writers that know no 64-bit limit.
+#[inline]
 fn split_longer(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    if let Some(word) = bytes.first_chunk::<8>() {
+        let ends = ends(*word);
+        if ends != 0 {
+            let end = ends & ends.wrapping_neg();
+            let word = u64::from_le_bytes(*word) & (end << 8).wrapping_sub(1);
+            // Seven bits of each byte move together: into 14, into 28, into 56.
+            let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+            let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;
+            let value = word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4;
+            let rest = bytes.get(end.trailing_zeros() as usize / 8 + 1..)?;
+            return Some((unzigzag(value), rest));
+        }
+    }
+    split_longest(bytes)
+}
+
+/// As [`split_longer`], near the end of a block and for more than eight bytes.
+#[cold]
+fn split_longest(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut value = 0_u64;
     let mut rest = bytes;
     for shift in (0..70).step_by(7) {
@@ -245,10 +331,15 @@ fn split_longer(bytes: &[u8]) -> Option<(i64, &[u8])> {
         rest = after;
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
-            return Some(((value >> 1).cast_signed() ^ -(value & 1).cast_signed(), rest));
+            return Some((unzigzag(value), rest));
         }
     }
     None
+}
+
+#[inline]
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }
 
 #[cfg(test)]
@@ -260,9 +351,12 @@ mod tests {
     fn longs_of_every_length_are_read() {
         for value in (0..63).flat_map(|bit| [1_i64 << bit, -1 << bit, (1 << bit) - 1]).chain([i64::MIN, i64::MAX]) {
             let bytes = long(value);
-            let mut wire = Wire::new(&bytes, 0);
-            assert_eq!(wire.long().unwrap(), value);
-            assert!(wire.is_empty());
+            for after in [0, 20] {
+                let longer = [bytes.as_slice(), &vec![0xff; after]].concat();
+                let mut wire = Wire::new(&longer, 0);
+                assert_eq!(wire.long().unwrap(), value);
+                assert_eq!(wire.remaining(), after);
+            }
             assert!(Wire::new(&bytes[1..], 0).skip_varints(2).is_err());
         }
     }

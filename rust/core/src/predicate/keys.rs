@@ -43,6 +43,7 @@ macro_rules! keyed {
         impl Keyed for $arrow {
             type Key = $key;
 
+            #[inline]
             fn key(value: Self::Native) -> $key {
                 value
             }

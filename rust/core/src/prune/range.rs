@@ -5,10 +5,9 @@ use std::iter::repeat;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::DataType;
 
-use super::{Bounds, Verdicts};
+use super::{Bounds, Verdicts, bits};
 use crate::error::{Error, Result};
 use crate::predicate::keys::{self, Keyed, with_primitive};
 use crate::predicate::{BoundColumn, CompareOp, LikePattern, Test};
@@ -51,15 +50,7 @@ pub(super) fn judge(column: &BoundColumn, test: &ValueTest<'_>, bounds: &Bounds,
     let (lower, upper) = (lower.as_deref(), upper.as_deref());
     let exact = bounds.exact;
     with_primitive!(column.data_type,
-        T => {
-            let test = KeyTest::new(test, column, T::literal)?;
-            let pairs = primitives::<T>(lower, column)?.zip(primitives::<T>(upper, column)?);
-            Ok(collect(pairs, length, |lower, upper| {
-                // Even without bounds a float that is no NaN lies between the infinities.
-                let (least, greatest) = T::extent().unzip();
-                test.judge(lower.or(least), upper.or(greatest), exact)
-            }))
-        },
+        T => judge_numbers::<T>(lower, upper, exact, test, column, length),
         other => match other {
             ScalarType::Null => Ok(collect(repeat((None::<bool>, None)), length, |_, _| UNKNOWN)),
             ScalarType::Boolean => {
@@ -86,6 +77,29 @@ pub(super) fn judge(column: &BoundColumn, test: &ValueTest<'_>, bounds: &Bounds,
             }
         }
     )
+}
+
+fn judge_numbers<T: Keyed>(
+    lower: Option<&dyn Array>,
+    upper: Option<&dyn Array>,
+    exact: bool,
+    test: &ValueTest<'_>,
+    column: &BoundColumn,
+    length: usize,
+) -> Result<Verdicts> {
+    let test = KeyTest::new(test, column, T::literal)?;
+    let judge = |lower: Option<T::Key>, upper: Option<T::Key>| {
+        // Even without bounds a float that is no NaN lies between the infinities.
+        let (least, greatest) = T::extent().unzip();
+        test.judge(lower.or(least), upper.or(greatest), exact)
+    };
+    if let (Some(lower), Some(upper)) = (complete::<T>(lower, column)?, complete::<T>(upper, column)?) {
+        let key = |value| Some(value).filter(|value| !T::is_nan(*value)).map(T::key);
+        let (may, all) = bits::of_pairs(lower, upper, |lower, upper| between(key(lower), key(upper), judge));
+        return Ok(Verdicts { may, all });
+    }
+    let pairs = primitives::<T>(lower, column)?.zip(primitives::<T>(upper, column)?);
+    Ok(collect(pairs, length, judge))
 }
 
 fn judge_bytes<'a>(
@@ -137,6 +151,7 @@ impl<K: Ord + Copy> KeyTest<K> {
 
     /// Judges values between `lower` and `upper`, where both are known `lower <= upper`. That the bounds meet at one value
     /// says that all values are that one, but only exact bounds are trusted so far.
+    #[inline]
     fn judge(&self, lower: Option<K>, upper: Option<K>, exact: bool) -> Verdict {
         match self {
             Self::Compare(op, k) => {
@@ -188,26 +203,31 @@ fn in_either_order(lower: Option<u128>, upper: Option<u128>) -> Option<(u128, u1
     }
 }
 
-/// Judges each pair. Bounds in the wrong order are no bounds.
+/// Judges each pair.
 fn collect<K: Ord + Copy>(
     pairs: impl Iterator<Item = (Option<K>, Option<K>)>,
     length: usize,
     judge: impl Fn(Option<K>, Option<K>) -> Verdict,
 ) -> Verdicts {
-    let mut may = BooleanBufferBuilder::new(length);
-    let mut all = BooleanBufferBuilder::new(length);
-    for (lower, upper) in pairs.take(length) {
-        let inverted = lower.zip(upper).is_some_and(|(lower, upper)| lower > upper);
-        let verdict = if inverted { judge(None, None) } else { judge(lower, upper) };
-        may.append(verdict.0);
-        all.append(verdict.1);
-    }
-    Verdicts { may: finish(may, length), all: finish(all, length) }
+    let (may, all) = bits::collect_pairs(pairs.map(|(lower, upper)| between(lower, upper, &judge)), length);
+    Verdicts { may, all }
 }
 
-fn finish(mut bits: BooleanBufferBuilder, length: usize) -> BooleanBuffer {
-    debug_assert_eq!(bits.len(), length, "iterators of bounds never end early");
-    bits.finish()
+/// Judges one pair. Bounds in the wrong order are no bounds.
+#[inline]
+fn between<K: Ord + Copy>(
+    lower: Option<K>,
+    upper: Option<K>,
+    judge: impl Fn(Option<K>, Option<K>) -> Verdict,
+) -> Verdict {
+    let inverted = lower.zip(upper).is_some_and(|(lower, upper)| lower > upper);
+    if inverted { judge(None, None) } else { judge(lower, upper) }
+}
+
+/// The bounds, if none is missing.
+fn complete<'a, T: Keyed>(array: Option<&'a dyn Array>, column: &BoundColumn) -> Result<Option<&'a [T::Native]>> {
+    let array = array.map(|array| keys::primitive::<T>(array, column)).transpose()?;
+    Ok(array.filter(|array| array.null_count() == 0).map(|array| &**array.values()))
 }
 
 /// The keys of bounds, NaN being none; without an array no bounds.

@@ -11,11 +11,20 @@ use crate::error::{Error, Result};
 use super::confinement::Confinement;
 use super::location::{Location, Scheme, redacted};
 use super::relocation::Relocation;
-use super::{ObjectMeta, Storage};
+use super::{ObjectMeta, Storage, Version};
 
 /// Where a table's files lie, and which it may read. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Files(Arc<Parts>);
+
+/// One version of a file that may be read, wherever it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// Where it lies, in the one way to write it.
+    pub location: String,
+    /// Which of the files that lay there.
+    pub version: Version,
+}
 
 #[derive(Debug)]
 struct Parts {
@@ -102,6 +111,15 @@ impl Files {
         let location = self.locate(recorded)?;
         self.0.confinement.check_links(&location).map_err(|e| e.with("file", redacted(recorded)))?;
         Ok(location.canonical())
+    }
+
+    /// The file at a recorded location, for what is kept of it after reading; None where nothing may be kept.
+    ///
+    /// # Errors
+    /// As [`Files::openable`]: who may not read a file does not learn what others read from it.
+    pub fn identify(&self, recorded: &str) -> Result<Option<FileId>> {
+        let location = self.openable(recorded)?;
+        Ok(self.0.storage.version(&location).map(|version| FileId { location, version }))
     }
 
     /// A text that is equal for two recorded locations of one file: relocated, aliases of a scheme and of HDFS made

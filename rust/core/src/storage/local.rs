@@ -5,14 +5,17 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
 
 use super::location::{Location, redacted};
-use super::{ObjectMeta, Storage, too_long};
+use super::{ObjectMeta, Storage, Version, too_long};
+
+/// File systems count time in steps of up to two seconds.
+const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
 /// Storage over `std::fs`. Locations are absolute paths, or anything that [`Location`] takes for a local file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,6 +46,15 @@ impl Storage for LocalStorage {
             read_exactly(&mut file, range.end - range.start).map(Bytes::from)
         };
         ranges.iter().map(|range| read(range).map_err(|e| map_error(&e, location))).collect()
+    }
+
+    fn version(&self, location: &str) -> Option<Version> {
+        let meta = fs::metadata(path_of(location).ok()?).ok().filter(fs::Metadata::is_file)?;
+        let modified = meta.modified().ok()?;
+        // Times come in steps: a file that was just written may be written again in the same one.
+        modified.elapsed().ok().filter(|age| *age > SETTLED_AFTER)?;
+        let modified_ns = modified.duration_since(UNIX_EPOCH).ok()?.as_nanos();
+        Some(Version { store: 0, size_bytes: meta.len(), number: number(&meta), modified_ns })
     }
 
     /// Links to files are listed, links to folders are not: a listing never leaves its folder.
@@ -160,6 +172,16 @@ fn regular_file(path: &Path, location: &str) -> Result<u64> {
     } else {
         Err(Error::new(ErrorKind::MissingFile, "this is not a regular file").with("path", redacted(location)))
     }
+}
+
+#[cfg(unix)]
+fn number(meta: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+#[cfg(not(unix))]
+fn number(_: &fs::Metadata) -> u64 {
+    0
 }
 
 fn read_exactly(file: &mut File, length: u64) -> io::Result<Vec<u8>> {

@@ -38,6 +38,21 @@ pub struct ObjectMeta {
     pub modified_ms: i64,
 }
 
+/// What tells the file that lies at a location from others that lay there before. Equal versions of a location are of
+/// equal content.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Version {
+    /// By whom the file is reached: 0 for local files, else a number of the storage, which others do not share, as they may
+    /// reach other files or fewer.
+    pub store: u64,
+    /// The length, where it is known without asking.
+    pub size_bytes: u64,
+    /// The number of the file in its file system.
+    pub number: u64,
+    /// When it was last written: nanoseconds since the epoch, by the store's clock.
+    pub modified_ns: u128,
+}
+
 /// A place that holds files. Implementations are shared between threads.
 pub trait Storage: fmt::Debug + Send + Sync {
     /// The length of a file.
@@ -61,6 +76,13 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Whole files, fetched concurrently; one result each, in the order asked for.
     fn read_all(&self, locations: &[&str], limit_bytes: u64) -> Vec<Result<Bytes>> {
         locations.iter().map(|location| self.read(location, limit_bytes)).collect()
+    }
+
+    /// The version of a file that tables write once and never change; None where what is read from it must not be kept.
+    /// Object stores are not asked: paths of such files are not used again.
+    fn version(&self, location: &str) -> Option<Version> {
+        let _ = location;
+        None
     }
 
     /// The files directly in a folder (no recursion), in no particular order; empty when there is no such folder.

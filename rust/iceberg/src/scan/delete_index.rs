@@ -7,13 +7,14 @@
 //! * Equality deletes apply to data files that are strictly older, in the same spec and partition, or anywhere when their
 //!   spec is unpartitioned; those whose keys cannot be in a data file, by the bounds of both, are left out.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
+use arrow_array::{Array, BinaryArray, Int32Array, Int64Array, ListArray, StringArray};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use frazil_core::error::{Error, ErrorKind, Result};
+use hashbrown::HashMap;
 
 use super::key_range::{KeyRange, KeyStatistics, may_share_key};
 use super::partition::{PartitionTuples, TupleKeys};
@@ -56,17 +57,53 @@ impl DeleteFile {
 #[derive(Debug, Default)]
 pub struct DeleteIndex {
     files: Vec<DeleteFile>,
-    vector_by_path: HashMap<String, u32>,
-    positions_by_path: HashMap<String, Vec<u32>>,
-    positions_by_partition: HashMap<PartitionKey, Vec<u32>>,
-    equality_by_partition: HashMap<PartitionKey, Vec<u32>>,
-    equality_everywhere: Vec<u32>,
+    vector_by_path: HashMap<String, i32>,
+    positions_by_path: HashMap<String, Sequence>,
+    /// By spec, then by partition tuple in the row format of [`PartitionTuples::keys`].
+    by_partition: HashMap<i32, HashMap<Box<[u8]>, PartitionDeletes>>,
+    equality_everywhere: Sequence,
     /// What equality deletes have in the columns of their keys, by number.
-    key_ranges: HashMap<u32, Vec<KeyRange>>,
+    key_ranges: HashMap<i32, Vec<KeyRange>>,
 }
 
-/// A spec and a partition tuple in the row format of [`PartitionTuples::keys`].
-type PartitionKey = (i32, Box<[u8]>);
+/// Delete files of one partition.
+#[derive(Debug, Default)]
+struct PartitionDeletes {
+    positions: Sequence,
+    equality: Sequence,
+}
+
+/// Delete files by their data sequence numbers, ascending: those for a data file are the last ones.
+#[derive(Debug, Default)]
+struct Sequence {
+    sequence_numbers: Vec<i64>,
+    numbers: Vec<i32>,
+}
+
+impl Sequence {
+    fn push(&mut self, sequence_number: i64, number: i32) {
+        self.sequence_numbers.push(sequence_number);
+        self.numbers.push(number);
+    }
+
+    /// Sorts by sequence numbers; equal ones stay in the order of their manifests.
+    fn finish(&mut self) {
+        if self.sequence_numbers.is_sorted() {
+            return;
+        }
+        let mut pairs: Vec<(i64, i32)> = self.sequence_numbers.drain(..).zip(self.numbers.drain(..)).collect();
+        pairs.sort_unstable();
+        for (sequence_number, number) in pairs {
+            self.push(sequence_number, number);
+        }
+    }
+
+    /// The delete files that are not older than `sequence_number`.
+    fn from(&self, sequence_number: i64) -> &[i32] {
+        let start = self.sequence_numbers.partition_point(|own| *own < sequence_number);
+        self.numbers.get(start..).unwrap_or_default()
+    }
+}
 
 impl DeleteIndex {
     /// Whether there are no deletes at all.
@@ -99,18 +136,19 @@ impl DeleteIndex {
     ) -> Result<()> {
         let (spec_id, unpartitioned) = spec;
         let keys = tuples.keys()?;
+        let columns = DeleteColumns::try_new(entries, spec_id)?;
         for row in 0..entries.len() {
-            let file = delete_file(entries, spec_id, row)?;
-            let number = u32::try_from(self.files.len()).map_err(|_| Error::corrupt("above 2^32 delete files"))?;
-            let partition = || (spec_id, Box::from(keys.row(row)));
+            let file = columns.file(row)?;
+            let number = i32::try_from(self.files.len()).map_err(|_| too_many("more than 2^31 delete files"))?;
+            let sequence_number = file.sequence_number;
             if file.content == FileContent::EqualityDeletes {
                 let mut ranges = keyed.row(row)?;
                 ranges.retain(|range| file.equality_ids.contains(&range.id));
                 self.key_ranges.insert(number, ranges);
                 if unpartitioned {
-                    self.equality_everywhere.push(number);
+                    self.equality_everywhere.push(sequence_number, number);
                 } else {
-                    self.equality_by_partition.entry(partition()).or_default().push(number);
+                    self.partition(spec_id, keys.row(row)).equality.push(sequence_number, number);
                 }
             } else if file.is_vector() {
                 let referenced = file.referenced_data_file.as_deref().unwrap_or_default();
@@ -118,23 +156,27 @@ impl DeleteIndex {
                     return Err(corrupt("two deletion vectors for one data file", referenced));
                 }
             } else if let Some(path) = &file.referenced_data_file {
-                self.positions_by_path.entry(key(path)).or_default().push(number);
+                self.positions_by_path.entry(key(path)).or_default().push(sequence_number, number);
             } else {
-                self.positions_by_partition.entry(partition()).or_default().push(number);
+                self.partition(spec_id, keys.row(row)).positions.push(sequence_number, number);
             }
             self.files.push(file);
         }
         Ok(())
     }
 
+    fn partition(&mut self, spec_id: i32, key: &[u8]) -> &mut PartitionDeletes {
+        self.by_partition.entry(spec_id).or_default().entry_ref(key).or_default()
+    }
+
     /// Orders the index; to be called once, after the last [`DeleteIndex::push`].
     pub fn finish(&mut self) {
-        let files = &self.files;
-        let sort = |numbers: &mut Vec<u32>| numbers.sort_by_key(|&n| (sequence_number(files, n), n));
-        self.positions_by_path.values_mut().for_each(sort);
-        self.positions_by_partition.values_mut().for_each(sort);
-        self.equality_by_partition.values_mut().for_each(sort);
-        sort(&mut self.equality_everywhere);
+        self.positions_by_path.values_mut().for_each(Sequence::finish);
+        for partition in self.by_partition.values_mut().flat_map(HashMap::values_mut) {
+            partition.positions.finish();
+            partition.equality.finish();
+        }
+        self.equality_everywhere.finish();
     }
 
     /// The delete files that apply to each data file: offsets into a list of numbers, as an Arrow list has them.
@@ -149,193 +191,211 @@ impl DeleteIndex {
         let by_path = !self.vector_by_path.is_empty() || !self.positions_by_path.is_empty();
         let keys = tuples.keys()?;
         let paths = entries.paths()?;
-        let mut lookup = Lookup { index: self, spec_id, keys: &keys, last: None };
-        let mut assignments = Assignments::with_capacity(entries.len());
-        for (row, &sequence) in entries.sequence_numbers().values().iter().enumerate() {
+        let by_partition = self.by_partition.get(&spec_id);
+        let lookup = Lookup { index: self, spec_id, keys: &keys, by_partition };
+        let (mut offsets, mut numbers) = (Vec::with_capacity(entries.len() + 1), Vec::new());
+        offsets.push(0);
+        for (row, &sequence) in entries.sequence_numbers()?.values().iter().enumerate() {
             let path = by_path.then(|| key(paths.value(row)));
-            lookup.collect_equality(row, sequence, keyed, &mut assignments.numbers)?;
+            lookup.collect_equality(row, sequence, keyed, &mut numbers)?;
             lookup
-                .collect_positions(row, sequence, path.as_deref(), &mut assignments.numbers)
+                .collect_positions(row, sequence, path.as_deref(), &mut numbers)
                 .map_err(|e| e.with("file", paths.value(row)))?;
-            assignments.offsets.push(assignments.numbers.len());
+            let end = i32::try_from(numbers.len());
+            offsets.push(end.map_err(|_| too_many("more than 2^31 pairs of a data file and a delete file"))?);
         }
-        Ok(assignments)
+        Ok(Assignments { offsets: OffsetBuffer::new(offsets.into()), numbers: numbers.into() })
     }
 }
 
-/// Lists of delete files, one for each data file.
-#[derive(Debug, Default, Clone)]
+/// Lists of delete files, one for each data file, as an Arrow list has them. None have any by default.
+#[derive(Debug, Clone)]
 pub struct Assignments {
-    offsets: Vec<usize>,
-    numbers: Vec<u32>,
+    offsets: OffsetBuffer<i32>,
+    numbers: ScalarBuffer<i32>,
+}
+
+impl Default for Assignments {
+    fn default() -> Self {
+        Self { offsets: OffsetBuffer::new_empty(), numbers: Vec::new().into() }
+    }
 }
 
 impl Assignments {
-    fn with_capacity(rows: usize) -> Self {
-        let mut offsets = Vec::with_capacity(rows + 1);
-        offsets.push(0);
-        Self { offsets, numbers: Vec::new() }
+    /// The memory that the lists hold.
+    pub fn size_bytes(&self) -> usize {
+        size_of_val(&*self.offsets) + size_of_val(&*self.numbers)
     }
 
     /// The numbers of the delete files of a data file, in ascending order of their sequence numbers within each kind.
-    pub fn row(&self, row: usize) -> &[u32] {
-        match (self.offsets.get(row), self.offsets.get(row + 1)) {
-            (Some(&start), Some(&end)) => self.numbers.get(start..end).unwrap_or_default(),
+    pub fn row(&self, row: usize) -> &[i32] {
+        let offset = |row: usize| self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok());
+        match (offset(row), offset(row + 1)) {
+            (Some(start), Some(end)) => self.numbers.get(start..end).unwrap_or_default(),
             _ => &[],
         }
     }
+
+    /// Where the list of each of so many data files begins and ends in the numbers.
+    pub fn lists(&self, rows: usize) -> (OffsetBuffer<i32>, ScalarBuffer<i32>) {
+        if self.numbers.is_empty() {
+            return (OffsetBuffer::new_zeroed(rows), self.numbers.clone());
+        }
+        (self.offsets.slice(0, rows), self.numbers.clone())
+    }
 }
 
-/// The partition lookups of the last row are kept: files of one partition follow each other.
+/// Looks for the deletes of data files of one spec.
 struct Lookup<'a> {
     index: &'a DeleteIndex,
     spec_id: i32,
     keys: &'a TupleKeys,
-    last: Option<(usize, &'a [u32], &'a [u32])>,
+    by_partition: Option<&'a HashMap<Box<[u8]>, PartitionDeletes>>,
 }
 
-impl<'a> Lookup<'a> {
-    fn collect_equality(
-        &mut self,
-        row: usize,
-        sequence: i64,
-        keyed: &KeyStatistics,
-        numbers: &mut Vec<u32>,
-    ) -> Result<()> {
+impl Lookup<'_> {
+    fn collect_equality(&self, row: usize, sequence: i64, keyed: &KeyStatistics, numbers: &mut Vec<i32>) -> Result<()> {
         let index = self.index;
         let Some(newer) = sequence.checked_add(1) else { return Ok(()) };
-        let everywhere = from_sequence(&index.files, &index.equality_everywhere, newer);
-        let here = from_sequence(&index.files, self.partition(row).1, newer);
+        let everywhere = index.equality_everywhere.from(newer);
+        let here = self.partition(row).map_or(&[][..], |partition| partition.equality.from(newer));
         if everywhere.is_empty() && here.is_empty() {
             return Ok(());
         }
         let ranges = keyed.row(row)?;
-        let reaches = |n: &&u32| index.key_ranges.get(n).is_none_or(|others| may_share_key(others, &ranges));
+        let reaches = |n: &&i32| index.key_ranges.get(*n).is_none_or(|others| may_share_key(others, &ranges));
         numbers.extend(everywhere.iter().chain(here).filter(reaches));
         Ok(())
     }
 
-    fn collect_positions(
-        &mut self,
-        row: usize,
-        sequence: i64,
-        path: Option<&str>,
-        numbers: &mut Vec<u32>,
-    ) -> Result<()> {
+    fn collect_positions(&self, row: usize, sequence: i64, path: Option<&str>, numbers: &mut Vec<i32>) -> Result<()> {
         let index = self.index;
-        let (positions, _) = self.partition(row);
         let vector = path.and_then(|path| index.vector_by_path.get(path)).copied();
+        let vector = vector.and_then(|n| Some((n, index.files.get(usize::try_from(n).ok()?)?)));
         // A vector that is older than the data file belongs to a file that was there before under the same path.
-        if let Some(vector) = vector.filter(|&n| sequence_number(&index.files, n) >= sequence) {
-            let file = usize::try_from(vector).ok().and_then(|n| index.files.get(n));
-            if let Some(file) = file.filter(|file| file.spec_id != self.spec_id) {
+        if let Some((number, file)) = vector.filter(|(_, file)| file.sequence_number >= sequence) {
+            if file.spec_id != self.spec_id {
                 let message = "a deletion vector and its data file are of different partition specs";
                 return Err(corrupt(message, &file.path)
                     .with("spec", file.spec_id)
                     .with("spec of the data", self.spec_id));
             }
-            numbers.push(vector);
+            numbers.push(number);
             return Ok(());
         }
-        numbers.extend_from_slice(from_sequence(&index.files, positions, sequence));
+        if let Some(partition) = self.partition(row) {
+            numbers.extend_from_slice(partition.positions.from(sequence));
+        }
         if let Some(by_path) = path.and_then(|path| index.positions_by_path.get(path)) {
-            numbers.extend_from_slice(from_sequence(&index.files, by_path, sequence));
+            numbers.extend_from_slice(by_path.from(sequence));
         }
         Ok(())
     }
 
-    fn partition(&mut self, row: usize) -> (&'a [u32], &'a [u32]) {
-        let index = self.index;
-        if index.positions_by_partition.is_empty() && index.equality_by_partition.is_empty() {
-            return (&[], &[]);
+    fn partition(&self, row: usize) -> Option<&PartitionDeletes> {
+        self.by_partition?.get(self.keys.row(row))
+    }
+}
+
+/// The columns of the entries of a delete manifest.
+struct DeleteColumns<'a> {
+    spec_id: i32,
+    paths: &'a StringArray,
+    formats: &'a StringArray,
+    contents: Option<&'a Int32Array>,
+    sizes: &'a Int64Array,
+    record_counts: &'a Int64Array,
+    sequence_numbers: &'a Int64Array,
+    equality_ids: Option<&'a ListArray>,
+    referenced: Option<&'a StringArray>,
+    content_offsets: Option<&'a Int64Array>,
+    content_sizes: Option<&'a Int64Array>,
+    path_bounds: Option<(BinaryArray, BinaryArray)>,
+}
+
+impl<'a> DeleteColumns<'a> {
+    fn try_new(entries: &'a ManifestEntries, spec_id: i32) -> Result<Self> {
+        let statistics = entries.statistics(DELETE_FILE_PATH_ID)?.unwrap_or_default();
+        Ok(Self {
+            spec_id,
+            paths: entries.paths()?,
+            formats: entries.formats()?,
+            contents: entries.contents()?,
+            sizes: entries.file_sizes()?,
+            record_counts: entries.record_counts()?,
+            sequence_numbers: entries.sequence_numbers()?,
+            equality_ids: entries.equality_ids()?,
+            referenced: entries.referenced_data_files()?,
+            content_offsets: entries.content_offsets()?,
+            content_sizes: entries.content_sizes()?,
+            path_bounds: statistics.lower_bounds.zip(statistics.upper_bounds),
+        })
+    }
+
+    fn file(&self, row: usize) -> Result<DeleteFile> {
+        let path: Arc<str> = self.paths.value(row).into();
+        let content = FileContent::from_code(self.contents.map_or(0, |contents| contents.value(row)));
+        let content = content.filter(|content| *content != FileContent::Data);
+        let content = content.ok_or_else(|| corrupt("a delete manifest lists a file that is no delete file", &path))?;
+        let format = FileFormat::parse(self.formats.value(row)).map_err(|e| e.with("file", &path))?;
+        let mut file = DeleteFile {
+            content,
+            format,
+            size_bytes: self.sizes.value(row),
+            record_count: self.record_counts.value(row),
+            sequence_number: self.sequence_numbers.value(row),
+            spec_id: self.spec_id,
+            equality_ids: Vec::new(),
+            referenced_data_file: self.referenced_data_file(row),
+            content_range: None,
+            path,
+        };
+        if content == FileContent::EqualityDeletes {
+            file.equality_ids = self.equality_ids(row)?;
+            if file.equality_ids.is_empty() {
+                return Err(corrupt("an equality delete file names no columns", &file.path));
+            }
+        } else if file.is_vector() {
+            file.content_range = Some(self.content_range(row, &file)?);
         }
-        if let Some((last, positions, equality)) = self.last
-            && self.keys.row(last) == self.keys.row(row)
-        {
-            return (positions, equality);
+        Ok(file)
+    }
+
+    /// The data file that is named, or that the bounds of the path column show to be the only one.
+    fn referenced_data_file(&self, row: usize) -> Option<Arc<str>> {
+        if let Some(named) = self.referenced.filter(|named| named.is_valid(row)) {
+            return Some(named.value(row).into());
         }
-        let key: PartitionKey = (self.spec_id, Box::from(self.keys.row(row)));
-        let of = |map: &'a HashMap<PartitionKey, Vec<u32>>| map.get(&key).map_or(&[][..], Vec::as_slice);
-        let found = (of(&index.positions_by_partition), of(&index.equality_by_partition));
-        self.last = Some((row, found.0, found.1));
-        found
+        let (lower, upper) = self.path_bounds.as_ref()?;
+        let only = lower.is_valid(row) && upper.is_valid(row) && lower.value(row) == upper.value(row);
+        std::str::from_utf8(lower.value(row)).ok().filter(|_| only).map(Into::into)
     }
-}
 
-/// The part of a list, sorted by sequence number, that is not older than `sequence`.
-fn from_sequence<'a>(files: &[DeleteFile], numbers: &'a [u32], sequence: i64) -> &'a [u32] {
-    let start = numbers.partition_point(|&n| sequence_number(files, n) < sequence);
-    numbers.get(start..).unwrap_or_default()
-}
-
-fn sequence_number(files: &[DeleteFile], number: u32) -> i64 {
-    usize::try_from(number).ok().and_then(|n| files.get(n)).map_or(0, |file| file.sequence_number)
-}
-
-fn delete_file(entries: &ManifestEntries, spec_id: i32, row: usize) -> Result<DeleteFile> {
-    let path: Arc<str> = entries.paths()?.value(row).into();
-    let content = FileContent::from_code(entries.contents()?.value(row)).filter(|c| *c != FileContent::Data);
-    let content = content.ok_or_else(|| corrupt("a delete manifest lists a file that is no delete file", &path))?;
-    let format = FileFormat::parse(entries.formats()?.value(row)).map_err(|e| e.with("file", &path))?;
-    let mut file = DeleteFile {
-        content,
-        format,
-        size_bytes: entries.file_sizes()?.value(row),
-        record_count: entries.record_counts()?.value(row),
-        sequence_number: entries.sequence_numbers().value(row),
-        spec_id,
-        equality_ids: Vec::new(),
-        referenced_data_file: referenced_data_file(entries, row)?,
-        content_range: None,
-        path,
-    };
-    if content == FileContent::EqualityDeletes {
-        file.equality_ids = equality_ids(entries, row)?;
-        if file.equality_ids.is_empty() {
-            return Err(corrupt("an equality delete file names no columns", &file.path));
+    fn content_range(&self, row: usize, file: &DeleteFile) -> Result<(i64, i64)> {
+        if file.referenced_data_file.is_none() {
+            return Err(corrupt("a deletion vector names no data file", &file.path));
         }
-    } else if file.is_vector() {
-        file.content_range = Some(content_range(entries, row, &file)?);
+        let value =
+            |column: Option<&Int64Array>| column.filter(|column| column.is_valid(row)).map(|column| column.value(row));
+        value(self.content_offsets)
+            .zip(value(self.content_sizes))
+            .ok_or_else(|| corrupt("a deletion vector has no offset or no size", &file.path))
     }
-    Ok(file)
+
+    fn equality_ids(&self, row: usize) -> Result<Vec<i32>> {
+        let Some(lists) = self.equality_ids.filter(|lists| lists.is_valid(row)) else { return Ok(Vec::new()) };
+        let values = lists.value(row);
+        let values =
+            values.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("equality ids are no ints"))?;
+        let mut ids: Vec<i32> = values.iter().flatten().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
 }
 
-/// The data file that is named, or that the bounds of the path column show to be the only one.
-fn referenced_data_file(entries: &ManifestEntries, row: usize) -> Result<Option<Arc<str>>> {
-    let named = entries.referenced_data_files()?;
-    if named.is_valid(row) {
-        return Ok(Some(named.value(row).into()));
-    }
-    let Some(statistics) = entries.statistics(DELETE_FILE_PATH_ID)? else { return Ok(None) };
-    let (lower, upper) = (&statistics.lower_bounds, &statistics.upper_bounds);
-    if lower.is_null(row) || upper.is_null(row) || lower.value(row) != upper.value(row) {
-        return Ok(None);
-    }
-    Ok(std::str::from_utf8(lower.value(row)).ok().map(Into::into))
-}
-
-fn content_range(entries: &ManifestEntries, row: usize, file: &DeleteFile) -> Result<(i64, i64)> {
-    if file.referenced_data_file.is_none() {
-        return Err(corrupt("a deletion vector names no data file", &file.path));
-    }
-    let (offset, size) = (entries.content_offsets()?, entries.content_sizes()?);
-    if offset.is_null(row) || size.is_null(row) {
-        return Err(corrupt("a deletion vector has no offset or no size", &file.path));
-    }
-    Ok((offset.value(row), size.value(row)))
-}
-
-fn equality_ids(entries: &ManifestEntries, row: usize) -> Result<Vec<i32>> {
-    let list = entries.equality_ids()?;
-    if list.is_null(row) {
-        return Ok(Vec::new());
-    }
-    let values = list.value(row);
-    let values = values.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("equality ids are no ints"))?;
-    let mut ids: Vec<i32> = values.iter().flatten().collect();
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
+fn too_many(what: &str) -> Error {
+    Error::new(ErrorKind::LimitExceeded, what)
 }
 
 fn corrupt(what: &str, path: &str) -> Error {

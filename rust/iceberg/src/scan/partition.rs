@@ -1,10 +1,11 @@
 //! Partition tuples as typed columns, as statistics for pruning and as keys for matching deletes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{ArrayRef, Float32Array, Float64Array, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array, StructArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, TimeUnit};
@@ -41,6 +42,29 @@ impl PartitionTuples {
         };
         let columns = fields.fields.iter().map(column).collect::<Result<_>>()?;
         Ok(Self { fields: fields.clone(), columns, rows })
+    }
+
+    /// How many tuples.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The tuples at which `keep` is true.
+    pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
+        let columns = self.columns.iter().map(|column| Ok(arrow_select::filter::filter(column, keep)?));
+        Ok(Self { fields: self.fields.clone(), columns: columns.collect::<Result<_>>()?, rows: keep.true_count() })
+    }
+
+    /// Some of the tuples, without a copy.
+    #[must_use]
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let columns = self.columns.iter().map(|column| column.slice(range.start, range.len())).collect();
+        Self { fields: self.fields.clone(), columns, rows: range.len() }
     }
 
     /// The columns in the order of the partition type.

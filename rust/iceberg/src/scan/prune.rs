@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, TimestampNanosecondType};
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, TimestampNanosecondArray};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Int64Array, TimestampNanosecondArray};
 use arrow_select::nullif::nullif;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundColumn;
@@ -86,10 +86,10 @@ impl ColumnStats for EntryStats<'_> {
     }
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        let Some(statistics) = self.entries.statistics(column.id)? else { return Ok(None) };
         let Some(data_type) = (self.types)(column.id) else { return Ok(None) };
-        let lower = single_value::decode_column(&data_type, &statistics.lower_bounds);
-        let upper = single_value::decode_column(&data_type, &statistics.upper_bounds);
+        let statistics = self.entries.statistics(column.id)?.unwrap_or_default();
+        let values = |bounds: &Option<BinaryArray>| single_value::decode_column(&data_type, bounds.as_ref()?);
+        let (lower, upper) = (values(&statistics.lower_bounds), values(&statistics.upper_bounds));
         let nanoseconds = matches!(data_type, PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs);
         let (lower, upper) = if nanoseconds {
             let orc = self.entries.is_format("ORC")?;
@@ -99,8 +99,8 @@ impl ColumnStats for EntryStats<'_> {
         };
         Ok(Some(Bounds {
             row_count: Some(self.entries.record_counts()?.clone()),
-            null_count: Some(null_counts(self.entries.record_counts()?, &statistics)),
-            nan_count: known(&statistics.nan_counts),
+            null_count: null_counts(self.entries.record_counts()?, &statistics),
+            nan_count: statistics.nan_counts,
             lower,
             upper,
             // Cut bounds never meet: the upper one is incremented.
@@ -124,7 +124,10 @@ impl<'a> KeyColumns<'a> {
     /// The entries of whose keys a column is no part.
     fn strangers(&self, id: i32) -> Result<BooleanArray> {
         let holds = |list: ArrayRef| list.as_primitive_opt::<Int32Type>().is_some_and(|ids| ids.values().contains(&id));
-        Ok(self.statistics.entries.equality_ids()?.iter().map(|list| Some(!list.is_some_and(holds))).collect())
+        match self.statistics.entries.equality_ids()? {
+            Some(lists) => Ok(lists.iter().map(|list| Some(!list.is_some_and(holds))).collect()),
+            None => Ok(vec![true; self.len()].into()),
+        }
     }
 }
 
@@ -154,20 +157,18 @@ impl ColumnStats for KeyColumns<'_> {
     }
 }
 
-fn known(counts: &Int64Array) -> Option<Int64Array> {
-    (counts.null_count() < counts.len()).then(|| counts.clone())
-}
-
 /// How many rows have no value. Rows whose struct is NULL are not among the counted values; numbers that contradict each
 /// other say nothing.
-fn null_counts(rows: &Int64Array, statistics: &EntryStatistics) -> Int64Array {
-    let counts = rows.iter().zip(&statistics.value_counts).zip(&statistics.null_counts);
-    let count = |((rows, values), nulls): ((Option<i64>, Option<i64>), Option<i64>)| {
-        let (rows, nulls) = (rows?, nulls?);
-        let values = values.unwrap_or(rows);
+fn null_counts(rows: &Int64Array, statistics: &EntryStatistics) -> Option<Int64Array> {
+    let nulls = statistics.null_counts.as_ref()?;
+    let count = |rows: i64, values: i64, nulls: i64| {
         (0 <= nulls && nulls <= values && values <= rows).then(|| rows - values + nulls)
     };
-    counts.map(count).collect()
+    let Some(values) = &statistics.value_counts else {
+        return Some(rows.iter().zip(nulls).map(|(rows, nulls)| count(rows?, rows?, nulls?)).collect());
+    };
+    let counts = rows.iter().zip(values).zip(nulls);
+    Some(counts.map(|((rows, values), nulls)| count(rows?, values.or(rows)?, nulls?)).collect())
 }
 
 /// Bounds that hold whether those of ORC files are nanoseconds, as the spec says, or microseconds, as Java writes them;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, ListArray, RecordBatch, StructArray, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
 
@@ -12,10 +11,10 @@ use super::plan::{Plan, PlannedFiles};
 use crate::read::arrow::arrow_fields;
 use crate::spec::types::StructType;
 
-/// The columns of a plan. `partition` is a struct of the fields of all specs of the table; `delete_files` lists paths.
+/// The columns of a plan. `partition` is a struct of the fields of all specs of the table; `delete_files` lists paths, as a
+/// dictionary.
 pub fn plan_schema(plan: &Plan) -> SchemaRef {
     let partition = DataType::Struct(arrow_fields(&partition_type(plan.read())));
-    let delete_files = DataType::List(Arc::new(Field::new("item", DataType::Utf8, true)));
     Arc::new(Schema::new(vec![
         Field::new("file_path", DataType::Utf8, false),
         Field::new("file_format", DataType::Utf8, false),
@@ -25,7 +24,7 @@ pub fn plan_schema(plan: &Plan) -> SchemaRef {
         Field::new("file_size_in_bytes", DataType::Int64, false),
         Field::new("data_sequence_number", DataType::Int64, false),
         Field::new("first_row_id", DataType::Int64, true),
-        Field::new("delete_files", delete_files, false),
+        Field::new("delete_files", DataType::List(delete_file_field()), false),
     ]))
 }
 
@@ -43,9 +42,11 @@ pub fn planned_batch(plan: &Plan, index: usize) -> Result<RecordBatch> {
         partition(plan.read(), files)?,
         Arc::new(entries.record_counts()?.clone()),
         Arc::new(entries.file_sizes()?.clone()),
-        Arc::new(entries.sequence_numbers().clone()),
-        Arc::new(entries.first_row_ids().clone()),
-        delete_files(plan, files),
+        Arc::new(entries.sequence_numbers()?.clone()),
+        entries
+            .first_row_ids()?
+            .map_or_else(|| new_null_array(&DataType::Int64, entries.len()), |ids| Arc::new(ids.clone()) as ArrayRef),
+        delete_files(plan, files)?,
     ];
     Ok(RecordBatch::try_new(plan_schema(plan), columns)?)
 }
@@ -69,14 +70,15 @@ fn partition(read: &ReadContext, files: &PlannedFiles) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new_with_length(fields, columns, None, rows)?))
 }
 
-fn delete_files(plan: &Plan, files: &PlannedFiles) -> ArrayRef {
-    let mut builder = ListBuilder::new(StringBuilder::new());
-    for row in 0..files.entries().len() {
-        for &number in files.deletes().row(row) {
-            let file = usize::try_from(number).ok().and_then(|n| plan.deletes().files().get(n));
-            builder.values().append_option(file.map(|file| &*file.path));
-        }
-        builder.append(true);
-    }
-    Arc::new(builder.finish())
+/// A delete file is often for many data files: its path stands once in the plan.
+fn delete_file_field() -> Arc<Field> {
+    let paths = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    Arc::new(Field::new("item", paths, true))
+}
+
+fn delete_files(plan: &Plan, files: &PlannedFiles) -> Result<ArrayRef> {
+    let (offsets, numbers) = files.deletes().lists(files.entries().len());
+    let numbers = Int32Array::new(numbers, None);
+    let paths = DictionaryArray::try_new(numbers, plan.delete_paths())?;
+    Ok(Arc::new(ListArray::try_new(delete_file_field(), offsets, Arc::new(paths), None)?))
 }

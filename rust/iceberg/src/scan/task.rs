@@ -66,15 +66,15 @@ impl FileScanTask {
         let path: Arc<str> = entries.paths()?.value(row).into();
         let named = |e: Error| e.corrupt_as(ErrorKind::CorruptManifest).with("file", &path);
         let format = FileFormat::parse(entries.formats()?.value(row)).map_err(named)?;
-        let first_row_ids = entries.first_row_ids();
+        let first_row_ids = entries.first_row_ids()?.filter(|ids| ids.is_valid(row));
         let file = DataFile {
             format,
             spec_id,
             partition: tuple(tuples, row).map_err(named)?,
             record_count: entries.record_counts()?.value(row),
             size_bytes: entries.file_sizes()?.value(row),
-            sequence_number: entries.sequence_numbers().value(row),
-            first_row_id: first_row_ids.is_valid(row).then(|| first_row_ids.value(row)),
+            sequence_number: entries.sequence_numbers()?.value(row),
+            first_row_id: first_row_ids.map(|ids| ids.value(row)),
             split_offsets: split_offsets(entries, row)?,
             path,
         };
@@ -156,10 +156,7 @@ fn tuple(tuples: &PartitionTuples, row: usize) -> Result<Vec<(i32, Option<Scalar
 }
 
 fn split_offsets(entries: &ManifestEntries, row: usize) -> Result<Vec<i64>> {
-    let list = entries.split_offsets()?;
-    if list.is_null(row) {
-        return Ok(Vec::new());
-    }
+    let Some(list) = entries.split_offsets()?.filter(|list| list.is_valid(row)) else { return Ok(Vec::new()) };
     let values = list.value(row);
     let values = values.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("split offsets are no longs"))?;
     Ok(values.iter().flatten().collect())

@@ -16,6 +16,14 @@ pub(super) struct Deduplicate {
 }
 
 impl Engine for Deduplicate {
+    fn computes(&self) -> bool {
+        false
+    }
+
+    fn takes_last(&self) -> bool {
+        self.orders.is_arrival() && !self.ignore_delete
+    }
+
     #[inline]
     fn merge(&mut self, batches: &Batches, records: &mut Vec<Pick>, pending: &mut Pending) -> Result<()> {
         let mut last: Option<Pick> = None;

@@ -13,6 +13,16 @@ use super::pending::{MergedKeys, Pending};
 /// Rows that are one of the records are decided at once, as a [`Pick`]. Engines that take the columns of a row from
 /// several records put the key among the [`MergedKeys`] and decide column by column, when the batch is complete.
 pub(super) trait Engine: Debug + Send {
+    /// Whether values of records are looked at, and not only passed on.
+    fn computes(&self) -> bool {
+        true
+    }
+
+    /// Whether the row of a key is the last of its records as they come, whatever they are.
+    fn takes_last(&self) -> bool {
+        false
+    }
+
     /// Decides about a key with two records or more, which come in the order of their runs.
     fn merge(&mut self, batches: &Batches, records: &mut Vec<Pick>, pending: &mut Pending) -> Result<()>;
 

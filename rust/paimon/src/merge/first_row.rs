@@ -15,6 +15,10 @@ pub(super) struct FirstRow {
 }
 
 impl Engine for FirstRow {
+    fn computes(&self) -> bool {
+        false
+    }
+
     fn merge(&mut self, batches: &Batches, records: &mut Vec<Pick>, pending: &mut Pending) -> Result<()> {
         let mut first: Option<Pick> = None;
         for &record in records.iter() {

@@ -10,6 +10,7 @@ use frazil_core::context::{Context, Lease};
 use frazil_core::error::{Error, Result};
 
 use super::order::SequenceColumn;
+use crate::dictionary;
 
 /// A row of a held batch, or one that is not there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +48,13 @@ pub(super) const INSERT: i8 = 0;
 pub(super) struct Held {
     pub(super) batch: RecordBatch,
     pub(super) bytes: u64,
+    /// Of a row when it is copied, on average.
+    pub(super) row_bytes: u64,
+    /// Empty where runs decide alone.
     sequence_numbers: ScalarBuffer<i64>,
     kinds: ScalarBuffer<i8>,
+    /// Whether all rows are of kind +I.
+    pub(super) inserts: bool,
     /// The columns that rows are compared by, as [`Orders::columns`] lists them.
     compared: Vec<SequenceColumn>,
     _lease: Lease,
@@ -58,26 +64,34 @@ impl Held {
     /// # Errors
     /// `CorruptData` for row kinds that there are not, `LimitExceeded`.
     pub(super) fn try_new(batch: RecordBatch, orders: &Orders, context: &Context) -> Result<Self> {
-        let width = batch.num_columns();
-        let numbers = width.checked_sub(2).and_then(|at| batch.columns().get(at)?.as_primitive_opt::<Int64Type>());
-        let kinds = width.checked_sub(1).and_then(|at| batch.columns().get(at)?.as_primitive_opt::<Int8Type>());
-        let (Some(numbers), Some(kinds)) = (numbers, kinds) else {
-            return Err(Error::internal("a batch to be merged ends with its sequence numbers and row kinds"));
+        let kinds = batch.columns().last().and_then(|kinds| kinds.as_primitive_opt::<Int8Type>());
+        let kinds = kinds.ok_or_else(|| Error::internal("a batch to be merged ends with its row kinds"))?;
+        let sequence_numbers = match orders.numbers {
+            None => ScalarBuffer::default(),
+            Some(at) => {
+                let numbers = batch.columns().get(at).and_then(|numbers| numbers.as_primitive_opt::<Int64Type>());
+                let numbers = numbers.filter(|numbers| numbers.null_count() == 0);
+                numbers.ok_or_else(|| Error::corrupt("a sequence number is NULL"))?.values().clone()
+            }
         };
-        if numbers.null_count() + kinds.null_count() > 0 {
-            return Err(Error::corrupt("a sequence number or row kind is NULL"));
+        if kinds.null_count() > 0 {
+            return Err(Error::corrupt("a row kind is NULL"));
         }
         if let Some(kind) = kinds.values().iter().find(|kind| !(0..=3).contains(*kind)) {
             return Err(Error::corrupt(format!("the row kind {kind}, expected 0 to 3")));
         }
-        let (sequence_numbers, kinds) = (numbers.values().clone(), kinds.values().clone());
+        let kinds = kinds.values().clone();
+        let inserts = kinds.iter().all(|kind| *kind == INSERT);
         let mut compared = Vec::with_capacity(orders.columns.len());
         for &column in &orders.columns {
             compared.push(SequenceColumn::try_new(batch.schema_ref().field(column).name(), batch.column(column))?);
         }
         let bytes = size_bytes(&batch)?;
+        let rows = u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        let entries: usize = batch.columns().iter().map(dictionary::mean_bytes).sum();
+        let row_bytes = bytes / rows.max(1) + u64::try_from(entries).unwrap_or(u64::MAX);
         let lease = context.budget.lease(bytes)?;
-        Ok(Self { batch, bytes, sequence_numbers, kinds, compared, _lease: lease })
+        Ok(Self { batch, bytes, row_bytes, sequence_numbers, kinds, inserts, compared, _lease: lease })
     }
 }
 
@@ -166,15 +180,27 @@ pub(super) struct Orders {
     pub(super) columns: Vec<usize>,
     /// By `sequence.field`.
     pub(super) records: Order,
+    /// The column of sequence numbers; None where each run is newer than the ones before it, and each record of a run
+    /// than those before it: then the order in which records come decides.
+    pub(super) numbers: Option<usize>,
 }
 
 impl Orders {
-    /// Orders records of one key: by sequence fields, by sequence number, and what takes back before what adds.
+    /// Orders records of one key: by sequence fields, by sequence number, and what takes back before what adds. Equal
+    /// are such as come in their order.
     #[inline]
     pub(super) fn compare(&self, batches: &Batches, a: Pick, b: Pick) -> Ordering {
         let fields = self.records.compare(batches, a, b);
+        if self.numbers.is_none() {
+            return fields;
+        }
         let numbers = || batches.sequence_number(a).cmp(&batches.sequence_number(b));
         fields.then_with(numbers).then_with(|| batches.retracts(b).cmp(&batches.retracts(a)))
+    }
+
+    /// Whether the order of records is that in which they come.
+    pub(super) fn is_arrival(&self) -> bool {
+        self.numbers.is_none() && self.records.columns.is_empty()
     }
 
     /// Sorts records of one key; equal ones stay in the order of their runs.

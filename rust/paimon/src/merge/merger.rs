@@ -12,13 +12,14 @@ use super::aggregation::Aggregation;
 use super::deduplicate::Deduplicate;
 use super::engine::{Decided, Engine};
 use super::first_row::FirstRow;
-use super::held::{Batches, Held, Order, Orders, Pick, size_bytes};
+use super::held::{Batches, Held, INSERT, Order, Orders, Pick, size_bytes};
 use super::order::{ByteKeys, IntKeys, KeyColumns, KeyKind, Keys, WideKeys, lawless};
 use super::output::{Rows, gather};
 use super::partial_update::PartialUpdate;
 use super::pending::Pending;
 use super::runs::{Pause, Race, Rules, Runs};
 use super::spec::{EngineSpec, MergeSpec};
+use crate::dictionary;
 
 /// Rows of an output batch, where they are not very wide.
 const OUTPUT_ROWS: usize = 65_536;
@@ -28,7 +29,7 @@ const OUTPUT_BYTES: u64 = 64 << 20;
 const SPARE_BYTES: u64 = 1 << 20;
 
 /// Names of the two columns that stand behind those of the table.
-const SEQUENCE_NUMBER: &str = "_SEQUENCE_NUMBER";
+pub(super) const SEQUENCE_NUMBER: &str = "_SEQUENCE_NUMBER";
 const VALUE_KIND: &str = "_VALUE_KIND";
 
 /// What a merge wants, or gives.
@@ -53,6 +54,8 @@ pub struct Merger {
     orders: Arc<Orders>,
     batches: Batches,
     pending: Pending,
+    /// By column, whether its values are looked at: a dictionary would only be in the way.
+    looked_at: Vec<bool>,
     /// Rows that an output batch may have by the width of the widest held batch.
     limit: usize,
     /// Runs with keys of floating point: Java sorts those by a comparison without laws, so that a run is sorted again
@@ -71,7 +74,10 @@ struct Unsorted {
 
 impl Merger {
     /// A merge of `runs` runs, oldest first, of batches of this schema: columns of the table by name, all of
-    /// [`MergeSpec::required_fields`] among them, then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as Int8.
+    /// [`MergeSpec::required_fields`] among them, then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as Int8. Without
+    /// sequence numbers each run is newer than those before it, and so is each row of a run.
+    ///
+    /// Columns of text and bytes may come as dictionaries.
     ///
     /// # Errors
     /// `Unsupported` for keys or sequence fields of types without an order and for unknown aggregate functions;
@@ -90,7 +96,10 @@ impl Merger {
         };
         let unsorted = keys.floating(&schema).then(|| (0..runs).map(|_| Unsorted::default()).collect());
         let engine = engine(spec, &schema, &orders, groups)?;
+        let looked_at = (0..schema.fields().len())
+            .map(|at| engine.computes() || unsorted.is_some() || keys.contains(at) || orders.columns.contains(&at));
         Ok(Self {
+            looked_at: looked_at.collect(),
             schema,
             context: context.clone(),
             keys,
@@ -116,7 +125,7 @@ impl Merger {
                 return Ok(Step::Done);
             }
             let Self { batches, engine, pending, limit, .. } = self;
-            let mut rules = Rules { batches, engine: engine.as_mut(), pending, limit: *limit };
+            let mut rules = Rules::new(batches, engine.as_mut(), pending, *limit);
             match self.race.advance(&mut rules)? {
                 Pause::Need(run) => {
                     if !self.pending.is_empty() && self.race.settled() && self.crowded() {
@@ -172,9 +181,8 @@ impl Merger {
         }
         self.drop_spare();
         self.race.push(run, Some((self.batches.0.len(), &batch)), &self.keys)?;
-        let rows = u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
         let held = Held::try_new(batch, &self.orders, &self.context)?;
-        let fitting = OUTPUT_BYTES / (held.bytes / rows).max(1);
+        let fitting = OUTPUT_BYTES / held.row_bytes.max(1);
         self.limit = self.limit.min(usize::try_from(fitting).unwrap_or(OUTPUT_ROWS).max(1));
         self.batches.0.push(held);
         Ok(())
@@ -187,8 +195,16 @@ impl Merger {
         }
         let rows = batch.num_rows();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let (_, columns, _) = batch.into_parts();
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+        let (_, mut columns, _) = batch.into_parts();
+        let mut schema = Arc::clone(&self.schema);
+        let is_dictionary = |column: &ArrayRef| matches!(column.data_type(), DataType::Dictionary(..));
+        if columns.iter().any(is_dictionary) {
+            for (column, _) in columns.iter_mut().zip(&self.looked_at).filter(|(_, looked_at)| **looked_at) {
+                *column = dictionary::unpacked(column)?;
+            }
+            schema = dictionary::schema(&schema, &columns);
+        }
+        RecordBatch::try_new_with_options(schema, columns, &options)
             .map_err(|error| Error::invalid("a batch does not have the schema of the merge").caused_by(error))
     }
 
@@ -256,8 +272,13 @@ impl Merger {
         }
         self.pending.end();
         let width = self.schema.fields().len();
-        let mut columns = Vec::with_capacity(width);
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(width);
+        let inserts = !merges && self.batches.0.iter().all(|held| held.inserts);
         for column in 0..width {
+            if inserts && column + 1 == width {
+                columns.push(Arc::new(Int8Array::from_value(INSERT, len)));
+                continue;
+            }
             let decided = if merges { self.decided(column, width)? } else { Decided::default() };
             columns.push(self.column(column, decided, len)?);
         }
@@ -270,7 +291,7 @@ impl Merger {
 
     fn decided(&mut self, column: usize, width: usize) -> Result<Decided> {
         let keys = &self.pending.keys;
-        if column + 2 == width {
+        if self.orders.numbers == Some(column) {
             return Ok(Decided::picks(keys.keys.iter().map(|key| key.last).collect()));
         }
         if column + 1 == width {
@@ -328,6 +349,7 @@ fn engine(spec: &MergeSpec, schema: &Schema, orders: &Arc<Orders>, groups: Vec<O
 fn orders(spec: &MergeSpec, schema: &Schema) -> Result<(Orders, Vec<Order>)> {
     let mut orders = Orders::default();
     let mut groups = Vec::new();
+    orders.numbers = schema.index_of(SEQUENCE_NUMBER).ok();
     orders.records = order(&mut orders.columns, &spec.sequence, spec.descending, schema)?;
     if let EngineSpec::PartialUpdate { groups: specs, .. } = &spec.engine {
         for group in specs {
@@ -359,8 +381,10 @@ fn position(schema: &Schema, name: &str) -> Result<usize> {
 }
 
 fn check(schema: &Schema) -> Result<()> {
-    let tail = schema.fields().iter().rev().take(2).map(|field| (field.name().as_str(), field.data_type()));
-    if tail.eq([(VALUE_KIND, &DataType::Int8), (SEQUENCE_NUMBER, &DataType::Int64)]) {
+    let mut tail = schema.fields().iter().rev().map(|field| (field.name().as_str(), field.data_type()));
+    let kinds = tail.next() == Some((VALUE_KIND, &DataType::Int8));
+    let numbers = tail.next().is_none_or(|(name, data_type)| name != SEQUENCE_NUMBER || *data_type == DataType::Int64);
+    if kinds && numbers {
         return Ok(());
     }
     Err(Error::invalid(format!("a schema to merge ends with {SEQUENCE_NUMBER} (Int64) and {VALUE_KIND} (Int8)")))

@@ -61,6 +61,11 @@ impl KeyColumns {
         Ok(Self { columns, rows: Some(rows) })
     }
 
+    /// Whether a column is of the key.
+    pub(super) fn contains(&self, column: usize) -> bool {
+        self.columns.contains(&column)
+    }
+
     pub(super) fn kind(&self, schema: &Schema) -> KeyKind {
         match self.columns.as_slice() {
             [column] => kind(schema.field(*column).data_type()).unwrap_or(KeyKind::Bytes),
@@ -93,7 +98,7 @@ impl KeyColumns {
 }
 
 /// The keys of a batch. A word of fixed width decides most comparisons alone.
-pub(super) trait Keys: Debug + Send + Sized + 'static {
+pub(super) trait Keys: Debug + Clone + Send + 'static {
     /// Orders as the key does; equal words may be of different keys unless `EXACT`.
     type Word: Copy + Ord + Debug + Send;
     /// Whether equal words are equal keys.
@@ -122,7 +127,7 @@ pub(super) trait Keys: Debug + Send + Sized + 'static {
 }
 
 /// Keys that fit into 64 bits.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct IntKeys(ScalarBuffer<i64>);
 
 impl Keys for IntKeys {
@@ -156,7 +161,7 @@ impl Keys for IntKeys {
 }
 
 /// Decimals.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct WideKeys(ScalarBuffer<i128>);
 
 impl Keys for WideKeys {

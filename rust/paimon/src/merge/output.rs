@@ -9,12 +9,13 @@ use arrow_array::{
     Array, ArrayRef, ArrowNativeTypeOp, BooleanArray, GenericByteArray, PrimitiveArray, downcast_primitive,
     new_null_array,
 };
-use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
-use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::error::{Error, Result};
 
 use super::held::Pick;
 use super::pending::Part;
+use crate::dictionary::{Copy, Texts};
 
 /// The rows to copy: `parts` say how single rows and ranges alternate.
 #[derive(Debug, Clone, Copy)]
@@ -46,13 +47,15 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The rows of a column, of which `arrays` are the batches; [`Pick::NULL`] is NULL.
+/// The rows of a column, of which `arrays` are the batches, those of texts and bytes perhaps as dictionaries;
+/// [`Pick::NULL`] is NULL.
 ///
 /// # Errors
 /// `LimitExceeded` for more text than a column of Arrow holds.
 pub(super) fn gather(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
     if let [Part::Range { batch, start, len }] = rows.parts
         && let Some(array) = arrays.get(*batch as usize)
+        && array.data_type() == data_type
     {
         return Ok(array.slice(*start as usize, *len as usize));
     }
@@ -92,61 +95,29 @@ fn primitive<T: ArrowPrimitiveType>(data_type: &DataType, arrays: &[ArrayRef], r
     Ok(Arc::new(array.with_data_type(data_type.clone())))
 }
 
-#[expect(clippy::cast_sign_loss, reason = "Arrow's offsets are never negative")]
 fn byte_strings<T: ByteArrayType<Offset = i32>>(arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
-    let source = |array: &'_ ArrayRef| -> Option<(OffsetBuffer<i32>, arrow_buffer::Buffer)> {
-        let array = array.as_bytes_opt::<T>()?;
-        Some((array.offsets().clone(), array.values().clone()))
-    };
-    let sources: Vec<_> =
-        arrays.iter().map(|array| source(array).unwrap_or((OffsetBuffer::new_empty(), [0_u8; 0].into()))).collect();
-    let sources: Vec<(&[i32], &[u8])> =
-        sources.iter().map(|(offsets, values)| (&**offsets, values.as_slice())).collect();
-    let bounds = |pick: &Pick| -> (&[u8], usize, usize) {
-        let (offsets, values) = sources.get(pick.batch as usize).copied().unwrap_or_default();
-        match offsets.get(pick.row as usize..).unwrap_or_default() {
-            [start, end, ..] => (values, *start as usize, *end as usize),
-            _ => (values, 0, 0),
-        }
-    };
-    let mut lengths = Vec::with_capacity(rows.len);
-    let mut total = 0_usize;
-    for stretch in rows.stretches() {
-        match stretch {
-            Stretch::Single(picks) => lengths.extend(picks.iter().map(|pick| {
-                let (_, start, end) = bounds(pick);
-                total += end - start;
-                end - start
-            })),
-            Stretch::Range(batch, start, end) => {
-                let offsets = sources.get(batch).and_then(|(offsets, _)| offsets.get(start..=end)).unwrap_or_default();
-                lengths.extend(offsets.windows(2).map(|pair| if let [a, b] = pair { (b - a) as usize } else { 0 }));
-                total += offsets.last().zip(offsets.first()).map_or(0, |(last, first)| (last - first) as usize);
-            }
-        }
-    }
-    if i32::try_from(total).is_err() {
-        return Err(too_long(total));
-    }
-    let mut copied: Vec<u8> = Vec::with_capacity(total);
+    let sources: Vec<Texts<'_>> = arrays.iter().map(|array| Texts::of::<T>(array).unwrap_or_default()).collect();
+    let mean_bytes = sources.iter().map(Texts::mean_bytes).max().unwrap_or(0);
+    let mut copy = Copy::with_capacity(rows.len, mean_bytes);
     for stretch in rows.stretches() {
         match stretch {
             Stretch::Single(picks) => {
                 for pick in picks {
-                    let (values, start, end) = bounds(pick);
-                    copied.extend_from_slice(values.get(start..end).unwrap_or_default());
+                    let source = sources.get(pick.batch as usize).copied().unwrap_or_default();
+                    copy.push(source.value(pick.row as usize))?;
                 }
             }
             Stretch::Range(batch, start, end) => {
-                let (offsets, values) = sources.get(batch).copied().unwrap_or_default();
-                if let Some((&start, &end)) = offsets.get(start).zip(offsets.get(end)) {
-                    copied.extend_from_slice(values.get(start as usize..end as usize).unwrap_or_default());
+                let source = sources.get(batch).copied().unwrap_or_default();
+                match source.range(start, end) {
+                    Some((offsets, values)) => copy.extend(offsets, values)?,
+                    None => (start..end).try_for_each(|row| copy.push(source.value(row)))?,
                 }
             }
         }
     }
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, copied.into(), validity(arrays, rows))?))
+    let (offsets, values) = copy.finish();
+    Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values.into(), validity(arrays, rows))?))
 }
 
 fn booleans(arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
@@ -222,11 +193,6 @@ fn validity(arrays: &[ArrayRef], rows: Rows<'_>) -> Option<NullBuffer> {
     Some(NullBuffer::new(valid.finish())).filter(|nulls| nulls.null_count() > 0)
 }
 
-#[cold]
-fn too_long(bytes: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded, format!("{bytes} bytes of text in one batch, at most {} fit", i32::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use arrow_array::builder::{Int32Builder, ListBuilder};
@@ -271,6 +237,22 @@ mod tests {
                 Arc::new(StructArray::from(vec![(field, array("int", offset))]))
             }
         }
+    }
+
+    #[rstest]
+    fn dictionaries_give_the_rows_of_their_values(#[values("text", "bytes")] of: &str, #[values(0, 7)] skipped: usize) {
+        let plain: Vec<ArrayRef> = [0, 100].iter().map(|&offset| array(of, offset).slice(skipped, 30)).collect();
+        let data_type = plain[0].data_type();
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(data_type.clone()));
+        let mixed = [arrow_cast::cast(&plain[0], &dictionary).unwrap(), plain[1].clone()];
+        let pick = |batch, row| Pick { batch, row };
+        let picks = [pick(0, 3), pick(1, 29), Pick::NULL, pick(0, 4), pick(0, 29)];
+        let range = |batch, start, len| Part::Range { batch, start, len };
+        let parts = [Part::Rows(5), range(0, 5, 25), range(1, 0, 3)];
+        let rows = Rows { picks: &picks, parts: &parts, len: 33 };
+        assert_eq!(&gather(data_type, &mixed, rows).unwrap(), &gather(data_type, &plain, rows).unwrap());
+        let whole = Rows { picks: &[], parts: &[range(0, 5, 25)], len: 25 };
+        assert_eq!(&gather(data_type, &mixed, whole).unwrap(), &plain[0].slice(5, 25));
     }
 
     #[rstest]

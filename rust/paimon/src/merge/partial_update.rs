@@ -144,6 +144,10 @@ impl PartialUpdate {
 }
 
 impl Engine for PartialUpdate {
+    fn computes(&self) -> bool {
+        self.groups.iter().any(|group| !group.functions.is_empty())
+    }
+
     fn merge(&mut self, batches: &Batches, records: &mut Vec<Pick>, pending: &mut Pending) -> Result<()> {
         self.orders.sort(batches, records);
         let Some(&last) = records.last() else { return Ok(()) };

@@ -47,7 +47,20 @@ pub(super) struct Rules<'a> {
     pub(super) engine: &'a mut dyn Engine,
     pub(super) pending: &'a mut Pending,
     /// Decide no more rows than this.
-    pub(super) limit: usize,
+    limit: usize,
+    /// Of the records of a key none but the last is looked at.
+    takes_last: bool,
+}
+
+impl<'a> Rules<'a> {
+    pub(super) fn new(
+        batches: &'a Batches,
+        engine: &'a mut dyn Engine,
+        pending: &'a mut Pending,
+        limit: usize,
+    ) -> Self {
+        Self { takes_last: engine.takes_last(), batches, engine, pending, limit }
+    }
 }
 
 /// Runs in a race, whatever their keys are.
@@ -69,14 +82,27 @@ pub(super) trait Race: Debug + Send {
 }
 
 /// A run's place in its batch.
-#[derive(Debug, Default)]
-struct Place {
+#[derive(Debug)]
+struct Place<K> {
+    keys: Option<K>,
     batch: u32,
     row: u32,
     len: u32,
     /// Whether every key of the batch is above the one before it.
     strict: bool,
     ended: bool,
+}
+
+impl<K: Keys> Place<K> {
+    fn new() -> Self {
+        Self { keys: None, batch: 0, row: 0, len: 0, strict: false, ended: false }
+    }
+
+    /// The word of the key at this place.
+    #[inline]
+    fn word(&self) -> Option<K::Word> {
+        self.keys.as_ref().map(|keys| keys.word(self.row as usize))
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +116,7 @@ struct Node<W> {
 pub(super) struct Runs<K: Keys> {
     /// By held batch.
     keys: Vec<Option<K>>,
-    places: Vec<Place>,
+    places: Vec<Place<K>>,
     /// The greatest word that a run has shown.
     tops: Vec<Option<K::Word>>,
     /// Runs in the tree, oldest first.
@@ -106,6 +132,8 @@ pub(super) struct Runs<K: Keys> {
     waiting: Option<u32>,
     /// The records of the least key so far.
     open: Vec<Pick>,
+    /// The word of that key; None without records.
+    open_word: Option<K::Word>,
     /// The last row of a range that went to the end of its batch: the next batch of its run may go on with its key.
     tail: Option<(u32, Pick)>,
     streak: u32,
@@ -116,7 +144,7 @@ impl<K: Keys> Runs<K> {
     pub(super) fn new(runs: u32) -> Self {
         Self {
             keys: Vec::new(),
-            places: (0..runs).map(|_| Place::default()).collect(),
+            places: (0..runs).map(|_| Place::new()).collect(),
             tops: vec![None; runs as usize],
             leaves: Vec::new(),
             leaf_of: vec![0; runs as usize],
@@ -125,6 +153,7 @@ impl<K: Keys> Runs<K> {
             stale: true,
             waiting: None,
             open: Vec::new(),
+            open_word: None,
             tail: None,
             streak: 0,
             last_run: u32::MAX,
@@ -133,7 +162,7 @@ impl<K: Keys> Runs<K> {
 
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "nodes name runs that have a place")]
-    fn place(&self, run: u32) -> &Place {
+    fn place(&self, run: u32) -> &Place<K> {
         &self.places[run as usize]
     }
 
@@ -144,8 +173,7 @@ impl<K: Keys> Runs<K> {
 
     #[inline]
     fn word(&self, run: u32) -> Option<K::Word> {
-        let place = self.place(run);
-        self.keys_of(place.batch).map(|keys| keys.word(place.row as usize))
+        self.place(run).word()
     }
 
     /// Whether the row of `a` goes before that of `b`: by key, then the older run.
@@ -270,19 +298,31 @@ impl<K: Keys> Runs<K> {
             _ => rules.engine.merge(rules.batches, &mut self.open, rules.pending)?,
         }
         self.open.clear();
+        self.open_word = None;
         Ok(())
     }
 
     /// Whether the winner's key is that of the open records.
     #[inline]
     fn continues(&self, winner: Node<K::Word>) -> bool {
-        let Some(&first) = self.open.first() else { return false };
-        let Some(keys) = self.keys_of(first.batch) else { return false };
-        if keys.word(first.row as usize) != winner.word {
+        if self.open_word != Some(winner.word) {
             return false;
         }
-        let place = self.place(winner.run);
-        K::EXACT || self.rest(first, Pick { batch: place.batch, row: place.row }).is_eq()
+        K::EXACT || {
+            let place = self.place(winner.run);
+            let here = Pick { batch: place.batch, row: place.row };
+            self.open.first().is_some_and(|first| self.rest(*first, here).is_eq())
+        }
+    }
+
+    /// Opens a key, or adds to the records of the open one.
+    #[inline]
+    fn take(&mut self, record: Pick, word: Option<K::Word>, takes_last: bool) {
+        if takes_last {
+            self.open.clear();
+        }
+        self.open.push(record);
+        self.open_word = word;
     }
 
     /// Passes a long lead through; how many rows it was. None where what is pending has to go first.
@@ -313,7 +353,7 @@ impl<K: Keys> Runs<K> {
             return;
         }
         rules.pending.shorten();
-        self.open.push(tail);
+        self.take(tail, self.word(run), rules.takes_last);
     }
 
     /// Moves a run on by some rows; whether it has a row at hand then.
@@ -326,7 +366,7 @@ impl<K: Keys> Runs<K> {
             self.waiting = Some(run);
             return false;
         }
-        if let Some(word) = self.word(run) {
+        if let Some(word) = place.word() {
             self.replay(run, word);
         }
         true
@@ -342,7 +382,7 @@ impl<K: Keys> Race for Runs<K> {
             return Err(Error::invalid(format!("run {run} was not asked for rows")));
         }
         let Some((at, batch)) = batch else {
-            place.ended = true;
+            (place.ended, place.keys) = (true, None);
             self.stale = true;
             self.waiting = self.waiting.filter(|&waiting| waiting as usize != run);
             return Ok(());
@@ -355,7 +395,8 @@ impl<K: Keys> Race for Runs<K> {
             return Err(Error::corrupt("the keys of a sorted run do not ascend"));
         }
         *top = rows.checked_sub(1).map(|last| keys.word(last));
-        *place = Place { batch: narrow(at)?, row: 0, len: narrow(rows)?, strict: order.is_lt(), ended: false };
+        let (batch, len) = (narrow(at)?, narrow(rows)?);
+        *place = Place { keys: Some(keys.clone()), batch, row: 0, len, strict: order.is_lt(), ended: false };
         if self.keys.len() <= at {
             self.keys.resize_with(at + 1, || None);
         }
@@ -403,7 +444,7 @@ impl<K: Keys> Race for Runs<K> {
             }
             if rows == 0 {
                 let place = self.place(run);
-                self.open.push(Pick { batch: place.batch, row: place.row });
+                self.take(Pick { batch: place.batch, row: place.row }, Some(winner.word), rules.takes_last);
                 rows = 1;
             }
             let last = {
@@ -427,7 +468,7 @@ impl<K: Keys> Race for Runs<K> {
     }
 
     fn needs(&self, batch: usize) -> bool {
-        let running = |place: &Place| !place.ended && place.row < place.len && place.batch as usize == batch;
+        let running = |place: &Place<K>| !place.ended && place.row < place.len && place.batch as usize == batch;
         self.places.iter().any(running) || self.open.iter().any(|pick| pick.batch as usize == batch)
     }
 

@@ -115,6 +115,40 @@ pub(super) fn merge(columns: &[&str], options: &[(&str, &str)], runs: &[Vec<Reco
     Ok(run(&mut merger, batches)?.iter().flat_map(records).collect())
 }
 
+#[rstest]
+#[case::deduplicate(&[])]
+#[case::ignore_delete(&[("ignore-delete", "true")])]
+#[case::sequence_field(&[("sequence.field", "a")])]
+#[case::first_row(&[("merge-engine", "first-row"), ("ignore-delete", "true")])]
+#[case::partial_update(&[("merge-engine", "partial-update"), ("ignore-delete", "true")])]
+#[case::aggregation(&[("merge-engine", "aggregation"), ("fields.a.aggregate-function", "sum")])]
+fn runs_decide_where_there_are_no_sequence_numbers(#[case] options: &[(&str, &str)]) {
+    let (table, options) = table(&["a", "b"], options);
+    let spec = MergeSpec::try_new(&table, &options).unwrap();
+    let schema = arrow(&table.fields);
+    let unnumbered = [0, 1, 2, 4];
+    let of_run = |run: i32| -> Vec<RecordBatch> {
+        // Keys that are there twice, also over the end of a batch, and a stretch of one run alone.
+        let keys = (0..40).map(|row| row * (run + 1) / 2).chain(1000 * (run + 1)..1000 * (run + 1) + 30);
+        let record = |(number, key): (i64, i32)| {
+            let kind = if number % 7 == 3 { DELETE } else { ADD };
+            record(key, i64::from(run) * 1000 + number, kind, &[(key % 3 > 0).then_some(key % 5), Some(run)])
+        };
+        let records: Vec<Record> = (0..).zip(keys).map(record).collect();
+        records.chunks(9).map(|records| batch(&schema, records)).collect()
+    };
+    let merged = |schema: &SchemaRef, runs: Vec<Vec<RecordBatch>>| {
+        let mut merger = Merger::try_new(&spec, Arc::clone(schema), runs.len(), &Context::default()).unwrap();
+        let batches = run(&mut merger, runs).unwrap();
+        arrow_select::concat::concat_batches(schema, &batches).unwrap()
+    };
+    let runs: Vec<_> = (0..3).map(of_run).collect();
+    let expected = merged(&schema, runs.clone()).project(&unnumbered).unwrap();
+    let project = |batch: RecordBatch| batch.project(&unnumbered).unwrap();
+    let runs = runs.into_iter().map(|run| run.into_iter().map(project).collect()).collect();
+    assert_eq!(merged(&expected.schema(), runs), expected);
+}
+
 /// Each record of one key as a run of its own.
 fn merge_key(columns: &[&str], options: &[(&str, &str)], history: &str) -> Result<Vec<Record>> {
     let runs: Vec<_> = (0..).zip(history.split(' ')).map(|(number, text)| vec![parse(number, text)]).collect();

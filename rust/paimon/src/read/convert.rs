@@ -37,6 +37,7 @@ use frazil_core::nested::{Repeated, child};
 use frazil_core::variant;
 
 use super::FileFormat;
+use crate::dictionary;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The type without the fields of `from` that `wanted` has no field of the same id for, at any level; all values of it
@@ -105,7 +106,7 @@ fn unfit(array: &ArrayRef, to: &DataType) -> Error {
 /// The same values without dictionaries, runs, views and 64-bit offsets.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
-        ArrowType::Dictionary(_, values) => plain(&cast(array, values)?),
+        ArrowType::Dictionary(..) => plain(&dictionary::unpacked(array)?),
         ArrowType::RunEndEncoded(_, values) => plain(&cast(array, values.data_type())?),
         ArrowType::LargeUtf8 | ArrowType::Utf8View => cast(array, &ArrowType::Utf8),
         ArrowType::LargeBinary | ArrowType::BinaryView => cast(array, &ArrowType::Binary),

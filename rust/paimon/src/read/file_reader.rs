@@ -21,6 +21,7 @@ use super::blob::BlobFile;
 use super::evolution::is_blob;
 use super::orc;
 use super::projection::{FileColumns, Projection, SystemColumn};
+use crate::dictionary;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, TypeRoot, arrow_fields};
 
@@ -68,6 +69,8 @@ pub struct FileReader {
     projection: Option<Projection>,
     /// Whether descriptors are given for the values of a BLOB column.
     describes_blobs: bool,
+    /// Whether texts and bytes may stay dictionaries.
+    dictionaries: bool,
     blob: Option<BlobFile>,
     rows: i64,
 }
@@ -98,6 +101,7 @@ impl FileReader {
             numbered_from: None,
             projection: None,
             describes_blobs: false,
+            dictionaries: false,
             blob: None,
             rows: 0,
         }
@@ -138,6 +142,11 @@ impl FileReader {
         self.numbered_from = Some(first);
     }
 
+    /// Leaves texts and bytes dictionaries where the file comes with such.
+    pub fn keep_dictionaries(&mut self) {
+        self.dictionaries = true;
+    }
+
     /// What the manifest says of the file.
     pub fn meta(&self) -> &DataFileMeta {
         &self.meta
@@ -174,7 +183,7 @@ impl FileReader {
         let projection = Projection::try_new(&wanted, &system, &file);
         let projection = projection.map_err(|e| corrupt(e, &self.path))?;
         let wanted = (projection.leaves().to_vec(), projection.top_level().to_vec());
-        self.projection = Some(projection);
+        self.projection = Some(projection.keeping_dictionaries(self.dictionaries));
         Ok(wanted)
     }
 
@@ -290,7 +299,7 @@ impl FileReader {
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(dictionary::schema(&self.schema, &columns), columns, &options)?)
     }
 
     /// Columns of the target from those that were read of it.

@@ -10,7 +10,7 @@ use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::bind::{Columns, nearest};
 
-use crate::scan::context::View;
+use crate::scan::context::{self, View};
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
@@ -72,7 +72,7 @@ impl Output {
     /// What `selected` names: `*` for all columns of the table, `s.x` for a field of a ROW, or a metadata column.
     ///
     /// # Errors
-    /// `InvalidArgument` naming what is no column.
+    /// `InvalidArgument` naming what is no column, or may be one of several.
     pub fn select(schema: &TableSchema, view: View, selected: &[String], case_sensitive: bool) -> Result<Self> {
         let mut ids = HashSet::new();
         let mut metadata = Vec::new();
@@ -82,7 +82,7 @@ impl Output {
             if name == "*" {
                 ids.extend(schema.fields.iter().map(|field| field.id));
                 metadata.extend(is_audit.then_some(MetadataColumn::AuditRowKind));
-            } else if let Some(id) = find(&schema.fields, name, case_sensitive) {
+            } else if let Some(id) = find(&schema.fields, name, case_sensitive)? {
                 ids.insert(id);
             } else if let Some(column) = MetadataColumn::ALL.into_iter().filter(has).find(|c| c.name() == name) {
                 metadata.push(column);
@@ -189,18 +189,17 @@ pub fn narrowed(array: &ArrayRef, from: &DataField, to: &DataField) -> Result<Ar
 }
 
 /// The id of the field of a name: a column of all of it, or a path through ROWs.
-fn find(fields: &[DataField], name: &str, case_sensitive: bool) -> Option<i32> {
-    let is = |field: &&DataField, name: &str| {
-        if case_sensitive { field.name == name } else { field.name.to_lowercase() == name.to_lowercase() }
-    };
-    if let Some(field) = fields.iter().find(|field| is(field, name)) {
-        return Some(field.id);
+fn find(fields: &[DataField], name: &str, case_sensitive: bool) -> Result<Option<i32>> {
+    if let Some(field) = context::find(fields, name, case_sensitive)? {
+        return Ok(Some(field.id));
     }
-    name.match_indices('.').find_map(|(at, _)| {
-        let (first, rest) = (name.get(..at)?, name.get(at + 1..)?);
-        match &fields.iter().find(|field| is(field, first))?.data_type.root {
-            TypeRoot::Row(inner) => find(inner, rest, case_sensitive),
-            _ => None,
+    for (at, _) in name.match_indices('.') {
+        let (Some(first), Some(rest)) = (name.get(..at), name.get(at + 1..)) else { continue };
+        let field = context::find(fields, first, case_sensitive)?;
+        let Some(TypeRoot::Row(inner)) = field.map(|field| &field.data_type.root) else { continue };
+        if let Some(id) = find(inner, rest, case_sensitive)? {
+            return Ok(Some(id));
         }
-    })
+    }
+    Ok(None)
 }

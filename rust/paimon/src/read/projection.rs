@@ -15,6 +15,7 @@ use super::FileFormat;
 use super::cast::Caster;
 use super::convert::{convert, prune};
 use super::leaves::{Leaves, Wanted};
+use crate::dictionary;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// What is known of a data file before it is read.
@@ -66,6 +67,8 @@ pub struct Projection {
     columns: Vec<Column>,
     leaves: Vec<usize>,
     top_level: Vec<usize>,
+    /// Whether texts and bytes may stay dictionaries.
+    dictionaries: bool,
 }
 
 impl Projection {
@@ -80,7 +83,13 @@ impl Projection {
         let mut columns = planned.collect::<Result<Vec<_>>>()?;
         columns.extend(system.iter().map(|column| lookup.system_column(*column)));
         let (leaves, top_level) = select(&mut columns, file)?;
-        Ok(Self { columns, leaves, top_level })
+        Ok(Self { columns, leaves, top_level, dictionaries: false })
+    }
+
+    /// Leaves columns of texts and bytes that come as dictionaries as they are.
+    #[must_use]
+    pub fn keeping_dictionaries(self, dictionaries: bool) -> Self {
+        Self { dictionaries, ..self }
     }
 
     /// The leaf columns to read, counted depth-first over the file as Parquet counts them, ascending. Empty when the
@@ -109,10 +118,9 @@ impl Projection {
             None if !self.top_level.is_empty() => return Err(Error::internal("no batch came where columns were read")),
             _ => {}
         }
-        let columns = self
-            .columns
-            .iter()
-            .map(|column| column.read(batch, rows).map_err(|error| error.with("column", &column.name)));
+        let columns = self.columns.iter().map(|column| {
+            column.read(batch, rows, self.dictionaries).map_err(|error| error.with("column", &column.name))
+        });
         columns.collect()
     }
 }
@@ -237,13 +245,13 @@ fn select(columns: &mut [Column], file: &FileColumns) -> Result<(Vec<usize>, Vec
 }
 
 impl Column {
-    fn read(&self, batch: Option<&RecordBatch>, rows: usize) -> Result<ArrayRef> {
+    fn read(&self, batch: Option<&RecordBatch>, rows: usize, dictionaries: bool) -> Result<ArrayRef> {
         let array = match &self.source {
             Source::Null => new_null_array(&self.to, rows),
             Source::Constant(value) => arrow_select::take::take(value, &UInt64Array::from(vec![0; rows]), None)?,
-            Source::File(column) => column.read(batch)?,
+            Source::File(column) => column.read(batch, dictionaries)?,
         };
-        if *array.data_type() != self.to {
+        if !dictionary::holds(array.data_type(), &self.to) {
             return Err(Error::internal(format!("{} was read where {} was planned", array.data_type(), self.to)));
         }
         if !self.nullable && array.logical_null_count() > 0 {
@@ -254,12 +262,16 @@ impl Column {
 }
 
 impl FileColumn {
-    fn read(&self, batch: Option<&RecordBatch>) -> Result<ArrayRef> {
+    fn read(&self, batch: Option<&RecordBatch>, dictionaries: bool) -> Result<ArrayRef> {
         let found = batch.and_then(|batch| {
             let field = batch.schema_ref().fields().get(self.position)?;
             Some((field.name().clone(), batch.columns().get(self.position)?))
         });
         let array = match found {
+            Some((name, array)) if name == self.name && dictionaries && self.stays_dictionary(array) => {
+                dictionary::check(array)?;
+                return Ok(ArrayRef::clone(array));
+            }
             Some((name, array)) if name == self.name => convert(array, &self.from, self.format)?,
             found => {
                 let found = found.map_or_else(|| "nothing".to_owned(), |(name, _)| name);
@@ -270,6 +282,12 @@ impl FileColumn {
             None => Ok(array),
             Some(cast) => cast.cast(&array),
         }
+    }
+
+    /// Whether the values of a dictionary are those of the column.
+    fn stays_dictionary(&self, array: &ArrayRef) -> bool {
+        let is_dictionary = matches!(array.data_type(), ArrowType::Dictionary(..));
+        is_dictionary && self.cast.is_none() && dictionary::holds(array.data_type(), &self.from.arrow())
     }
 }
 

@@ -1,13 +1,11 @@
 //! Columns as filters look at them: by field id, through ROWs.
 
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Time32MillisecondType, Time64MicrosecondType};
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use frazil_core::predicate::eval::{RowColumns, masked};
 
+use crate::scan::context::comparable;
 use crate::spec::types::{DataField, TypeRoot};
 
 /// Columns with the fields of which they are.
@@ -32,18 +30,10 @@ impl RowColumns for FieldColumns<'_> {
 
 fn find(field: &DataField, column: &ArrayRef, nulls: Option<&NullBuffer>, id: i32) -> Option<ArrayRef> {
     if field.id == id {
-        return masked(&compared(column), nulls).ok();
+        return masked(&comparable(column).ok()?, nulls).ok();
     }
     let TypeRoot::Row(inner) = &field.data_type.root else { return None };
     let values = column.as_struct_opt()?;
     let nulls = NullBuffer::union(nulls, values.nulls());
     inner.iter().zip(values.columns()).find_map(|(field, column)| find(field, column, nulls.as_ref(), id))
-}
-
-/// Times of day are compared in microseconds.
-fn compared(column: &ArrayRef) -> ArrayRef {
-    match column.as_primitive_opt::<Time32MillisecondType>() {
-        Some(times) => Arc::new(times.unary::<_, Time64MicrosecondType>(|millis| i64::from(millis) * 1000)),
-        None => column.clone(),
-    }
 }

@@ -62,7 +62,18 @@ impl ScanRead {
     /// # Errors
     /// `CorruptDeletes` naming the index file of a deletion vector, `CorruptManifest` when files contradict each other.
     pub fn reader(&self, split: &DataSplit, context: &Context) -> Result<SplitReader> {
-        let target = Arc::new(self.target(split));
+        let mut target = self.target(split);
+        let mut stages = None;
+        if !split.raw_convertible {
+            let planned = self.stages(split, &target, &HashSet::new())?;
+            if !self.output.has(MetadataColumn::SequenceNumber) && planned.iter().all(|stage| is_ordered(stage, split))
+            {
+                // Runs decide, and among the records of one file their order.
+                target.system.retain(|column| *column != SystemColumn::SequenceNumber);
+            }
+            stages = Some(planned);
+        }
+        let target = Arc::new(target);
         let constants = Arc::new(self.constants(split)?);
         let mut files = Vec::with_capacity(split.files.len());
         let mut skipped = HashSet::new();
@@ -77,10 +88,15 @@ impl ScanRead {
             }
             files.push(reader);
         }
-        let stages = self.stages(split, &target, &skipped)?;
+        let stages = stages.map_or_else(|| self.stages(split, &target, &skipped), Ok)?;
         if !self.output.has(MetadataColumn::SequenceNumber) {
             for stage in &stages {
                 number(stage, split, &mut files);
+            }
+        }
+        for &file in stages.iter().flat_map(Stage::runs).flatten() {
+            if let Some(file) = files.get_mut(file) {
+                file.keep_dictionaries();
             }
         }
         for source in stages.iter().flat_map(Stage::zipped) {
@@ -228,22 +244,25 @@ impl ScanRead {
 fn number(stage: &Stage, split: &DataSplit, files: &mut [FileReader]) {
     /// More rows than a file has.
     const STRIDE: i64 = 1 << 40;
-    let Stage::Merge(runs) = stage else { return };
-    let numbers = runs.iter().map(|run| {
-        let metas = run.iter().filter_map(|file| split.files.get(*file));
-        let range = metas.map(|file| (file.min_sequence_number, file.max_sequence_number));
-        range.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-    });
-    if !ascends(numbers) || split.files.iter().any(|file| file.row_count >= STRIDE) {
+    if !is_ordered(stage, split) || split.files.iter().any(|file| file.row_count >= STRIDE) {
         return;
     }
-    for (first, run) in (0_i64..).map(|run| run.saturating_mul(STRIDE)).zip(runs) {
+    for (first, run) in (0_i64..).map(|run| run.saturating_mul(STRIDE)).zip(stage.runs()) {
         for &file in run {
             if let Some(file) = files.get_mut(file) {
                 file.number_from(first);
             }
         }
     }
+}
+
+/// Whether the runs of a merge, if it is one, are each newer than the one before, by what the manifest says.
+fn is_ordered(stage: &Stage, split: &DataSplit) -> bool {
+    ascends(stage.runs().iter().map(|run| {
+        let metas = run.iter().filter_map(|file| split.files.get(*file));
+        let range = metas.map(|file| (file.min_sequence_number, file.max_sequence_number));
+        range.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }))
 }
 
 /// Whether each range begins above the end of the one before.

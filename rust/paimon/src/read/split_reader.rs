@@ -60,6 +60,14 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// The sorted runs of a merge.
+    pub fn runs(&self) -> &[Vec<usize>] {
+        match self {
+            Self::Merge(runs) => runs,
+            Self::Files(_) | Self::Zip(_) | Self::Difference => &[],
+        }
+    }
+
     /// The sources of files that are put side by side.
     pub fn zipped(&self) -> &[ZipSource] {
         match self {
@@ -295,6 +303,9 @@ impl Finish {
         let kinds = self.target.position(SystemColumn::ValueKind).filter(|_| !self.keeps_retracts);
         let Some(kinds) = kinds.and_then(|at| batch.columns().get(at)) else { return Ok(Some(batch)) };
         let kinds = kinds.as_primitive_opt::<Int8Type>().ok_or_else(|| Error::internal("row kinds are no TINYINT"))?;
+        if kinds.values().iter().all(|kind| *kind == 0) {
+            return Ok(Some(batch));
+        }
         let live: BooleanBuffer = kinds.values().iter().map(|kind| matches!(kind, 0 | 2)).collect();
         filtered(batch, live)
     }

@@ -165,7 +165,11 @@ impl Columns for TableSchema {
     }
 }
 
-fn find<'a>(fields: &'a [DataField], name: &str, case_sensitive: bool) -> Result<Option<&'a DataField>> {
+/// The field of a name; where case does not count, the only one.
+///
+/// # Errors
+/// `InvalidArgument` where several differ from it in case alone.
+pub(crate) fn find<'a>(fields: &'a [DataField], name: &str, case_sensitive: bool) -> Result<Option<&'a DataField>> {
     if let Some(exact) = fields.iter().find(|field| field.name == name) {
         return Ok(Some(exact));
     }

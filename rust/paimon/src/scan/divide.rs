@@ -4,19 +4,20 @@
 //! older row: its rows share no key with another file of the bucket, or no row of its section may match and merged rows
 //! are rows that were written.
 
+use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
-use super::buckets::BucketKeys;
 use super::context::ReadContext;
+use super::judged::may_be_in_bucket;
 use super::metrics::ScanMetrics;
 use super::mode::{ReadMode, TableKind};
 use super::partitions::Partitions;
-use super::plan::Selection;
-use super::prune::{EntryStats, may_match_index};
+use super::plan::{Packed, Selection};
+use super::prune::{EntryStats, FileVerdicts, may_match_index};
 use super::section::KeyRanges;
-use super::split::{FileFacts, SplitGroup};
+use super::split::FileFacts;
 use crate::spec::manifest::ManifestEntries;
 
 /// Live files with what is known of them.
@@ -47,18 +48,19 @@ impl<'a> Divider<'a> {
     }
 
     /// Leaves files out by the filter.
-    pub(super) fn prune(&mut self, metrics: &mut ScanMetrics) -> Result<()> {
+    pub(super) fn prune(&mut self, verdicts: Option<&FileVerdicts>, metrics: &mut ScanMetrics) -> Result<()> {
         if self.read.filter == BoundPredicate::True || self.entries.is_empty() {
             return Ok(());
         }
-        let before = self.kept.len();
-        self.prune_buckets()?;
-        metrics.files_skipped_by_bucket = before - self.kept.len();
-        let stats = EntryStats::try_new(self.read, self.entries, self.partitions)?;
-        if self.mode.kind == TableKind::DataEvolution {
-            return self.prune_evolved(&stats);
-        }
-        let verdicts = stats.judge()?;
+        let Some(verdicts) = verdicts else {
+            let buckets = may_be_in_bucket(self.entries, self.read)?;
+            self.keep_buckets(&buckets, metrics);
+            return match self.mode.kind {
+                TableKind::DataEvolution => self.prune_evolved(),
+                TableKind::Append { .. } | TableKind::PrimaryKey { .. } => Ok(()),
+            };
+        };
+        self.keep_buckets(&verdicts.buckets, metrics);
         self.kept.retain(|file| verdicts.keys.value(*file));
         self.rows = verdicts.rows.iter().collect();
         for file in &self.kept {
@@ -72,22 +74,15 @@ impl<'a> Divider<'a> {
         Ok(())
     }
 
-    fn prune_buckets(&mut self) -> Result<()> {
-        let Some(mut keys) = BucketKeys::try_new(self.read)? else { return Ok(()) };
-        let (buckets, totals) = (self.entries.buckets(), self.entries.total_buckets());
-        let mut kept = Vec::with_capacity(self.kept.len());
-        for file in std::mem::take(&mut self.kept) {
-            let schema = self.read.file_schema(self.entries.schema_ids().value(file))?;
-            if keys.may_be_in(buckets.value(file), totals.value(file), schema)? {
-                kept.push(file);
-            }
-        }
-        self.kept = kept;
-        Ok(())
+    fn keep_buckets(&mut self, buckets: &BooleanBuffer, metrics: &mut ScanMetrics) {
+        let before = self.kept.len();
+        self.kept.retain(|file| buckets.value(*file));
+        metrics.files_skipped_by_bucket += before - self.kept.len();
     }
 
     /// Files that hold columns of the same rows match together or not at all.
-    fn prune_evolved(&mut self, stats: &EntryStats<'_>) -> Result<()> {
+    fn prune_evolved(&mut self) -> Result<()> {
+        let stats = EntryStats::try_new(self.read, self.entries, self.partitions)?;
         let facts = FileFacts::new(self.entries);
         let kept = self.by_bucket();
         let buckets = kept.chunk_by(|a, b| self.bucket(*a) == self.bucket(*b));
@@ -105,9 +100,9 @@ impl<'a> Divider<'a> {
     }
 
     /// The splits, bucket after bucket.
-    pub(super) fn splits(&self, context: &Context) -> Result<Vec<SplitGroup>> {
+    pub(super) fn splits(&self, context: &Context) -> Result<Packed> {
         let kept = self.by_bucket();
-        let mut splits = Vec::new();
+        let mut splits = Packed::default();
         let ranges = match self.mode.kind {
             TableKind::PrimaryKey { independent, keeps_rows } if self.selection == Selection::Live => {
                 let keys = self.ranges()?;
@@ -117,10 +112,12 @@ impl<'a> Divider<'a> {
         };
         for files in kept.chunk_by(|a, b| self.bucket(*a) == self.bucket(*b)) {
             context.check()?;
-            splits.extend(match &ranges {
-                Some((ranges, independent, keeps_rows)) => self.merged(files, ranges, *independent, *keeps_rows),
-                None => self.unmerged(files),
-            });
+            match &ranges {
+                Some((ranges, independent, keeps_rows)) => {
+                    self.merge(files, ranges, (*independent, *keeps_rows), &mut splits);
+                }
+                None => self.pass(files, &mut splits),
+            }
         }
         Ok(splits)
     }
@@ -130,10 +127,11 @@ impl<'a> Divider<'a> {
     }
 
     /// A bucket of a primary key table.
-    fn merged(&self, files: &[usize], ranges: &KeyRanges, independent: bool, keeps_rows: bool) -> Vec<SplitGroup> {
+    fn merge(&self, files: &[usize], ranges: &KeyRanges, (independent, keeps_rows): (bool, bool), splits: &mut Packed) {
         let facts = FileFacts::new(self.entries);
         if facts.raw_bucket(files, independent) {
-            return facts.raw(self.matching(files), self.mode.weights);
+            let files = self.matching(files);
+            return splits.push_ranges(&files, facts.raw(&files, self.mode.weights), true);
         }
         let files = if independent { self.matching(files) } else { files.to_vec() };
         let mut sections = ranges.sections(&files);
@@ -142,22 +140,26 @@ impl<'a> Divider<'a> {
             let mut files = section.runs.iter().flatten();
             !(alone || keeps_rows) || files.any(|file| self.may_match(*file))
         });
-        facts.merged(sections, self.mode.weights)
+        splits.extend(&facts.merged(sections, self.mode.weights));
     }
 
     /// A bucket of an append table, or changes, which are not merged.
-    fn unmerged(&self, files: &[usize]) -> Vec<SplitGroup> {
+    fn pass(&self, files: &[usize], splits: &mut Packed) {
         let facts = FileFacts::new(self.entries);
-        let (files, weights) = (self.matching(files), self.mode.weights);
-        match self.mode.kind {
-            TableKind::DataEvolution => facts.by_row_id(&files, weights),
-            TableKind::Append { ordered } if !ordered && self.selection == Selection::Live => facts.raw(files, weights),
-            TableKind::Append { .. } => facts.raw_by_sequence(files, weights),
-            TableKind::PrimaryKey { .. } => {
-                let groups = facts.raw_by_sequence(files, weights).into_iter();
-                groups.map(|group| SplitGroup { raw_convertible: false, ..group }).collect()
+        let (mut files, weights) = (self.matching(files), self.mode.weights);
+        let raw = match self.mode.kind {
+            TableKind::DataEvolution => return splits.extend(&facts.by_row_id(&files, weights)),
+            TableKind::Append { ordered: false } if self.selection == Selection::Live => true,
+            TableKind::Append { .. } => {
+                facts.sort_by_sequence(&mut files);
+                true
             }
-        }
+            TableKind::PrimaryKey { .. } => {
+                facts.sort_by_sequence(&mut files);
+                false
+            }
+        };
+        splits.push_ranges(&files, facts.raw(&files, weights), raw);
     }
 
     /// The files that are kept, those of a bucket together.

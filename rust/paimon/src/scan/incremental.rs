@@ -138,7 +138,11 @@ impl Range<'_> {
         match first.zip(last) {
             Some((first, last)) if first - 1 <= start && end <= last => Ok(()),
             found => {
-                let has = found.map_or_else(|| "none".to_string(), |(first, last)| format!("{first} to {last}"));
+                let has = match found {
+                    None => "none".to_string(),
+                    Some((only, last)) if only == last => format!("only {only}"),
+                    Some((first, last)) => format!("{first} to {last}"),
+                };
                 Err(Error::new(
                     ErrorKind::NoSuchSnapshot,
                     format!("the snapshots after {start} up to {end} are not all there"),

@@ -1,7 +1,9 @@
 //! From snapshots to entries of files: manifest lists, manifests, and what is left out before added and deleted entries
 //! meet. Only what is the same for both may be looked at here: partition, bucket and level.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::BooleanArray;
 use arrow_buffer::BooleanBuffer;
@@ -13,15 +15,21 @@ use frazil_core::prune::prune;
 
 use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
+use super::judged::{Judged, LeftOut};
 use super::metrics::ScanMetrics;
-use super::mode::ReadMode;
+use super::mode::{ReadMode, TableKind};
 use super::partitions::Partitions;
 use super::plan::{PlanRequest, Selection, bucket_path};
 use super::prune::{ManifestStats, part_of};
 use crate::spec::index_manifest::{self, IndexEntry};
 use crate::spec::manifest::{self, ADD, ManifestEntries, Wanted};
 use crate::spec::manifest_list::{self, ManifestFileMeta};
+use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::CommitKind;
+use crate::table::Table;
+
+/// Schemas by id.
+pub(super) type Schemas = BTreeMap<i64, Arc<TableSchema>>;
 
 /// A manifest or manifest list is not read when it is longer than this.
 const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
@@ -31,6 +39,7 @@ const COMPACTION_TRIGGER: i64 = 5;
 
 /// Reads the metadata of a scan.
 pub(super) struct MetadataReader<'a> {
+    pub(super) table: &'a Table,
     pub(super) read: &'a ReadContext,
     pub(super) request: &'a PlanRequest,
     pub(super) context: &'a Context,
@@ -38,34 +47,82 @@ pub(super) struct MetadataReader<'a> {
 }
 
 impl MetadataReader<'_> {
-    /// The files that are wanted, of partitions that may match.
-    pub(super) fn entries(&self, metrics: &mut ScanMetrics) -> Result<ManifestEntries> {
+    /// The files that are wanted, of partitions that may match, and the schemas by which they were judged.
+    pub(super) fn entries(&self, metrics: &mut ScanMetrics) -> Result<(Judged, Schemas)> {
         let least_level = self.least_level()?;
         let manifests = self.manifests()?;
         metrics.manifests = manifests.len();
         let manifests = self.matching(manifests, least_level)?;
         metrics.manifests_skipped = metrics.manifests - manifests.len();
-        let skipped = AtomicUsize::new(0);
-        let wanted = self.wanted();
-        let parts = parallel::map(&manifests, self.request.workers, |manifest| {
-            self.context.check()?;
-            let path = self.path(&manifest.file_name);
-            let bytes = self.read.files.read(&path, MANIFEST_LIMIT_BYTES)?;
-            let entries = manifest::read(bytes, wanted, self.context);
-            entries.and_then(|entries| self.selected(entries, least_level, &skipped)).map_err(|e| e.with("file", path))
-        })?;
+        let schemas = Mutex::new(self.read.schemas.clone());
+        let live = self.request.selection == Selection::Live;
+        let mut left_out = self.left_out(&manifests);
+        let (parts, skipped) = loop {
+            let skipped = AtomicUsize::new(0);
+            let parts = parallel::map(&manifests, self.request.workers, |manifest| {
+                self.context.check()?;
+                let path = self.path(&manifest.file_name);
+                self.part(&path, (least_level, left_out), &skipped, &schemas).map_err(|e| e.with("file", path))
+            })?;
+            let deletes = |part: &Judged| part.entries.kinds().values().iter().any(|kind| *kind != ADD);
+            if left_out == LeftOut::Stay || !live || !parts.iter().any(deletes) {
+                break (parts, skipped);
+            }
+            // The manifest list is wrong about what its manifests delete.
+            left_out = LeftOut::Stay;
+        };
         metrics.entries_skipped_by_partition = skipped.into_inner();
-        let entries = ManifestEntries::concat(&parts)?;
-        self.recent(if self.request.selection == Selection::Live { entries.live()? } else { entries })
+        let mut judged = Judged::concat(parts)?;
+        if let Some(lasting) = live.then(|| judged.entries.lasting()).transpose()?.flatten() {
+            judged = judged.filter(&lasting)?;
+        }
+        Ok((self.recent(judged)?, schemas.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// What becomes of files that the filter leaves out when their manifest is read.
+    fn left_out(&self, manifests: &[ManifestFileMeta]) -> LeftOut {
+        let live = self.request.selection == Selection::Live;
+        let deletes = live && manifests.iter().any(|manifest| manifest.num_deleted_files > 0);
+        match self.mode.kind {
+            _ if deletes || self.mode.files_since_ms.is_some() => LeftOut::Stay,
+            TableKind::PrimaryKey { .. } if live => LeftOut::GoByKeys,
+            TableKind::PrimaryKey { .. } | TableKind::Append { .. } | TableKind::DataEvolution => LeftOut::GoByRows,
+        }
+    }
+
+    /// The entries of a manifest that are wanted.
+    fn part(
+        &self,
+        path: &str,
+        (least_level, left_out): (i32, LeftOut),
+        skipped: &AtomicUsize,
+        schemas: &Mutex<Schemas>,
+    ) -> Result<Judged> {
+        let bytes = self.read.files.read(path, MANIFEST_LIMIT_BYTES)?;
+        let wanted = self.wanted();
+        let entries = self.selected(manifest::read(bytes, wanted, self.context)?, least_level, skipped)?;
+        if wanted == Wanted::FILES || self.mode.kind == TableKind::DataEvolution {
+            return Ok(Judged::unknown(entries));
+        }
+        let known = |id: &i64| self.read.schemas.contains_key(id);
+        if entries.schema_ids().values().iter().all(known) {
+            return Judged::new(entries, self.read, left_out);
+        }
+        let schemas = {
+            let mut schemas = schemas.lock().unwrap_or_else(PoisonError::into_inner);
+            add_schemas(&mut schemas, self.table, &entries)?;
+            schemas.clone()
+        };
+        Judged::new(entries, &ReadContext { schemas, ..self.read.clone() }, left_out)
     }
 
     /// The files that were made late enough. When a file was made is no part of what identifies it, so that this has to
     /// wait until added and deleted entries have met.
-    fn recent(&self, entries: ManifestEntries) -> Result<ManifestEntries> {
-        let Some(since_ms) = self.mode.files_since_ms else { return Ok(entries) };
-        let made = entries.creation_times_ms().iter();
+    fn recent(&self, judged: Judged) -> Result<Judged> {
+        let Some(since_ms) = self.mode.files_since_ms else { return Ok(judged) };
+        let made = judged.entries.creation_times_ms().iter();
         let recent: BooleanArray = made.map(|made| Some(made.is_none_or(|made| made >= since_ms))).collect();
-        entries.filter(&recent)
+        judged.filter(&recent)
     }
 
     /// The deletion vectors of the snapshot. Changes are read as they were written, without them.
@@ -199,6 +256,18 @@ impl MetadataReader<'_> {
             value_stats: others.any(|id| !keys.contains(&id)),
         }
     }
+}
+
+/// Adds the schemas that files were written by.
+pub(super) fn add_schemas(schemas: &mut Schemas, table: &Table, entries: &ManifestEntries) -> Result<()> {
+    let mut last = None;
+    for id in entries.schema_ids().values() {
+        if last != Some(*id) && !schemas.contains_key(id) {
+            schemas.insert(*id, table.schema_by_id(*id)?);
+        }
+        last = Some(*id);
+    }
+    Ok(())
 }
 
 /// Files without a bucket wait for one, and are not read before they have it.

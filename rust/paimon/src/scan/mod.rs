@@ -6,6 +6,7 @@ pub mod deletions;
 mod difference;
 mod divide;
 pub mod incremental;
+mod judged;
 mod layout;
 mod live;
 pub mod metrics;

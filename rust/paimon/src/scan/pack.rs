@@ -1,6 +1,8 @@
 //! Packing in order (documentation: `source.split.target-size`, `source.split.open-file-cost`): items that follow each
 //! other share a pack as long as their weights fit.
 
+use std::ops::Range;
+
 /// What a split should weigh and what a file weighs at least, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
@@ -16,24 +18,29 @@ impl Default for Weights {
     }
 }
 
-/// Packs items in their order. No pack is empty; an item above the target is alone.
-pub fn in_order<T>(items: Vec<T>, weights: Weights, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
+/// Packs items in their order: gives the range of each pack. No pack is empty; an item above the target is alone.
+pub fn ranges<T>(items: &[T], weights: Weights, bytes: impl Fn(&T) -> u64) -> Vec<Range<usize>> {
     let mut packs = Vec::new();
-    let mut pack = Vec::new();
-    let mut weight = 0_u64;
-    for item in items {
-        let next = bytes(&item).max(weights.open_cost_bytes);
-        if weight.saturating_add(next) > weights.target_bytes && !pack.is_empty() {
-            packs.push(std::mem::take(&mut pack));
-            weight = 0;
+    let (mut start, mut weight) = (0, 0_u64);
+    for (at, item) in items.iter().enumerate() {
+        let next = bytes(item).max(weights.open_cost_bytes);
+        if weight.saturating_add(next) > weights.target_bytes && at > start {
+            packs.push(start..at);
+            (start, weight) = (at, 0);
         }
         weight = weight.saturating_add(next);
-        pack.push(item);
     }
-    if !pack.is_empty() {
-        packs.push(pack);
+    if start < items.len() {
+        packs.push(start..items.len());
     }
     packs
+}
+
+/// The packs that [`ranges`] gives.
+pub fn in_order<T>(items: Vec<T>, weights: Weights, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
+    let packs = ranges(&items, weights, bytes);
+    let mut items = items.into_iter();
+    packs.into_iter().map(|pack| items.by_ref().take(pack.len()).collect()).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, UInt32Array};
+use arrow_array::{Array, BinaryArray, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
@@ -15,7 +15,8 @@ use frazil_core::predicate::BoundPredicate;
 use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
 use super::divide::Divider;
-use super::live::MetadataReader;
+use super::judged::Judged;
+use super::live::{MetadataReader, add_schemas};
 use super::metrics::ScanMetrics;
 use super::mode::ReadMode;
 use super::partitions::Partitions;
@@ -75,6 +76,8 @@ pub struct Plan {
     pub(super) order: Vec<u32>,
     pub(super) splits: Vec<Planned>,
     pub(super) deletions: DeletionIndex,
+    /// Partitions of files that were left out when their manifests were read.
+    dropped_partitions: Vec<BinaryArray>,
     whole_partitions: BooleanBuffer,
     snapshot_id: i64,
     selection: Selection,
@@ -95,7 +98,7 @@ impl Plan {
     /// # Errors
     /// `CorruptManifest`, `MissingFile`, `PathNotAllowed` naming the manifest or manifest list.
     pub fn try_new(table: &Table, request: &PlanRequest, context: &Context) -> Result<Self> {
-        let read = ReadContext {
+        let mut read = ReadContext {
             files: table.files().clone(),
             table_location: table.location().to_string(),
             schema: request.schema.clone(),
@@ -106,16 +109,17 @@ impl Plan {
         };
         let mode = ReadMode::try_new(&read)?;
         let mut metrics = ScanMetrics::default();
-        let metadata = MetadataReader { read: &read, request, context, mode };
-        let entries = metadata.entries(&mut metrics)?;
-        metrics.files = entries.len();
+        let metadata = MetadataReader { table, read: &read, request, context, mode };
+        let (Judged { entries, verdicts, dropped }, schemas) = metadata.entries(&mut metrics)?;
+        metrics.files = entries.len() + dropped.files;
+        metrics.files_skipped_by_bucket = dropped.by_bucket;
         let deletions = metadata.deletions()?;
-        let read = with_schemas(read, table, &entries)?;
+        read.schemas = schemas;
+        add_schemas(&mut read.schemas, table, &entries)?;
         let partitions = Partitions::try_new(entries.partitions(), &read)?;
         let mut divider = Divider::new(&read, &entries, &partitions, mode, request.selection);
-        divider.prune(&mut metrics)?;
-        let groups = divider.splits(context)?;
-        let (entries, partitions, order, splits) = Packed::new(&groups).compact(entries, partitions)?;
+        divider.prune(verdicts.as_ref(), &mut metrics)?;
+        let (entries, partitions, order, splits) = divider.splits(context)?.compact(entries, partitions)?;
         metrics.files_skipped_by_stats = metrics.files.saturating_sub(metrics.files_skipped_by_bucket + order.len());
         let whole_partitions = partitions.judge(&read.filter)?.all;
         let snapshot_id = request.snapshots.last().map_or(0, |snapshot| snapshot.id);
@@ -126,6 +130,7 @@ impl Plan {
             order,
             splits,
             deletions,
+            dropped_partitions: dropped.partitions,
             whole_partitions,
             snapshot_id,
             selection: request.selection,
@@ -240,7 +245,8 @@ impl Plan {
 
     /// The distinct partitions of the live files, those that are left out by their values included.
     pub(super) fn partition_rows(&self) -> HashSet<Vec<u8>> {
-        self.partitions.rows().iter().flatten().map(<[u8]>::to_vec).collect()
+        let rows = self.dropped_partitions.iter().chain([self.partitions.rows()]);
+        rows.flat_map(|rows| rows.iter().flatten().map(<[u8]>::to_vec)).collect()
     }
 
     /// The lengths of the files of the split at `index` together; 0 when there is none.
@@ -347,18 +353,25 @@ impl Plan {
 
 /// Splits end to end.
 #[derive(Debug, Default)]
-struct Packed {
+pub(super) struct Packed {
     order: Vec<u32>,
     splits: Vec<Planned>,
 }
 
 impl Packed {
-    fn new(groups: &[SplitGroup]) -> Self {
-        let mut packed = Self::default();
+    /// Appends splits.
+    pub(super) fn extend(&mut self, groups: &[SplitGroup]) {
         for group in groups {
-            packed.push(group.files.iter().copied(), group.raw_convertible);
+            self.push(group.files.iter().copied(), group.raw_convertible);
         }
-        packed
+    }
+
+    /// Appends a split for each range of files.
+    pub(super) fn push_ranges(&mut self, files: &[usize], ranges: Vec<Range<usize>>, raw_convertible: bool) {
+        self.splits.reserve(ranges.len());
+        for range in ranges {
+            self.push(files.get(range).unwrap_or_default().iter().copied(), raw_convertible);
+        }
     }
 
     /// Appends a split, unless it has no files.
@@ -395,19 +408,6 @@ pub(super) fn bucket_path(folder: &str, bucket: i32) -> String {
         return format!("{folder}{separator}bucket-postpone");
     }
     format!("{folder}{separator}bucket-{bucket}")
-}
-
-/// With the schemas that files were written by.
-fn with_schemas(mut read: ReadContext, table: &Table, entries: &ManifestEntries) -> Result<ReadContext> {
-    let mut last = None;
-    for id in entries.schema_ids().values() {
-        if last != Some(*id) && !read.schemas.contains_key(id) {
-            let schema = table.schema_by_id(*id)?;
-            read.schemas.insert(*id, schema);
-        }
-        last = Some(*id);
-    }
-    Ok(read)
 }
 
 #[cfg(test)]

@@ -151,6 +151,8 @@ impl ColumnStats for WithoutNans<'_> {
 /// What is known of each entry.
 #[derive(Debug)]
 pub struct FileVerdicts {
+    /// It is in a bucket that may hold keys of matching rows.
+    pub buckets: BooleanBuffer,
     /// Its keys may be of matching rows.
     pub keys: BooleanBuffer,
     /// Its rows, as they stand in it, may match.
@@ -199,7 +201,7 @@ impl<'a> EntryStats<'a> {
         Ok(Self { read, entries, partitions, layouts, known: RefCell::default() })
     }
 
-    /// Judges each entry by its keys and its values.
+    /// Judges each entry by its keys and its values, whatever its bucket.
     ///
     /// # Errors
     /// Only such as are defects.
@@ -208,7 +210,7 @@ impl<'a> EntryStats<'a> {
         let keys: Vec<i32> = keys.map(|field| field.id).collect();
         let keys = may_match(&part_of(&self.read.filter, &keys), self)?;
         let rows = may_match(&self.read.filter, self)?;
-        Ok(FileVerdicts { rows: &rows & &keys, keys })
+        Ok(FileVerdicts { buckets: BooleanBuffer::new_set(keys.len()), rows: &rows & &keys, keys })
     }
 
     /// Which groups of files that hold columns of the same rows, the newest first, may hold matching rows.

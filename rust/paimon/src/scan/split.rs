@@ -9,6 +9,8 @@
 //!
 //! A raw split is read file after file; the others are merged by key, or joined by row id.
 
+use std::ops::Range;
+
 use arrow_array::{Array, Int32Array, Int64Array};
 use frazil_core::error::Result;
 
@@ -89,12 +91,6 @@ pub struct SplitGroup {
     pub raw_convertible: bool,
 }
 
-impl SplitGroup {
-    fn raw(files: Vec<usize>) -> Self {
-        Self { files, raw_convertible: true }
-    }
-}
-
 /// What splitting looks at, a value for each file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileFacts<'a> {
@@ -136,16 +132,16 @@ impl<'a> FileFacts<'a> {
         clean && (independent || files.windows(2).all(|pair| matches!(pair, [a, b] if level(*a) == level(*b))))
     }
 
-    /// The splits of a bucket whose rows need no merge: of an append table, or as [`FileFacts::raw_bucket`] says.
-    pub fn raw(&self, files: Vec<usize>, weights: Weights) -> Vec<SplitGroup> {
-        pack::in_order(files, weights, |file| self.size(*file)).into_iter().map(SplitGroup::raw).collect()
+    /// The splits, as ranges, of files of a bucket whose rows need no merge: of an append table, or as
+    /// [`FileFacts::raw_bucket`] says.
+    pub fn raw(&self, files: &[usize], weights: Weights) -> Vec<Range<usize>> {
+        pack::ranges(files, weights, |file| self.size(*file))
     }
 
-    /// As [`FileFacts::raw`], in the order in which the rows were written.
-    pub fn raw_by_sequence(&self, mut files: Vec<usize>, weights: Weights) -> Vec<SplitGroup> {
+    /// Brings files into the order in which their rows were written.
+    pub fn sort_by_sequence(&self, files: &mut [usize]) {
         let sequence = |file: usize| value(self.min_sequence_numbers, file).unwrap_or(i64::MIN);
         files.sort_by_key(|file| sequence(*file));
-        self.raw(files, weights)
     }
 
     /// The splits of sections.
@@ -285,8 +281,10 @@ mod tests {
     #[test]
     fn append_files_follow_their_sequence_numbers() {
         let files = Files::new(&[0; 4], &[None; 4]);
-        let groups = files.facts().raw_by_sequence(vec![3, 1, 0, 2], weights(3));
-        assert_eq!(groups, [SplitGroup::raw(vec![0, 1, 2]), SplitGroup::raw(vec![3])]);
+        let mut written = [3, 1, 0, 2];
+        files.facts().sort_by_sequence(&mut written);
+        assert_eq!(written, [0, 1, 2, 3]);
+        assert_eq!(files.facts().raw(&written, weights(3)), [0..3, 3..4]);
     }
 
     #[test]

@@ -34,6 +34,10 @@ pub struct ScanOptions {
     pub case_sensitive: bool,
 }
 
+/// Options that say how the files of a table were written, and so what their rows are.
+const OF_THE_TABLE: [&str; 8] =
+    ["bucket", "bucket-key", "merge-engine", "partition", "primary-key", "rowkind.field", "sequence.field", "type"];
+
 /// A scan that is bound to snapshots and a schema. Immutable.
 #[derive(Debug, Clone)]
 pub struct TableScan {
@@ -73,6 +77,7 @@ impl TableScan {
     /// `NoSuchSnapshot`; `InvalidArgument` naming the column, literal or option that does not fit; `Unsupported` for
     /// what changes reading and is not known.
     pub fn try_new(table: &Table, scan: &ScanOptions) -> Result<Self> {
+        check_changed(&table.schema().options, &scan.options)?;
         let mut bound = Self::of_branch(table, scan)?;
         let branch = bound.options.fallback_branch().filter(|branch| *branch != table.branch());
         if let Some(branch) = branch {
@@ -219,5 +224,15 @@ impl TableScan {
             Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && time_ms.is_some() => Ok(None),
             found => found.map(Some),
         }
+    }
+}
+
+/// Refuses options that a read cannot change, unless they are as the table has them.
+fn check_changed(table: &BTreeMap<String, String>, scan: &BTreeMap<String, String>) -> Result<()> {
+    let changes = |name: &&&str| scan.get(**name).is_some_and(|value| table.get(**name) != Some(value));
+    match OF_THE_TABLE.iter().find(changes) {
+        None => Ok(()),
+        Some(name) => Err(Error::invalid(format!("the option `{name}` is the table's, and no read changes it"))
+            .hint("leave it out: the files were written by what the table has for it")),
     }
 }

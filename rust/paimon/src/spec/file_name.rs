@@ -20,7 +20,7 @@ pub(super) fn is_file_name(text: &str) -> bool {
 /// `CorruptData` with the first of them.
 pub(super) fn check_file_names(names: &StringArray, column: &'static str) -> Result<()> {
     // Nearly always all of them are names, which two loops without branches per name say.
-    let slashes = names.value_data().iter().any(|byte| matches!(byte, b'/' | b'\\'));
+    let slashes = names.value_data().iter().fold(false, |found, byte| found | matches!(byte, b'/' | b'\\'));
     let short = names.value_offsets().array_windows().any(|[start, end]| end - start <= FOLDER_BYTES);
     if !slashes && !short {
         return Ok(());

@@ -14,12 +14,11 @@ use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
-    UInt32Array, make_array,
+    UInt32Array, new_empty_array,
 };
-use arrow_buffer::{Buffer, NullBuffer};
-use arrow_data::ArrayData;
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef};
-use arrow_select::concat::concat_batches;
+use arrow_select::concat::concat;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::{TakeOptions, take_arrays};
 use frazil_core::error::{Error, Result};
@@ -211,7 +210,7 @@ impl ManifestEntries {
     /// None that a caller could cause.
     pub fn without_stats(self) -> Result<Self> {
         let length = self.len();
-        let zeros = Buffer::from_vec(vec![0_u64; length + 1]);
+        let zeros = zeros(length);
         let slim = |(field, column): (&FieldRef, &ArrayRef)| -> Result<ArrayRef> {
             let is_stats = decode::is_stats(field.name());
             if !is_stats && column.null_count() < length {
@@ -232,7 +231,21 @@ impl ManifestEntries {
         if let [one] = parts {
             return Ok(one.clone());
         }
-        Self::try_new(concat_batches(decode::schema(), parts.iter().map(|part| &part.batch))?)
+        if parts.is_empty() {
+            return Self::try_new(RecordBatch::new_empty(Arc::clone(decode::schema())));
+        }
+        let length = parts.iter().map(Self::len).sum();
+        let zeros = zeros(length);
+        let column = |(at, field): (usize, &FieldRef)| -> Result<ArrayRef> {
+            let columns = || parts.iter().map(|part| part.batch.column(at));
+            if columns().all(|column| column.null_count() == column.len()) && field.is_nullable() {
+                return nulls(field.data_type(), length, &zeros);
+            }
+            Ok(concat(&columns().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?)
+        };
+        let schema = decode::schema();
+        let columns = schema.fields().iter().enumerate().map(column).collect::<Result<_>>()?;
+        Self::try_new(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }
 
     /// One entry's file.
@@ -271,14 +284,23 @@ fn bytes_at(array: &BinaryArray, row: usize) -> Option<&[u8]> {
     array.is_valid(row).then(|| array.value(row))
 }
 
-/// An array of NULLs over a buffer of zeros, eight bytes for each and one more.
+/// What arrays of so many NULLs share: eight bytes for each and one more.
+fn zeros(length: usize) -> Buffer {
+    Buffer::from_vec(vec![0_u64; length + 1])
+}
+
+/// An array of NULLs over a buffer of [`zeros`].
 fn nulls(data_type: &DataType, length: usize, zeros: &Buffer) -> Result<ArrayRef> {
-    let data = ArrayData::builder(data_type.clone()).len(length).nulls(Some(NullBuffer::new_null(length)));
-    let data = data.add_buffer(zeros.clone());
-    let data = match data_type {
-        DataType::Binary | DataType::Utf8 => data.add_buffer(Buffer::default()),
-        DataType::List(item) => data.add_child_data(ArrayData::new_empty(item.data_type())),
-        _ => data,
-    };
-    Ok(make_array(data.build()?))
+    let valid = Some(NullBuffer::new_null(length));
+    let offsets = || OffsetBuffer::new(ScalarBuffer::new(zeros.clone(), 0, length + 1));
+    Ok(match data_type {
+        DataType::Binary => Arc::new(BinaryArray::try_new(offsets(), Buffer::default(), valid)?),
+        DataType::Utf8 => Arc::new(StringArray::try_new(offsets(), Buffer::default(), valid)?),
+        DataType::Int64 => Arc::new(Int64Array::try_new(ScalarBuffer::new(zeros.clone(), 0, length), valid)?),
+        DataType::Int32 => Arc::new(Int32Array::try_new(ScalarBuffer::new(zeros.clone(), 0, length), valid)?),
+        DataType::List(item) => {
+            Arc::new(ListArray::try_new(Arc::clone(item), offsets(), new_empty_array(item.data_type()), valid)?)
+        }
+        other => return Err(Error::internal(format!("entries have no column of type {other}"))),
+    })
 }

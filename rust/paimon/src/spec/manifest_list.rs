@@ -1,6 +1,6 @@
 //! Manifest lists (spec: "Manifest List"): the manifests of a snapshot, in the order in which their entries count.
 
-use arrow_array::{BinaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{Array, BinaryArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow_schema::DataType;
 use bytes::Bytes;
 use frazil_core::avro::Column;
@@ -9,7 +9,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::file_name::check_file_names;
 use super::manifest::VERSION;
-use super::meta_file::{self, check_version, count, leaf, longs, typed, value};
+use super::meta_file::{self, check_version, leaf, longs, typed};
 use super::stats::{self, SimpleStats};
 
 /// One manifest of a snapshot. What it says of its entries is for skipping; None where its release did not say.
@@ -57,7 +57,8 @@ fn decode(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFileMeta>> {
     let batch = meta_file::read(bytes, &projection(), context)?;
     check_version(&batch, VERSION)?;
     check_file_names(typed(&batch, "_FILE_NAME")?, "_FILE_NAME")?;
-    let manifests = (0..batch.num_rows()).map(|row| manifest(&batch, row)).collect::<Result<Vec<_>>>()?;
+    let columns = Columns::of(&batch)?;
+    let manifests = (0..batch.num_rows()).map(|row| columns.manifest(row)).collect::<Result<Vec<_>>>()?;
     let mut names: Vec<&str> = manifests.iter().map(|manifest| manifest.file_name.as_str()).collect();
     names.sort_unstable();
     if let Some([twice, _]) = names.array_windows().find(|[a, b]| a == b) {
@@ -85,29 +86,60 @@ fn projection() -> Vec<Column> {
     ]
 }
 
-fn manifest(batch: &RecordBatch, row: usize) -> Result<ManifestFileMeta> {
-    let int = |name| value::<Int32Array>(batch, name, row);
-    let long = |name| value::<Int64Array>(batch, name, row);
-    let bytes = |name| value::<BinaryArray>(batch, name, row).map(|bytes| bytes.unwrap_or_default().to_vec());
-    let [min, max, null_counts] = STATS;
-    Ok(ManifestFileMeta {
-        file_name: value::<StringArray>(batch, "_FILE_NAME", row)?.unwrap_or_default().to_string(),
-        file_size: count(batch, "_FILE_SIZE", row)?,
-        num_added_files: count(batch, "_NUM_ADDED_FILES", row)?,
-        num_deleted_files: count(batch, "_NUM_DELETED_FILES", row)?,
-        partition_stats: SimpleStats {
-            min: bytes(min)?,
-            max: bytes(max)?,
-            null_counts: longs(typed(batch, null_counts)?, row),
-        },
-        schema_id: long("_SCHEMA_ID")?.unwrap_or_default(),
-        min_bucket: int("_MIN_BUCKET")?,
-        max_bucket: int("_MAX_BUCKET")?,
-        min_level: int("_MIN_LEVEL")?,
-        max_level: int("_MAX_LEVEL")?,
-        min_row_id: long("_MIN_ROW_ID")?,
-        max_row_id: long("_MAX_ROW_ID")?,
-    })
+/// The columns of a manifest list.
+struct Columns<'a> {
+    file_names: &'a StringArray,
+    /// `_FILE_SIZE`, `_NUM_ADDED_FILES`, `_NUM_DELETED_FILES`.
+    counts: [(&'static str, &'a Int64Array); 3],
+    bounds: [&'a BinaryArray; 2],
+    null_counts: &'a ListArray,
+    schema_ids: &'a Int64Array,
+    /// Buckets, levels.
+    ints: [&'a Int32Array; 4],
+    row_ids: [&'a Int64Array; 2],
+}
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self> {
+        let [min, max, null_counts] = STATS;
+        let count = |name: &'static str| typed(batch, name).map(|counts| (name, counts));
+        let int = |name| typed::<Int32Array>(batch, name);
+        Ok(Self {
+            file_names: typed(batch, "_FILE_NAME")?,
+            counts: [count("_FILE_SIZE")?, count("_NUM_ADDED_FILES")?, count("_NUM_DELETED_FILES")?],
+            bounds: [typed(batch, min)?, typed(batch, max)?],
+            null_counts: typed(batch, null_counts)?,
+            schema_ids: typed(batch, "_SCHEMA_ID")?,
+            ints: [int("_MIN_BUCKET")?, int("_MAX_BUCKET")?, int("_MIN_LEVEL")?, int("_MAX_LEVEL")?],
+            row_ids: [typed(batch, "_MIN_ROW_ID")?, typed(batch, "_MAX_ROW_ID")?],
+        })
+    }
+
+    fn manifest(&self, row: usize) -> Result<ManifestFileMeta> {
+        let count = |(name, counts): (&str, &Int64Array)| match counts.is_valid(row).then(|| counts.value(row)) {
+            Some(count @ 0..) => Ok(count),
+            other => Err(Error::corrupt(format!("{name} is {other:?}"))),
+        };
+        let [file_size, num_added_files, num_deleted_files] = self.counts.map(count);
+        let int = |ints: &Int32Array| ints.is_valid(row).then(|| ints.value(row));
+        let [min_bucket, max_bucket, min_level, max_level] = self.ints.map(int);
+        let [min_row_id, max_row_id] = self.row_ids.map(|ids| ids.is_valid(row).then(|| ids.value(row)));
+        let [min, max] = self.bounds.map(|bounds| bounds.value(row).to_vec());
+        Ok(ManifestFileMeta {
+            file_name: self.file_names.value(row).to_string(),
+            file_size: file_size?,
+            num_added_files: num_added_files?,
+            num_deleted_files: num_deleted_files?,
+            partition_stats: SimpleStats { min, max, null_counts: longs(self.null_counts, row) },
+            schema_id: self.schema_ids.value(row),
+            min_bucket,
+            max_bucket,
+            min_level,
+            max_level,
+            min_row_id,
+            max_row_id,
+        })
+    }
 }
 
 #[cfg(test)]

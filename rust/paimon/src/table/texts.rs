@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use frazil_core::error::{Error, ErrorKind, Result};
 use serde_json::value::RawValue;
 
-use super::numbered::{LIMIT_BYTES, names};
-use super::{SnapshotChoice, Table};
+use super::numbered::{LIMIT_BYTES, Numbered, names};
+use super::{SnapshotChoice, Table, root};
 
 impl Table {
     /// A snapshot as its file has it; the latest for None, `null` when there is none.
@@ -40,13 +40,22 @@ impl Table {
         self.texts("consumer", "consumer-")
     }
 
-    /// The branches beside the main one, sorted.
+    /// The branches beside the main one, sorted: the folders `branch/branch-<name>` that have a schema.
     ///
     /// # Errors
     /// Those of the storage.
     pub fn branches(&self) -> Result<Vec<String>> {
-        let folders = self.files().folders(&self.branches_folder())?;
-        self.branches_among(folders.iter().map(String::as_str))
+        let folders = self.files().folders(&format!("{}/branch", self.location()))?;
+        let mut found = Vec::new();
+        for name in folders.iter().filter_map(|folder| folder.strip_prefix("branch-")) {
+            let folder = format!("{}/schema", root(self.location(), name));
+            let schemas = Numbered { files: self.files(), folder, prefix: "schema-" };
+            if !name.is_empty() && !schemas.numbers()?.is_empty() {
+                found.push(name.to_string());
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
     }
 
     /// The table or its branch that is meant, and the state of it: a name that no tag has is that of a branch.

@@ -247,6 +247,35 @@ fn a_key_twice_in_a_map_is_corrupt_where_it_is_wanted() {
     assert_eq!(column(&bytes, wanted(2)).unwrap().as_struct().column(0).as_binary::<i32>().value(0), b"b");
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Rows of few layouts, so that most look like the one before.
+    #[test]
+    fn a_lookup_follows_maps_that_look_alike_and_notices_those_that_do_not(
+        layouts in prop::collection::vec(prop::collection::vec((0_i32..80, 0_usize..90), 0..6), 1..4),
+        choices in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
+        keys in prop::collection::btree_set(0_i32..80, 0..4),
+        sizes in any::<bool>(),
+    ) {
+        let rows: Vec<MapRow> = choices.iter().map(|(choice, fill)| {
+            let mut seen = std::collections::BTreeSet::new();
+            let entries = choice.get(&layouts).iter().filter(|(key, _)| seen.insert(*key));
+            Some(entries.map(|&(key, length)| (key, vec![*fill % 100; length])).collect())
+        }).collect();
+        let keys: Vec<i32> = keys.into_iter().collect();
+        let kind = Kind::Lookup { keys: keys.clone(), value: DataType::Binary };
+        let found = column(&maps(&rows, false, sizes), by_name("m", kind)).unwrap();
+        for (key, values) in keys.iter().zip(found.as_struct().columns()) {
+            let values = values.as_binary::<i32>();
+            for (i, row) in rows.iter().enumerate() {
+                let expected = row.iter().flatten().find(|(k, _)| k == key).map(|(_, value)| value.as_slice());
+                prop_assert_eq!(values.is_valid(i).then(|| values.value(i)), expected);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_lookup_in_what_is_no_map_is_corrupt() {
     let bytes = file(&record(r#"{"name":"m","type":{"type":"array","items":"int"}}"#), 1, &long(0));

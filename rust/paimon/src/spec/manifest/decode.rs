@@ -5,7 +5,6 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, RecordBatch};
-use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
 use frazil_core::avro::{Column, Kind, Projection};
@@ -15,7 +14,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use super::super::file_name::check_file_names;
 use super::super::meta_file::{self, check_version, column, leaf, list, typed};
 use super::super::stats;
-use super::{ADD, DELETE, ManifestEntries, nulls};
+use super::{ADD, DELETE, ManifestEntries, nulls, zeros};
 
 /// The only version of entries that is read. Releases before 0.4 wrote 1.
 pub const VERSION: i32 = 2;
@@ -62,7 +61,7 @@ fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEnt
     check_version(&batch, VERSION)?;
     check(&batch)?;
     let schema = schema();
-    let zeros = Buffer::from_vec(vec![0_u64; batch.num_rows() + 1]);
+    let zeros = zeros(batch.num_rows());
     let array = |field: &Arc<Field>| -> Result<ArrayRef> {
         match batch.column_by_name(field.name()) {
             None => nulls(field.data_type(), batch.num_rows(), &zeros),

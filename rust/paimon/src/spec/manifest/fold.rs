@@ -20,6 +20,17 @@ impl ManifestEntries {
     /// # Errors
     /// `CorruptManifest` for a file that is deleted and was not added before, or added or deleted twice.
     pub fn live(self) -> Result<Self> {
+        match self.lasting()? {
+            None => Ok(self),
+            Some(lasting) => self.filter(&lasting),
+        }
+    }
+
+    /// Which entries [`ManifestEntries::live`] gives; None for all.
+    ///
+    /// # Errors
+    /// As [`ManifestEntries::live`].
+    pub fn lasting(&self) -> Result<Option<BooleanArray>> {
         self.cancelled(false)
     }
 
@@ -28,11 +39,14 @@ impl ManifestEntries {
     /// # Errors
     /// `CorruptManifest` for a file that is added or deleted twice, or added after it was deleted.
     pub fn fold(self) -> Result<Self> {
-        self.cancelled(true)
+        match self.cancelled(true)? {
+            None => Ok(self),
+            Some(lasting) => self.filter(&lasting),
+        }
     }
 
-    fn cancelled(self, may_delete_others: bool) -> Result<Self> {
-        let files = Files::of(&self)?;
+    fn cancelled(&self, may_delete_others: bool) -> Result<Option<BooleanArray>> {
+        let files = Files::of(self)?;
         let hasher = DefaultHashBuilder::default();
         let hash = |row: usize| {
             let (name, bucket, level) = files.hashed(row);
@@ -63,7 +77,7 @@ impl ManifestEntries {
             }
         }
         if gone.is_empty() {
-            return Ok(self);
+            return Ok(None);
         }
         let mut kept = vec![true; self.len()];
         for row in gone {
@@ -71,7 +85,7 @@ impl ManifestEntries {
                 *kept = false;
             }
         }
-        self.filter(&BooleanArray::from(kept))
+        Ok(Some(BooleanArray::from(kept)))
     }
 }
 

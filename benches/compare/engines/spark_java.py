@@ -1,0 +1,37 @@
+"""Iceberg's own source for Spark, from the jar of the project, which Spark fetches from Maven Central."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engines import spark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from targets import Target
+
+PACKAGES = ("pyspark",)
+JAR = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+CACHE = Path(__file__).resolve().parents[3] / "target" / "bench" / "ivy"
+
+
+def warm_up(target: Target) -> None:
+    from pyspark.sql import functions
+
+    _frame(target).where(functions.col("id") == 0).count()
+
+
+def aggregate(target: Target) -> Callable[[], dict[str, float]]:
+    return spark.aggregate_of(lambda: _frame(target))
+
+
+def _frame(target: Target) -> DataFrame:
+    return _session().read.format("iceberg").load(target.location)
+
+
+def _session() -> SparkSession:
+    return spark.session(**{"spark.jars.packages": JAR, "spark.jars.ivy": str(CACHE)})

@@ -1,0 +1,298 @@
+"""The rows of the benchmark, as data.
+
+A row is a ratio of two figures that are measured in one run: what frazil takes (`ours`) over a limit, a peer, or frazil
+itself in another state (`against`). Its mark is a ratio too; the comment beside it says where its numbers come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Figure = Literal["cpu_s", "wall_s", "rise_mib"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A job of an engine on a table or on `rows` values; `workers` threads, or as many as there are."""
+
+    engine: str
+    job: str
+    table: str = ""
+    rows: int = 0
+    workers: int = 0
+    # How often a process repeats it, for the least it can take: kernels, and what is warm by definition.
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The ratio that a row must keep to: `reach / of`."""
+
+    reach: float
+    of: float = 1.0
+    at_least: bool = False
+
+    @property
+    def ratio(self) -> float:
+        return self.reach / self.of
+
+    def holds(self, ratio: float) -> bool:
+        return ratio >= self.ratio if self.at_least else ratio <= self.ratio
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {self.ratio:.3g}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """`(ours - less) / against`, each divided by what the index says under `per`; without `against`, `ours` itself."""
+
+    id: str
+    title: str
+    ours: Work
+    against: Work | None
+    mark: Mark
+    figure: Figure = "cpu_s"
+    less: Work | None = None
+    per: str = ""
+    # The other engines of `make bench`, and those that `make bench-full` adds.
+    peers: tuple[str, ...] = ()
+    more_peers: tuple[str, ...] = ()
+    # Only `make bench-full` has it.
+    full: bool = False
+
+    def works(self, *, full: bool) -> tuple[Work, ...]:
+        """Everything that is measured for this row."""
+        peers = (work for engine in self.peer_names(full=full) for work in self.of_peer(engine).own)
+        return tuple(dict.fromkeys((*self.own, *([self.against] if self.against else ()), *peers)))
+
+    @property
+    def own(self) -> tuple[Work, ...]:
+        """What the engine in question does."""
+        return (self.ours, self.less) if self.less else (self.ours,)
+
+    def peer_names(self, *, full: bool) -> tuple[str, ...]:
+        return self.peers + (self.more_peers if full else ())
+
+    def of_peer(self, engine: str) -> Row:
+        """The row as if it were about another engine."""
+        less = replace(self.less, engine=engine) if self.less else None
+        return replace(self, ours=replace(self.ours, engine=engine), less=less)
+
+
+INT64S, STRINGS, POSITIONS = 50_000_000, 10_000_000, 10_000_000
+# In `make bench` the repeats of a kernel are the best of so many, as those of its limit.
+KERNEL = 5
+
+
+def limit(job: str, table: str = "") -> Work:
+    return Work("limits", job, table)
+
+
+def frazil(job: str, table: str = "", *, rows: int = 0, workers: int = 0, repeats: int = 1) -> Work:
+    return Work("frazil", job, table, rows, workers, repeats)
+
+
+LIST, BOUNDS, WALK = frazil("list_files", "T1"), frazil("filter_bounds", "T1"), limit("walk", "T1")
+BARE, BARE_STREAM = Work("pyarrow", "read_files", "T3r"), Work("pyarrow", "stream_files", "T3r")
+STREAM = frazil("stream_rows", "T3r")
+SPARK_PARQUET = Work("spark_parquet", "aggregate", "T3r")
+IN_SPARK = {table: Work("spark_frazil", "aggregate", table) for table in ("T3r", "T3", "T4", "T5")}
+# Twice the threads take at most this part of the time.
+TWO_THREADS = Mark(1.7, at_least=True)
+# Ten times as much takes ten times as long, but for what is noise.
+LINEAR = Mark(1.15)
+
+
+ROWS = (
+    # One million files of 20 columns with metrics in 200 manifests. Marks are CPU seconds over those of the limit.
+    Row("B1", "list 1 M files", LIST, WALK, Mark(2.0, 1.45), peers=("polars",), more_peers=("pyiceberg",)),
+    Row("B1x2", "B1: one thread / two", frazil("list_files", "T1", workers=1), LIST, TWO_THREADS, "wall_s"),
+    Row("B1g", "B1: a file of 1 M / of 100 k", LIST, frazil("list_files", "T1s"), LINEAR, per="files"),
+    Row(
+        "B2",
+        "plan 1 M files by bounds",
+        BOUNDS,
+        WALK,
+        Mark(1.75, 1.45),
+        peers=("polars",),
+        more_peers=("pyiceberg", "chdb"),
+    ),
+    Row("B2x2", "B2: one thread / two", frazil("filter_bounds", "T1", workers=1), BOUNDS, TWO_THREADS, "wall_s"),
+    Row("B2g", "B2: a manifest of 200 / of 20", BOUNDS, frazil("filter_bounds", "T1s"), LINEAR, per="manifests"),
+    Row(
+        "B2h",
+        "plan after 5,000 commits / after one",
+        frazil("filter_opened", "TH", repeats=20),
+        frazil("filter_opened", "W", repeats=20),
+        LINEAR,
+    ),
+    # A pass over 40 MB of bounds at memory bandwidth takes 2.5 ms.
+    Row("B3", "B2 again, warm", frazil("filter_bounds_again", "T1", repeats=KERNEL), limit("bandwidth"), Mark(20, 2.5)),
+    Row(
+        "B4",
+        "plan 1 M files by partition, 2 manifests left",
+        frazil("filter_partition", "T1"),
+        limit("walk_of_day", "T1"),
+        Mark(0.022, 0.015),
+        peers=("polars",),
+        more_peers=("pyiceberg", "chdb"),
+    ),
+    # The walk's own columns are 190 MiB.
+    Row("B5", "memory of B1", LIST, WALK, Mark(280, 190), "rise_mib", peers=("polars",), more_peers=("pyiceberg",)),
+    Row("B5f", "memory of B2", BOUNDS, None, Mark(64), "rise_mib", peers=("polars",), more_peers=("pyiceberg", "chdb")),
+    # Limits walk the manifests of data and of deletes.
+    Row(
+        "B6",
+        "list 100 k files with 20 k position deletes",
+        frazil("list_files", "T2p"),
+        limit("walk", "T2p"),
+        Mark(0.35, 0.21),
+        more_peers=("polars", "pyiceberg"),
+    ),
+    Row(
+        "B6e",
+        "plan them by bounds, with 2 k equality deletes",
+        frazil("filter_bounds", "T2"),
+        limit("walk", "T2"),
+        Mark(0.25, 0.18),
+        more_peers=("chdb",),
+    ),
+    # The limit uses what the processor has: these are the figures of AVX-512.
+    Row(
+        "B7",
+        "bucket of 50 M int64",
+        frazil("bucket_int64", rows=INT64S, repeats=KERNEL),
+        limit("bucket_int64"),
+        Mark(0.028, 0.022),
+        peers=("daft",),
+        more_peers=("pyiceberg_core", "chdb"),
+    ),
+    Row(
+        "B7s",
+        "bucket of 10 M strings of 16 bytes",
+        frazil("bucket_string", rows=STRINGS, repeats=KERNEL),
+        limit("bucket_string"),
+        Mark(0.025, 0.012),
+        peers=("daft",),
+        more_peers=("pyiceberg_core", "chdb"),
+    ),
+    Row(
+        "B8",
+        "deletion vector of 10 M rows, 10 %, to a mask",
+        frazil("deletion_mask", rows=POSITIONS, repeats=20),
+        limit("deletion_mask"),
+        Mark(0.25, 0.13),
+        peers=("pyroaring",),
+        more_peers=("pyiceberg",),
+    ),
+    # 20 M rows of 5 columns; the limit is pyarrow on the same files, which deletes nothing.
+    Row(
+        "B9",
+        "read 20 M rows, 10 % position deletes",
+        frazil("read_rows", "T3"),
+        BARE,
+        Mark(1.2, 0.95),
+        peers=("polars",),
+        more_peers=("daft", "pyiceberg", "chdb"),
+    ),
+    Row(
+        "B9v",
+        "read 20 M rows, 10 % deletion vectors",
+        frazil("read_rows", "T4"),
+        BARE,
+        Mark(1.1, 0.95),
+        peers=("polars",),
+        more_peers=("pyiceberg",),
+    ),
+    Row(
+        "B9x2",
+        "B9 as a stream: one thread / two",
+        frazil("stream_rows", "T3", workers=1),
+        frazil("stream_rows", "T3"),
+        TWO_THREADS,
+        "wall_s",
+    ),
+    # The delete part alone: without what the same rows take that have no deletes.
+    Row(
+        "B10",
+        "delete 1 M int64 keys from 20 M rows",
+        frazil("stream_rows", "T5"),
+        limit("probe_int64"),
+        Mark(0.25, 0.064),
+        less=STREAM,
+        more_peers=("chdb",),
+    ),
+    Row(
+        "B10s",
+        "delete 1 M string keys from 20 M rows",
+        frazil("stream_rows", "T5b"),
+        limit("probe_string"),
+        Mark(1.0, 0.3),
+        less=STREAM,
+        more_peers=("chdb",),
+    ),
+    Row(
+        "B11",
+        "Paimon: plan 20,000 files",
+        frazil("list_files", "P20k"),
+        Work("paimon_rust", "list_files", "P20k"),
+        Mark(0.03, 0.066),
+        more_peers=("pypaimon",),
+    ),
+    # Millions of rows read in a CPU second: 9.3 without merging, 8 with.
+    Row(
+        "B12",
+        "Paimon: merge 5 runs of 1 M rows",
+        frazil("read_rows", "PM"),
+        Work("pyarrow", "read_files", "PM"),
+        Mark(9.3, 8),
+        peers=("paimon_rust",),
+        more_peers=("pypaimon",),
+    ),
+    # 20 M rows x 5 columns, read and aggregated.
+    Row("B13", "PySpark: no deletes", IN_SPARK["T3r"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
+    Row("B13p", "PySpark: position deletes", IN_SPARK["T3"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
+    Row("B13v", "PySpark: deletion vectors", IN_SPARK["T4"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
+    Row("B13e", "PySpark: 1 M equality deletes", IN_SPARK["T5"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
+    *(
+        Row(
+            f"B13{letter}j",
+            f"B13{letter} over Java's source",
+            IN_SPARK[table],
+            Work("spark_java", "aggregate", table),
+            Mark(1.0),
+            full=True,
+        )
+        for letter, table in (("p", "T3"), ("v", "T4"), ("e", "T5"))
+    ),
+)
+
+
+def select(names: list[str], *, full: bool) -> list[Row]:
+    """Give the rows of these names, or all; `B9` also gives `B9v`, but `B1` does not give `B12`."""
+    rows = [row for row in ROWS if full or not row.full]
+    unknown = [name for name in names if not any(_belongs(row, name) for row in rows)]
+    if unknown:
+        message = f"no row {', '.join(unknown)}; there are {', '.join(row.id for row in rows)}"
+        raise SystemExit(message)
+    return [row for row in rows if not names or any(_belongs(row, name) for name in names)]
+
+
+def _belongs(row: Row, name: str) -> bool:
+    rest = row.id.lower().removeprefix(name.lower())
+    return rest != row.id.lower() and not rest[:1].isdigit()
+
+
+def groups(rows: list[Row], *, full: bool) -> list[list[Row]]:
+    """Put rows that share work into one group: what is compared takes turns within seconds."""
+    found: list[tuple[list[Row], set[Work]]] = []
+    for row in rows:
+        works = set(row.works(full=full))
+        joined = [group for group in found if group[1] & works]
+        found = [group for group in found if group not in joined]
+        found.append(
+            ([*(row for group in joined for row in group[0]), row], works.union(*(group[1] for group in joined)))
+        )
+    return [rows for rows, _ in found]

@@ -1,0 +1,94 @@
+"""Count the instructions of each kernel: `python benches/rust/instructions.py [NAME ...]`.
+
+A guard that needs no clock, but Valgrind: a kernel that takes more instructions than `baselines/instructions.tsv` says
+fails. The numbers are of one compiler and one profile, so that another compiler is only told the numbers. Where more is
+right, `FRAZIL_ACCEPT_BASELINES=1` writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+BASELINES = FOLDER / "baselines" / "instructions.tsv"
+ACCEPT = "FRAZIL_ACCEPT_BASELINES"
+TOLERANCE = 0.03
+PROFILE = "profiling"
+COUNTED = "frazil_counted"
+
+
+def main() -> int:
+    """Count, and compare or accept."""
+    if not shutil.which("valgrind"):
+        print("no valgrind: instructions are not counted")
+        return 0
+    binary = build()
+    names = sys.argv[1:] or run(str(binary)).split()
+    compiler = run("rustc", "--version").strip()
+    known_compiler, baselines = read()
+    now = {name: count(binary, name) for name in names}
+    exceeded = []
+    for name, instructions in now.items():
+        baseline = baselines.get(name)
+        ratio = f"{instructions / baseline:8.3f}" if baseline else "       -"
+        print(f"{name:<28} {instructions:>14,} {ratio}", flush=True)
+        if baseline is None or instructions > baseline * (1 + TOLERANCE):
+            exceeded.append(f"  {name}: {instructions:,} instructions, baseline {baseline or 'none'}")
+    if os.environ.get(ACCEPT):
+        write(compiler, baselines | now)
+        return 0
+    if compiler != known_compiler:
+        print(f"baselines are of {known_compiler}, this is {compiler}: not compared")
+        return 0
+    if exceeded:
+        print(f"kernels exceed their baseline of {BASELINES} by more than {TOLERANCE:.0%}:", *exceeded, sep="\n")
+        print(f"If that is right, write them anew: {ACCEPT}=1 python benches/rust/instructions.py")
+    return bool(exceeded)
+
+
+def build() -> Path:
+    """Build the program that runs one kernel and give where it is."""
+    command = ["cargo", "build", "--locked", "--quiet", "--profile", PROFILE, "--package", "frazil-benches"]
+    subprocess.run([*command, "--example", "once"], check=True, cwd=FOLDER)  # noqa: S603 - our own words
+    target = re.search(r'"target_directory":"([^"]+)"', run("cargo", "metadata", "--no-deps", "--format-version=1"))
+    assert target
+    return Path(target[1]) / PROFILE / "examples" / "once"
+
+
+def count(binary: Path, kernel: str) -> int:
+    """Give the instructions of a run, without those that make the input."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--tool=callgrind", f"--toggle-collect={COUNTED}", f"--callgrind-out-file={folder}/out"]
+        command = ["valgrind", *options, str(binary), kernel]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own words
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    assert collected, done.stderr
+    return int(collected[1])
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=FOLDER).stdout  # noqa: S603
+
+
+def read() -> tuple[str, dict[str, int]]:
+    """Give the compiler of the baselines, and the baselines."""
+    if not BASELINES.exists():
+        return "nothing", {}
+    compiler, *lines = BASELINES.read_text().splitlines()
+    pairs = [line.split("\t") for line in lines]
+    return compiler, {name: int(instructions) for name, instructions in pairs}
+
+
+def write(compiler: str, baselines: dict[str, int]) -> None:
+    lines = [compiler, *(f"{name}\t{instructions}" for name, instructions in baselines.items())]
+    BASELINES.write_text("".join(line + "\n" for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+//! Physical limits: what a job must at least take on this machine, by loops that do nothing else.
+//!
+//! `cargo run --release -p frazil-benches --bin limits -- COMMAND` prints a line of JSON for each limit: `limit` its name,
+//! `cpu_s` the CPU seconds of the best of several passes on one thread, `rss_mib` the most memory that was ever resident,
+//! `check` a number that another way of computing the same gives too. Kernels come in several instruction sets and the
+//! best that the machine has is taken, so that a plain build suffices.
+
+use std::process::ExitCode;
+
+mod bounds;
+mod hash;
+mod mask;
+mod measure;
+mod probe;
+mod simd;
+mod walk;
+
+const COMMANDS: &str = "\
+usage: limits COMMAND
+  walk PATH...   inflate manifests and walk every field of every entry; PATH is a manifest or the folder of a table
+  bandwidth      compare two columns of bounds, 40 MB, with a value
+  hash-i64       Iceberg's bucket[64] of 50,000,000 integers
+  hash-str16     Iceberg's bucket[64] of 10,000,000 texts of 16 bytes
+  mask           a deletion vector of 10,000,000 rows, 10 % deleted: CRC-32, and its containers as a mask
+  probe-i64      look 20,000,000 integers up in a table of 1,000,000
+  probe-str      look 20,000,000 texts of 16 bytes up in a table of 1,000,000
+  all            all but walk";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["walk", paths @ ..] if !paths.is_empty() => return walk::walk(paths),
+        ["bandwidth"] => bounds::bandwidth(),
+        ["hash-i64"] => hash::integers(),
+        ["hash-str16"] => hash::texts(),
+        ["mask"] => mask::mask(),
+        ["probe-i64"] => probe::integers(),
+        ["probe-str"] => probe::texts(),
+        ["all"] => {
+            bounds::bandwidth();
+            hash::integers();
+            hash::texts();
+            mask::mask();
+            probe::integers();
+            probe::texts();
+        }
+        _ => {
+            eprintln!("{COMMANDS}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,331 @@
+//! Reads the manifests of snapshots and keeps what may match. Manifests are independent of each other: each thread holds
+//! one at a time, and of it only what is kept when it goes to the next.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::{Array, BooleanArray};
+use arrow_buffer::BooleanBuffer;
+use frazil_core::cache::Cache;
+use frazil_core::context::Context;
+use frazil_core::error::{Error, Result};
+use frazil_core::parallel;
+use frazil_core::predicate::BoundPredicate;
+use frazil_core::prune::prune;
+use frazil_core::storage::files::FileId;
+
+use super::context::{PartitionContext, ReadContext};
+use super::delete_index::{Assignments, DeleteIndex};
+use super::key_range::KeyStatistics;
+use super::partition::PartitionTuples;
+use super::plan::{PlanRequest, PlannedFiles, ScanMetrics, Selection};
+use super::prune::{EntryStats, KeyColumns, ManifestSummaries};
+use super::statistics::ManifestStatistics;
+use crate::spec::manifest::{self, DELETE_FILE_PATH_ID, ManifestEntries};
+use crate::spec::manifest_list::{self, ManifestContent, ManifestFile};
+use crate::spec::snapshot::Snapshot;
+
+/// A manifest or manifest list is not read when it is longer than this.
+const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
+
+/// What is kept of manifests: [`ManifestStatistics`].
+const KEPT: &str = "statistics of an Iceberg manifest";
+
+/// Plans one scan.
+pub(super) struct Planner<'a> {
+    read: &'a Arc<ReadContext>,
+    request: &'a PlanRequest<'a>,
+    context: &'a Context,
+    specs: BTreeMap<i32, SpecFilter>,
+}
+
+/// The filter as a spec's partition tuples see it.
+struct SpecFilter {
+    partition: Arc<PartitionContext>,
+    /// What the tuple of a matching row satisfies.
+    inclusive: BoundPredicate,
+    /// What only tuples satisfy of which every row matches.
+    strict: BoundPredicate,
+}
+
+/// The deletes of the snapshot, and the columns that their keys are made of.
+struct Deletes<'a> {
+    index: &'a DeleteIndex,
+    key_ids: Vec<i32>,
+}
+
+/// Which entries of a manifest may match.
+struct Verdict {
+    may: BooleanBuffer,
+    metrics: ScanMetrics,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(read: &'a Arc<ReadContext>, request: &'a PlanRequest<'a>, context: &'a Context) -> Self {
+        let types = read.types();
+        let filter = |partition: &Arc<PartitionContext>| SpecFilter {
+            inclusive: partition.inclusive(&read.filter, &types),
+            strict: partition.strict(&read.filter, &types),
+            partition: partition.clone(),
+        };
+        let specs = read.partitions.iter().map(|(id, partition)| (*id, filter(partition))).collect();
+        Self { read, request, context, specs }
+    }
+
+    /// The manifests of the snapshots that may hold wanted files, each once: of data and of deletes.
+    pub(super) fn manifests(&self) -> Result<(Vec<ManifestFile>, Vec<ManifestFile>)> {
+        let mut manifests = Vec::new();
+        for snapshot in self.request.snapshots {
+            manifests.extend(self.manifests_of(snapshot)?);
+        }
+        let mut seen = HashSet::new();
+        manifests.retain(|manifest| self.selected(manifest) && seen.insert(manifest.manifest_path.clone()));
+        Ok(manifests.into_iter().partition(|manifest| manifest.content == ManifestContent::Data))
+    }
+
+    fn manifests_of(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+        let named = |e: Error| e.with("snapshot", snapshot.snapshot_id);
+        if let Some(list) = &snapshot.manifest_list {
+            let bytes = self.read.files.read(list, MANIFEST_LIMIT_BYTES).map_err(named)?;
+            return manifest_list::read(bytes, self.context).map_err(|e| named(e.with("file", list)));
+        }
+        // v1 snapshots may name their manifests inline; what a list would say is in the manifests.
+        let inline = snapshot.manifests.iter().flatten();
+        inline
+            .map(|path| {
+                let bytes = self.read.files.read(path, MANIFEST_LIMIT_BYTES).map_err(named)?;
+                let spec_id = manifest::partition_spec_id(&bytes).map_err(|e| named(e.with("file", path)))?;
+                Ok(ManifestFile { partition_spec_id: spec_id, ..ManifestFile::inline(path) })
+            })
+            .collect()
+    }
+
+    /// The manifests whose partition summaries do not rule them out, in their order.
+    pub(super) fn matching<'m>(&self, manifests: &'m [ManifestFile]) -> Result<Vec<&'m ManifestFile>> {
+        let mut by_spec: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
+        for (i, manifest) in manifests.iter().enumerate() {
+            by_spec.entry(manifest.partition_spec_id).or_default().push(i);
+        }
+        let mut kept = Vec::new();
+        for (spec_id, positions) in by_spec {
+            let spec = self.spec(spec_id)?;
+            let group: Vec<&ManifestFile> = positions.iter().filter_map(|&i| manifests.get(i)).collect();
+            let may = prune(&spec.inclusive, &ManifestSummaries::new(&group, &spec.partition.fields))?.may;
+            kept.extend(positions.into_iter().zip(&may).filter(|(_, may)| *may).map(|(i, _)| i));
+        }
+        kept.sort_unstable();
+        Ok(kept.into_iter().filter_map(|i| manifests.get(i)).collect())
+    }
+
+    fn selected(&self, manifest: &ManifestFile) -> bool {
+        match &self.request.selection {
+            Selection::Live => true,
+            Selection::AddedBy(ids) => manifest.added_snapshot_id.is_none_or(|id| ids.contains(&id)),
+        }
+    }
+
+    fn spec(&self, spec_id: i32) -> Result<&SpecFilter> {
+        match self.specs.get(&spec_id) {
+            Some(spec) => Ok(spec),
+            None => Err(self.read.partition(spec_id).err().unwrap_or_else(|| Error::internal("a spec went missing"))),
+        }
+    }
+
+    fn entries(&self, manifest: &ManifestFile, statistics_ids: &[i32]) -> Result<ManifestEntries> {
+        self.context.check()?;
+        let path = &*manifest.manifest_path;
+        let bytes = self.read.files.read(path, MANIFEST_LIMIT_BYTES)?;
+        manifest::read(bytes, manifest, statistics_ids, self.context).map_err(|e| e.with("file", path))
+    }
+
+    /// The delete files of manifests, as far as their partitions and keys may match.
+    pub(super) fn delete_index(&self, manifests: &[&ManifestFile]) -> Result<DeleteIndex> {
+        let decoded = parallel::map(manifests, self.request.workers, |manifest| {
+            let mut entries = self.entries(manifest, &[DELETE_FILE_PATH_ID])?;
+            // Only the entries tell of which columns statistics are needed.
+            let key_ids = entries.distinct_equality_ids()?;
+            if !key_ids.is_empty() {
+                let ids: Vec<i32> = key_ids.iter().copied().chain([DELETE_FILE_PATH_ID]).collect();
+                entries = self.entries(manifest, &ids)?;
+            }
+            let spec = self.spec(manifest.partition_spec_id)?;
+            let tuples = PartitionTuples::try_new(entries.partitions()?, &spec.partition.fields, entries.len())?;
+            // Equality deletes of whose keys none matches the filter delete rows that are not wanted.
+            let types = self.read.types();
+            let keys = prune(&self.read.filter, &KeyColumns::new(&entries, &types))?.may;
+            let may = BooleanArray::from(&prune(&spec.inclusive, &tuples)?.may & &keys);
+            let (entries, tuples) = (entries.filter(&may)?, tuples.filter(&may)?);
+            let keyed = self.key_statistics(&entries, &key_ids)?;
+            let lease = self.context.budget.lease(entries.size_bytes() as u64)?;
+            Ok((spec, entries, tuples, keyed, lease))
+        })?;
+        let mut index = DeleteIndex::default();
+        for ((spec, entries, tuples, keyed, _), manifest) in decoded.iter().zip(manifests) {
+            let spec = (spec.partition.spec.spec_id, spec.partition.spec.is_unpartitioned());
+            index
+                .push(entries, tuples, keyed, spec, &|path| self.read.files.same_file_key(path))
+                .map_err(|e| e.with("manifest", &manifest.manifest_path))?;
+        }
+        index.finish();
+        Ok(index)
+    }
+
+    /// The data files of manifests that may match; counts them in `metrics`.
+    pub(super) fn data_files(
+        &self,
+        manifests: &[&ManifestFile],
+        deletes: &DeleteIndex,
+        metrics: &mut ScanMetrics,
+    ) -> Result<Vec<PlannedFiles>> {
+        let deletes = Deletes { index: deletes, key_ids: deletes.equality_ids() };
+        let plan = |manifest: &&ManifestFile| self.files_of(manifest, &deletes);
+        let mut planned = Vec::with_capacity(manifests.len());
+        let mut remaining = self.request.limit;
+        // With a limit, as few manifests are read as may suffice.
+        let step = if remaining.is_some() { self.request.workers.max(1) } else { manifests.len().max(1) };
+        for manifests in manifests.chunks(step) {
+            for (files, found) in parallel::map(manifests, self.request.workers, plan)? {
+                metrics.files += found.files;
+                metrics.files_skipped_by_partition += found.files_skipped_by_partition;
+                metrics.files_skipped_by_bounds += found.files_skipped_by_bounds;
+                planned.extend(match &mut remaining {
+                    Some(remaining) => files.map(|files| files.limited(remaining)).transpose()?,
+                    None => files,
+                });
+            }
+            if remaining == Some(0) {
+                break;
+            }
+        }
+        planned.retain(|files| !files.entries().is_empty());
+        Ok(planned)
+    }
+
+    /// The files of one manifest that may match. What is known of it from an earlier plan may show that there are none.
+    fn files_of(&self, manifest: &ManifestFile, deletes: &Deletes<'_>) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
+        self.context.check()?;
+        let (spec, types) = (self.spec(manifest.partition_spec_id)?, self.read.types());
+        let file = self.identify(manifest)?;
+        let kept = file.as_ref().and_then(|file| Cache::of_process().find::<ManifestStatistics>(KEPT, file));
+        let covers = |kept: &&Arc<ManifestStatistics>| kept.covers(&spec.partition.fields, &self.read.filter, &types);
+        if let Some(known) = kept.as_ref().filter(covers) {
+            let verdict = self.judge(spec, known, BooleanBuffer::new_set(known.tuples().len()))?;
+            if verdict.may.count_set_bits() == 0 {
+                return Ok((None, verdict.metrics));
+            }
+            let entries = self.entries(manifest, &deletes.key_ids)?;
+            if entries.len() == known.tuples().len() {
+                return self.survivors(spec, &entries, known.tuples(), deletes, verdict);
+            }
+        }
+        let mut ids = self.read.filter_ids();
+        ids.extend(&deletes.key_ids);
+        ids.sort_unstable();
+        ids.dedup();
+        let entries = self.entries(manifest, &ids)?;
+        let statistics = ManifestStatistics::try_new(&entries, &spec.partition.fields, &self.read.filter, &types)?;
+        let tuples = statistics.tuples().clone();
+        let verdict = self.judge(spec, &statistics, self.added(&entries)?)?;
+        if let Some(file) = file {
+            self.keep(file, statistics, kept.as_deref());
+        }
+        self.survivors(spec, &entries, &tuples, deletes, verdict)
+    }
+
+    /// The manifest as the cache knows it; None where nothing is kept of it. Statistics are kept only for filters.
+    fn identify(&self, manifest: &ManifestFile) -> Result<Option<FileId>> {
+        if self.read.filter == BoundPredicate::True || !matches!(self.request.selection, Selection::Live) {
+            return Ok(None);
+        }
+        let file = self.read.files.identify(&manifest.manifest_path)?;
+        Ok(file.map(|mut file| {
+            if file.version.size_bytes == 0 {
+                file.version.size_bytes = manifest.manifest_length.unsigned_abs();
+            }
+            file
+        }))
+    }
+
+    fn keep(&self, file: FileId, statistics: ManifestStatistics, older: Option<&ManifestStatistics>) {
+        let statistics = match older {
+            Some(older) if older.tuples().fields() == statistics.tuples().fields() => statistics.with_columns_of(older),
+            _ => statistics,
+        };
+        let bytes = (statistics.size_bytes() + file.location.len()) as u64;
+        let left_bytes = self.context.budget.left_bytes();
+        if bytes <= left_bytes {
+            Cache::of_process().keep(KEPT, file, Arc::new(statistics), bytes);
+            Cache::of_process().shrink(left_bytes);
+        }
+    }
+
+    /// Judges the entries that are `candidates`.
+    fn judge(&self, spec: &SpecFilter, statistics: &ManifestStatistics, candidates: BooleanBuffer) -> Result<Verdict> {
+        let files = candidates.count_set_bits();
+        let mut may = candidates;
+        if spec.inclusive != BoundPredicate::True {
+            may = &may & &prune(&spec.inclusive, statistics.tuples())?.may;
+        }
+        let in_partitions = may.count_set_bits();
+        if self.read.filter != BoundPredicate::True && in_partitions > 0 {
+            may = &may & &prune(&self.read.filter, statistics)?.may;
+        }
+        let metrics = ScanMetrics {
+            files,
+            files_skipped_by_partition: files - in_partitions,
+            files_skipped_by_bounds: in_partitions - may.count_set_bits(),
+            ..ScanMetrics::default()
+        };
+        Ok(Verdict { may, metrics })
+    }
+
+    /// The entries that may match, with their deletes.
+    fn survivors(
+        &self,
+        spec: &SpecFilter,
+        entries: &ManifestEntries,
+        tuples: &PartitionTuples,
+        deletes: &Deletes<'_>,
+        verdict: Verdict,
+    ) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
+        let Verdict { may, metrics } = verdict;
+        if may.count_set_bits() == 0 {
+            return Ok((None, metrics));
+        }
+        let keyed_entries = if deletes.key_ids.is_empty() { entries.planned() } else { entries.clone() };
+        let (entries, tuples) = if may.count_set_bits() == may.len() {
+            (keyed_entries, tuples.clone())
+        } else {
+            let may = BooleanArray::from(may);
+            (keyed_entries.filter(&may)?, tuples.filter(&may)?)
+        };
+        // Counts and bounds may be wrong in harmless ways (a name mapping that changed); the partition tuple decides rows.
+        let whole = prune(&spec.strict, &tuples)?.all;
+        let assigned = if deletes.index.is_empty() {
+            Assignments::default()
+        } else {
+            let keyed = self.key_statistics(&entries, &deletes.key_ids)?;
+            let key = |path: &str| self.read.files.same_file_key(path);
+            deletes.index.assign(&entries, &tuples, &keyed, spec.partition.spec.spec_id, &key)?
+        };
+        let entries = entries.planned();
+        let lease = self.context.budget.lease((entries.size_bytes() + assigned.size_bytes()) as u64)?;
+        Ok((Some(PlannedFiles::new(entries, tuples, spec.partition.clone(), assigned, whole, lease)), metrics))
+    }
+
+    fn key_statistics(&self, entries: &ManifestEntries, ids: &[i32]) -> Result<KeyStatistics> {
+        let types = self.read.types();
+        let scalar = |id| types(id).and_then(|data_type| data_type.scalar());
+        KeyStatistics::try_new(ids, &scalar, &EntryStats::new(entries, &types))
+    }
+
+    /// Of an incremental selection, the entries that its snapshots added; else all.
+    fn added(&self, entries: &ManifestEntries) -> Result<BooleanBuffer> {
+        let Selection::AddedBy(ids) = &self.request.selection else { return Ok(BooleanBuffer::new_set(entries.len())) };
+        let (status, snapshots) = (entries.status()?.values(), entries.snapshot_ids()?);
+        let by = |row: usize| snapshots.filter(|ids| ids.is_valid(row)).map(|ids| ids.value(row));
+        Ok(BooleanBuffer::collect_bool(entries.len(), |row| {
+            status.get(row) == Some(&1) && by(row).is_none_or(|id| ids.contains(&id))
+        }))
+    }
+}

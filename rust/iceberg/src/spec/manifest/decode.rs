@@ -1,0 +1,188 @@
+//! From the bytes of a manifest to its live entries.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::DataType;
+use bytes::Bytes;
+use frazil_core::avro::{AvroFile, Column, Key, Kind, Projection};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::{ADDED, DELETED, ManifestEntries, column, int64, mistyped};
+use crate::spec::manifest_list::{ManifestContent, ManifestFile};
+
+/// Decodes the live entries of a manifest, with statistics of `statistics_ids` only.
+///
+/// # Errors
+/// `CorruptManifest` for what the spec does not allow: unknown status or content, EXISTING entries without sequence
+/// numbers, negative counts, content that is not the manifest's.
+pub fn read(
+    bytes: Bytes,
+    manifest: &ManifestFile,
+    statistics_ids: &[i32],
+    context: &Context,
+) -> Result<ManifestEntries> {
+    decode(bytes, manifest, statistics_ids, context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+}
+
+/// The partition spec id that a manifest says of itself: for v1 snapshots that name manifests without a list.
+pub fn partition_spec_id(bytes: &Bytes) -> Result<i32> {
+    let file = AvroFile::open(bytes.clone()).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
+    let text = file.metadata("partition-spec-id").and_then(|text| std::str::from_utf8(text).ok());
+    Ok(text.and_then(|text| text.parse().ok()).unwrap_or(0))
+}
+
+fn decode(bytes: Bytes, manifest: &ManifestFile, statistics_ids: &[i32], context: &Context) -> Result<ManifestEntries> {
+    let file = AvroFile::open(bytes)?;
+    let written_by_v1 = file.metadata("format-version").is_none_or(|version| version == b"1");
+    let mut entries = entries(&file.read(&projection(manifest.content, statistics_ids), context)?)?;
+    check_codes(&entries, manifest.content)?;
+    let sequence_numbers = inherited_sequence_numbers(&entries, manifest, written_by_v1)?;
+    let first_row_ids = inherited_first_row_ids(&entries, manifest.first_row_id)?;
+    entries.put(column::SEQUENCE_NUMBER, Some(Arc::new(sequence_numbers)));
+    entries.put(column::FIRST_ROW_ID, first_row_ids.map(|ids| Arc::new(ids) as ArrayRef));
+    let status = entries.status()?;
+    if status.values().iter().all(|&status| status != DELETED) {
+        return Ok(entries);
+    }
+    let live = BooleanBuffer::collect_bool(entries.len, |row| status.values().get(row) != Some(&DELETED));
+    entries.filter(&live.into())
+}
+
+fn projection(content: ManifestContent, statistics_ids: &[i32]) -> Projection {
+    let column = |id, name: &str, required, kind| Column { required, ..Column::new(Key::Id(id), name, kind) };
+    let leaf = |id, name: &str, data_type, required| column(id, name, required, Kind::Leaf(data_type));
+    let lookup = |id, name: &str, value| column(id, name, false, Kind::Lookup { keys: statistics_ids.to_vec(), value });
+    let list = |id, name: &str, item| column(id, name, false, Kind::List(Box::new(Kind::Leaf(item))));
+    let mut data_file = vec![
+        leaf(134, "content", DataType::Int32, false),
+        leaf(100, "file_path", DataType::Utf8, true),
+        leaf(101, "file_format", DataType::Utf8, true),
+        column(102, "partition", false, Kind::Natural),
+        leaf(103, "record_count", DataType::Int64, true),
+        leaf(104, "file_size_in_bytes", DataType::Int64, true),
+    ];
+    match content {
+        ManifestContent::Data => data_file
+            .extend([list(132, "split_offsets", DataType::Int64), leaf(142, "first_row_id", DataType::Int64, false)]),
+        ManifestContent::Deletes => data_file.extend([
+            list(135, "equality_ids", DataType::Int32),
+            leaf(143, "referenced_data_file", DataType::Utf8, false),
+            leaf(144, "content_offset", DataType::Int64, false),
+            leaf(145, "content_size_in_bytes", DataType::Int64, false),
+        ]),
+    }
+    if !statistics_ids.is_empty() {
+        data_file.extend([
+            lookup(109, "value_counts", DataType::Int64),
+            lookup(110, "null_value_counts", DataType::Int64),
+            lookup(137, "nan_value_counts", DataType::Int64),
+            lookup(125, "lower_bounds", DataType::Binary),
+            lookup(128, "upper_bounds", DataType::Binary),
+        ]);
+    }
+    Projection {
+        fields: vec![
+            leaf(0, "status", DataType::Int32, true),
+            leaf(1, "snapshot_id", DataType::Int64, false),
+            leaf(3, "sequence_number", DataType::Int64, false),
+            column(2, "data_file", true, Kind::Struct(data_file)),
+        ],
+    }
+}
+
+/// The columns of a decoded [`projection`], one beside the other.
+fn entries(batch: &RecordBatch) -> Result<ManifestEntries> {
+    let mut entries = ManifestEntries { len: batch.num_rows(), columns: Default::default() };
+    let [status, snapshot_ids, sequence_numbers, data_file] = batch.columns() else { return Err(mistyped("entry")) };
+    entries.put(column::STATUS, Some(status.clone()));
+    entries.put(column::SNAPSHOT_ID, Some(snapshot_ids.clone()));
+    entries.put(column::SEQUENCE_NUMBER, Some(sequence_numbers.clone()));
+    let data_file = data_file.as_struct_opt().ok_or_else(|| mistyped("data_file"))?;
+    for (field, values) in data_file.fields().iter().zip(data_file.columns()) {
+        let number = match field.name().as_str() {
+            "content" => column::CONTENT,
+            "file_path" => column::PATH,
+            "file_format" => column::FORMAT,
+            "partition" => column::PARTITION,
+            "record_count" => column::RECORD_COUNT,
+            "file_size_in_bytes" => column::SIZE,
+            "split_offsets" => column::SPLIT_OFFSETS,
+            "equality_ids" => column::EQUALITY_IDS,
+            "first_row_id" => column::FIRST_ROW_ID,
+            "referenced_data_file" => column::REFERENCED,
+            "content_offset" => column::CONTENT_OFFSET,
+            "content_size_in_bytes" => column::CONTENT_SIZE,
+            "value_counts" => column::VALUE_COUNTS,
+            "null_value_counts" => column::NULL_COUNTS,
+            "nan_value_counts" => column::NAN_COUNTS,
+            "lower_bounds" => column::LOWER_BOUNDS,
+            "upper_bounds" => column::UPPER_BOUNDS,
+            other => return Err(mistyped(other)),
+        };
+        let known = values.is_empty() || values.null_count() < values.len();
+        entries.put(number, known.then(|| values.clone()));
+    }
+    Ok(entries)
+}
+
+/// Refuses codes that the spec does not know, and numbers that cannot be counts.
+fn check_codes(entries: &ManifestEntries, content: ManifestContent) -> Result<()> {
+    if let Some(unknown) = entries.status()?.values().iter().find(|status| !(0..=DELETED).contains(*status)) {
+        return Err(Error::corrupt(format!("manifest entry of status {unknown}")));
+    }
+    let allowed = match content {
+        ManifestContent::Data => 0..=0,
+        ManifestContent::Deletes => 1..=2,
+    };
+    let other = match entries.contents()? {
+        Some(contents) => contents.iter().map(Option::unwrap_or_default).find(|code| !allowed.contains(code)),
+        None => Some(0).filter(|code| !entries.is_empty() && !allowed.contains(code)),
+    };
+    if let Some(other) = other {
+        return Err(Error::corrupt(format!("a file of content {other} in a manifest of {content:?}")));
+    }
+    for (name, counts) in [("record_count", entries.record_counts()?), ("file_size_in_bytes", entries.file_sizes()?)] {
+        if let Some(negative) = counts.values().iter().find(|&&count| count < 0) {
+            return Err(Error::corrupt(format!("{name} is {negative}")));
+        }
+    }
+    Ok(())
+}
+
+/// Added entries without a sequence number take the manifest's; entries of v1 have 0.
+fn inherited_sequence_numbers(
+    entries: &ManifestEntries,
+    manifest: &ManifestFile,
+    written_by_v1: bool,
+) -> Result<Int64Array> {
+    let resolve = |(status, own): (&i32, Option<i64>)| match own {
+        Some(own) => Ok(own),
+        None if *status == ADDED => Ok(manifest.sequence_number),
+        None if written_by_v1 || *status == DELETED => Ok(0),
+        None => Err(Error::corrupt("an entry that is not ADDED has no sequence number")),
+    };
+    let own = int64(entries.column(column::SEQUENCE_NUMBER)?)?;
+    entries.status()?.values().iter().zip(own).map(resolve).collect::<Result<Vec<_>>>().map(Into::into)
+}
+
+/// Files without a first row id follow each other from the manifest's; entries that have one do not count.
+fn inherited_first_row_ids(entries: &ManifestEntries, from_manifest: Option<i64>) -> Result<Option<Int64Array>> {
+    let Some(mut next) = from_manifest else { return Ok(None) };
+    let own = entries.first_row_ids()?;
+    let mut resolved = Vec::with_capacity(entries.len);
+    let files = entries.status()?.values().iter().zip(entries.record_counts()?.values());
+    for (row, (&status, &count)) in files.enumerate() {
+        let own = own.filter(|own| own.is_valid(row)).map(|own| own.value(row));
+        if own.is_some() || status == DELETED {
+            resolved.push(own);
+        } else {
+            resolved.push(Some(next));
+            next = next.checked_add(count).ok_or_else(|| Error::corrupt("row ids overflow"))?;
+        }
+    }
+    Ok(Some(resolved.into()))
+}

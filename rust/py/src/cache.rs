@@ -1,0 +1,23 @@
+//! The cache of this process.
+
+use frazil_core::cache::Cache;
+use pyo3::prelude::*;
+
+/// Hits, misses, evictions, entries, bytes.
+#[pyfunction]
+pub(crate) fn cache_stats(py: Python<'_>) -> (u64, u64, u64, u64, u64) {
+    let stats = py.detach(|| Cache::of_process().stats());
+    (stats.hits, stats.misses, stats.evictions, stats.entries, stats.bytes)
+}
+
+/// Drops all entries.
+#[pyfunction]
+pub(crate) fn cache_clear(py: Python<'_>) {
+    py.detach(|| Cache::of_process().clear());
+}
+
+/// Sets how many bytes are kept at most; what is above goes.
+#[pyfunction]
+pub(crate) fn cache_limit(py: Python<'_>, bytes: u64) {
+    py.detach(|| Cache::of_process().set_limit_bytes(bytes));
+}

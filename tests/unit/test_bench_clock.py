@@ -1,0 +1,62 @@
+"""What the clock of `benches/python` counts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benches" / "python"))
+
+from clock import Clock
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+
+BURN_S = 0.2
+BURN = f"""
+import time
+start = time.process_time()
+while time.process_time() < start + {BURN_S}: pass
+print("burnt", flush=True)
+"""
+WAIT = "input()"
+SLACK_S = 0.05  # processes are counted in ticks of a hundredth
+
+
+def test_children_that_ended_count() -> None:
+    with Clock() as clock:
+        subprocess.run([sys.executable, "-c", BURN], check=True, capture_output=True)  # noqa: S603
+    assert clock.cpu_s > BURN_S - SLACK_S
+
+
+@pytest.mark.parametrize("below", [False, True], ids=["child", "grandchild"])
+def test_descendants_that_run_count(below: bool) -> None:  # noqa: FBT001
+    code = f"{WAIT}\n{BURN}\n{WAIT}"
+    if below:
+        code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}])"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with Clock() as clock:
+            process.stdin.write(b"go\n")
+            process.stdin.flush()
+            process.stdout.readline()
+        assert clock.cpu_s > BURN_S - SLACK_S
+        process.communicate(b"done\n")
+
+
+def test_sleep_is_no_cpu_time() -> None:
+    with Clock() as clock:
+        subprocess.run(["sleep", "0.2"], check=True)  # noqa: S607
+    assert clock.cpu_s < clock.wall_s / 2
+
+
+def test_memory_is_what_was_added_at_most_even_if_it_is_gone() -> None:
+    kept = bytearray(b"x" * (64 << 20))
+    with Clock() as clock:
+        held = bytearray(b"x" * (32 << 20))
+        del held
+    assert len(kept) == 64 << 20
+    assert 30 < clock.rise_mib < 90
