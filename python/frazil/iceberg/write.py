@@ -58,7 +58,7 @@ def append(
     rows = _native.RowWriter(table)
     writer = _DataFileWriter(files, rows, _Options(properties))
     try:
-        for batch in _batches(data):
+        for batch in _batches(data, rows.schema()):
             writer.write(batch)
         writer.close()
         committed, snapshot_id, attempts = rows.append(table, branch, dict(snapshot_properties))
@@ -222,20 +222,34 @@ class _ParquetFile:
             self._sink.close()
 
 
-def _batches(data: Any) -> Iterator[pa.RecordBatch]:
+def _batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Give the rows of anything that speaks Arrow, and of a list of dictionaries, batch by batch."""
     if isinstance(data, pa.RecordBatch):
         yield data
     elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
-        yield from pa.Table.from_pylist(data).to_batches()
+        yield from _of_dictionaries(data, schema)
     elif hasattr(data, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(data)
-        yield from reader
+        yield from pa.RecordBatchReader.from_stream(data)
     elif hasattr(data, "__arrow_c_array__"):
         yield pa.record_batch(data)
     else:
         message = f"rows come as Arrow, pandas, Polars, DuckDB or a list of dictionaries, not as {type(data).__name__}"
         raise InvalidArgument(message)
+
+
+def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> list[pa.RecordBatch]:
+    """Python's values have no width, so they take that of the table."""
+    names = {name: None for row in rows for name in row}
+    known = [schema.field(name) for name in names if name in schema.names]
+    unknown = [pa.field(name, pa.null()) for name in names if name not in schema.names]
+    try:
+        # Unknown columns are kept, so that they are refused as those of an Arrow table are.
+        return pa.Table.from_pylist(rows if not unknown else [], schema=pa.schema(known + unknown)).to_batches(
+            max_chunksize=None
+        ) or [pa.RecordBatch.from_pylist([], schema=pa.schema(known + unknown))]
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        message = f"a value does not fit its column: {error}"
+        raise InvalidArgument(message) from error
 
 
 @contextlib.contextmanager
