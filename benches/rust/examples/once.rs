@@ -1,6 +1,6 @@
 //! Runs a kernel once to make what is made once, and once to be counted: `once NAME`; without a name it gives all names.
 //!
-//! `benches/rust/instructions.py` runs it in Valgrind, which counts the instructions of [`counted`].
+//! `benches/rust/instructions.py` runs it in Valgrind, which counts the instructions of [`frazil_counted`].
 
 #[path = "../benches/kernels/mod.rs"]
 mod kernels;
@@ -17,17 +17,15 @@ fn main() {
     let kernel = kernels::ALL.iter().find(|kernel| kernel.name == name).expect("a kernel has this name");
     let mut work = (kernel.make)(kernel.small);
     work();
-    println!("{}", counted(&mut work));
+    let mut result = 0;
+    frazil_counted(&mut work, &mut result);
+    println!("{result}");
 }
 
-/// What Valgrind counts; its name stands in the binary.
+/// What Valgrind counts; its name stands in the binary as it is.
 #[inline(never)]
 #[unsafe(no_mangle)]
 #[expect(unsafe_code, reason = "a name that is the same in every build")]
-fn frazil_counted(work: &mut Work) -> usize {
-    work()
-}
-
-fn counted(work: &mut Work) -> usize {
-    frazil_counted(work)
+extern "C" fn frazil_counted(work: &mut Work, result: &mut usize) {
+    *result = work();
 }
