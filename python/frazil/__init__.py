@@ -14,6 +14,15 @@ from frazil._native import __version__
 from frazil.catalog import load_catalog
 from frazil.config import config
 from frazil.errors import FrazilError
-from frazil.table import load_table
+from frazil.table import create_table, load_table
 
-__all__ = ["FrazilError", "__version__", "cache", "config", "errors", "load_catalog", "load_table"]
+__all__ = [
+    "FrazilError",
+    "__version__",
+    "cache",
+    "config",
+    "create_table",
+    "errors",
+    "load_catalog",
+    "load_table",
+]

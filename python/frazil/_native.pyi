@@ -17,12 +17,14 @@ __all__ = [
     "PaimonSplit",
     "PaimonTable",
     "Plan",
+    "RowWriter",
     "Scan",
     "SplitReader",
     "Table",
     "TaskReader",
     "__version__",
     "apply_transform",
+    "create_table",
     "filter_batch",
     "int96_timestamps",
     "normalize_predicate",
@@ -50,6 +52,10 @@ class Files:
         properties: dict[str, str],
     ) -> Files: ...
     def openable(self, recorded: str) -> str: ...
+    # Where a file that is to be written will lie.
+    def writable(self, recorded: str) -> str: ...
+    def put(self, recorded: str, content: bytes) -> None: ...
+    def delete(self, recorded: str) -> None: ...
     def size(self, recorded: str) -> int: ...
     def read_range(self, recorded: str, start: int, end: int) -> bytes: ...
     # The names of the folders in a folder; links are none.
@@ -68,6 +74,28 @@ class Table:
     @property
     def format_version(self) -> int: ...
     def metadata_json(self, name: str) -> str: ...
+
+@final
+class RowWriter:
+    # Takes rows as users have them and gives rows for the files of each partition.
+    def __new__(cls, table: Table) -> RowWriter: ...
+    def schema(self) -> pa.Schema: ...
+    # The rows of each partition, which counts from 0.
+    def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]: ...
+    def new_location(self, partition: int, count: int, extension: str) -> str: ...
+    def close(
+        self,
+        partition: int,
+        path: str,
+        format: str,
+        size_bytes: int,
+        column_sizes: Sequence[int],
+        split_offsets: Sequence[int] | None,
+    ) -> None: ...
+    # Files, rows and bytes.
+    def written(self) -> tuple[int, int, int]: ...
+    # The new state, the snapshot, and how many attempts it took.
+    def append(self, table: Table, branch: str, properties: dict[str, str]) -> tuple[Table, int | None, int]: ...
 
 @final
 class Scan:
@@ -340,3 +368,12 @@ def normalize_predicate(text: str) -> str: ...
 def filter_batch(
     schema_json: str, row_filter: str, batch: pa.RecordBatch, *, case_sensitive: bool
 ) -> pa.RecordBatch: ...
+
+def create_table(
+    files: Files,
+    location: str,
+    schema: pa.Schema,
+    partition_by: Sequence[str],
+    format_version: int,
+    properties: dict[str, str],
+) -> Table: ...

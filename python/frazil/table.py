@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from frazil.errors import FrazilError, InvalidArgument, NoSuchTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from frazil.iceberg.table import Table as IcebergTable
     from frazil.paimon.table import Table as PaimonTable
@@ -83,6 +83,49 @@ def load_table(
             raise
         hint = "no schema/schema-<N>, which a Paimon table has, was found either"
         raise NoSuchTable(error.message, context=error.context, hint=hint) from None
+
+
+def create_table(  # noqa: PLR0913 - what a table is made of
+    location: str | os.PathLike[str],
+    schema: Any,
+    *,
+    partition_by: Sequence[str] = (),
+    format_version: int = 2,
+    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> IcebergTable:
+    """Make an Iceberg table in a folder, without a catalog.
+
+    Args:
+        location: The folder, as a path or a URI. There may be no table in it.
+        schema: An Arrow schema: names, types and what may be NULL.
+        partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`.
+        format_version: 1, 2 or 3.
+        properties: Properties of the table, such as `write.parquet.compression-codec`.
+        storage: Options of the storage, such as `s3.endpoint`.
+
+    Raises:
+        AlreadyExists: There is a table in the folder.
+        InvalidArgument: A type that Iceberg does not have, or a partition field that is none.
+
+    >>> import tempfile, pyarrow as pa
+    >>> schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))])
+    >>> table = create_table(tempfile.mkdtemp() + "/events", schema, partition_by=["bucket(4, id)"])
+    >>> table.append([{"id": 1}, {"id": 2}, {"id": 3}]).added_records
+    3
+    >>> sorted(table.scan().to_arrow()["id"].to_pylist())
+    [1, 2, 3]
+    """
+    from frazil.iceberg.table import Table as IcebergTable
+
+    return IcebergTable.create(
+        os.fspath(location),
+        schema,
+        partition_by=partition_by,
+        format_version=format_version,
+        properties=properties,
+        storage=storage,
+    )
 
 
 def _format_of(location: str, relocate: Mapping[str, str], properties: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil.arguments import check_64_bits, field_names, filter_text, row_limit, snapshot_choice, table_files
+from frazil.errors import InvalidArgument
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from frazil.arguments import SnapshotChoice
+    from frazil.iceberg.write import WriteResult
 
 
 class Table(Opened):
-    """An Iceberg table at one state of its metadata. Immutable; `refresh` gives the newest state."""
+    """An Iceberg table at one state of its metadata.
+
+    Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
+    """
 
     def __init__(self, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]) -> None:
         """Use `frazil.load_table` or a catalog instead."""
@@ -43,6 +48,61 @@ class Table(Opened):
             CorruptMetadata: Another table lies at the location now.
         """
         return Table(self._native.refresh(self._files, self._opened), self._files, self._opened, self._options)
+
+    @classmethod
+    def create(  # noqa: PLR0913 - what a table is made of
+        cls,
+        location: str,
+        schema: Any,
+        *,
+        partition_by: Sequence[str] = (),
+        format_version: int = 2,
+        properties: Mapping[str, str] | None = None,
+        storage: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Make a table in a folder; see `frazil.create_table`."""
+        if isinstance(partition_by, str):
+            message = f"partition_by is a sequence of texts, not the text {partition_by!r}"
+            raise InvalidArgument(message)
+        if not hasattr(schema, "__arrow_c_schema__"):
+            message = f"the schema of a table is an Arrow schema, not {type(schema).__name__}"
+            raise InvalidArgument(message)
+        location = location.rstrip("/")
+        options: dict[str, Any] = {"relocate": {}, "properties": dict(storage or {})}
+        files = table_files(location, {}, options["properties"])
+        native = _native.create_table(
+            files, location, schema, list(partition_by), format_version, dict(properties or {})
+        )
+        return cls(native, files, location, options)
+
+    def append(
+        self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
+    ) -> WriteResult:
+        """Add rows; afterwards this handle is at the new state.
+
+        Args:
+            data: Anything that gives Arrow (pyarrow, Polars, DuckDB, pandas), or a list of dictionaries. Columns are
+                found by name; types widen as they do in the table. It is read batch by batch.
+            branch: The branch that gets the rows.
+            snapshot_properties: Entries for the summary of the snapshot.
+
+        Raises:
+            InvalidArgument: A column that the table does not have, or a value that it does not take; the message names
+                column and row. Nothing is written then.
+            CommitConflict: Others were first, more often than `commit.retry.num-retries` allows.
+            CommitStateUnknown: It is not known whether the rows are in the table; nothing was deleted.
+        """
+        from frazil.iceberg import write
+
+        self._native, result = write.append(
+            self._native,
+            self._files,
+            self.properties,
+            data,
+            branch=branch,
+            snapshot_properties=snapshot_properties or {},
+        )
+        return result
 
     @property
     def metadata_location(self) -> str:

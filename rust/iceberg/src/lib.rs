@@ -9,4 +9,6 @@ pub mod scan;
 pub mod single_value;
 pub mod spec;
 pub mod table;
+pub mod transaction;
 pub mod transform;
+pub mod write;

@@ -147,6 +147,12 @@ fn stem(name: &str) -> Option<&str> {
     Some(stem.strip_suffix(".gz").unwrap_or(stem))
 }
 
+/// The N of a location that ends in `v<N>.metadata.json`, in any spelling.
+pub(crate) fn version_of(location: &str) -> Option<u64> {
+    let name = location.rsplit('/').next().unwrap_or_default();
+    stem(name)?.strip_prefix('v').and_then(number)
+}
+
 fn number(digits: &str) -> Option<u64> {
     if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
 }

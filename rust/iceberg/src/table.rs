@@ -9,9 +9,10 @@ use crate::locate::locate;
 use crate::spec::schema::Schema;
 use crate::spec::snapshot::{RefKind, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
+use crate::transaction::pointer::State;
 
 /// A metadata file is not read when it is longer than this.
-const METADATA_LIMIT_BYTES: u64 = 1 << 30;
+pub(crate) const METADATA_LIMIT_BYTES: u64 = 1 << 30;
 
 /// A table at one state of its metadata. Immutable.
 #[derive(Debug, Clone)]
@@ -52,6 +53,22 @@ impl Table {
             None => files.clone(),
         };
         Ok(Self { metadata: Arc::new(metadata), metadata_location, files })
+    }
+
+    /// The table at a state that was committed; `files` are those that it was committed with.
+    ///
+    /// # Errors
+    /// `PathNotAllowed`.
+    pub fn at(state: State, files: Files) -> Result<Self> {
+        let metadata_location = files.resolve(&state.metadata_location)?;
+        Ok(Self { metadata: state.metadata, metadata_location, files })
+    }
+
+    /// The state that this is, by the name that the table records for its metadata file.
+    pub fn state(&self) -> State {
+        let name = self.metadata_location.rsplit('/').next().unwrap_or_default();
+        let folder = self.metadata.location.trim_end_matches('/');
+        State { metadata: self.metadata.clone(), metadata_location: format!("{folder}/metadata/{name}") }
     }
 
     /// The metadata.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use frazil_core::storage::files::Files as CoreFiles;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -34,6 +35,22 @@ impl Files {
     /// Where a recorded location lies now, ready to be opened.
     fn openable(&self, py: Python<'_>, recorded: &str) -> PyResult<String> {
         detached(py, || self.0.openable(recorded))
+    }
+
+    /// Where a recorded location will lie, for a file that is to be written.
+    fn writable(&self, py: Python<'_>, recorded: &str) -> PyResult<String> {
+        detached(py, || self.0.writable(recorded))
+    }
+
+    /// Writes a file where none is.
+    fn put(&self, py: Python<'_>, recorded: &str, content: &[u8]) -> PyResult<()> {
+        let content = Bytes::copy_from_slice(content);
+        detached(py, || self.0.put_if_absent(recorded, content))
+    }
+
+    /// Deletes a file; deleting what is not there is no error.
+    fn delete(&self, py: Python<'_>, recorded: &str) -> PyResult<()> {
+        detached(py, || self.0.delete(recorded))
     }
 
     /// The length of a file in bytes.

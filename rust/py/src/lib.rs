@@ -13,6 +13,7 @@ mod scan;
 mod table;
 mod task;
 mod transforms;
+mod write;
 
 use pyo3::prelude::*;
 
@@ -29,12 +30,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<task::DeleteFile>()?;
     module.add_class::<reader::TaskReader>()?;
     module.add_class::<reader::DeleteReader>()?;
+    module.add_class::<write::RowWriter>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
     module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
     module.add_function(wrap_pyfunction!(cache::cache_clear, module)?)?;
     module.add_function(wrap_pyfunction!(cache::cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(data_file::int96_timestamps, module)?)?;
+    module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::variant_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scan::normalize_predicate, module)?)?;

@@ -15,6 +15,7 @@
 mod batches;
 mod codec;
 mod compile;
+mod encode;
 mod leaf;
 mod lookup;
 mod natural;
@@ -27,6 +28,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod wire;
+mod write;
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -40,6 +42,7 @@ pub use codec::{Codec, MAX_BLOCK_BYTES};
 pub use natural::{FIELD_ID_KEY, MAX_FIXED_BYTES};
 pub use projection::{Column, Key, Kind, Projection};
 pub use schema::{Field, Logical, MAX_DEPTH, MAX_NODES, PartIds, Record, Schema, Shape};
+pub use write::Writer;
 
 use crate::bytes::Cursor;
 use crate::context::Context;

@@ -91,9 +91,36 @@ impl Confinement {
         }
     }
 
+    /// As [`Confinement::check_links`] for a file that is to be made: no link among its folders leads out.
+    ///
+    /// # Errors
+    /// `PathNotAllowed`.
+    pub fn check_links_to_new(&self, actual: &Location) -> Result<()> {
+        if !actual.is_local() {
+            return Ok(());
+        }
+        let path = local::os_path(&actual.canonical());
+        let Some(folder) = path.parent() else { return Err(refusal("this is no file", actual)) };
+        let real = real_path(folder);
+        if self.resolve_roots().iter().any(|root| real.starts_with(root)) {
+            Ok(())
+        } else {
+            Err(refusal("a symbolic link leads out of the places this table may write", actual).hint(HINT))
+        }
+    }
+
     fn resolve_roots(&self) -> Vec<PathBuf> {
         let local = self.roots.iter().filter(|root| root.is_local());
-        local.filter_map(|root| std::fs::canonicalize(Path::new(&local::os_path(&root.canonical()))).ok()).collect()
+        local.map(|root| real_path(&local::os_path(&root.canonical()))).collect()
+    }
+}
+
+/// A path with its symbolic links resolved as far as it exists.
+fn real_path(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find_map(|ancestor| Some((ancestor, std::fs::canonicalize(ancestor).ok()?)));
+    match existing {
+        Some((ancestor, real)) => path.strip_prefix(ancestor).map_or(real.clone(), |rest| real.join(rest)),
+        None => path.to_path_buf(),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The files of one table: storage, relocation and confinement together. Formats read through this and nothing else.
+//! The files of one table: storage, relocation and confinement together. Formats read and write through this and nothing
+//! else.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -183,6 +184,47 @@ impl Files {
     pub fn folders(&self, recorded: &str) -> Result<Vec<String>> {
         let folder = self.resolve(recorded)?;
         self.0.storage.folders(&folder).map_err(|e| e.with("folder", redacted(recorded)))
+    }
+
+    /// Where a file that is to be made will lie: below the places that the table may read, through no link that leads
+    /// out.
+    ///
+    /// # Errors
+    /// `PathNotAllowed`.
+    pub fn writable(&self, recorded: &str) -> Result<String> {
+        let location = self.locate(recorded)?;
+        self.0.confinement.check_links_to_new(&location).map_err(|e| e.with("file", redacted(recorded)))?;
+        Ok(location.canonical())
+    }
+
+    /// Writes a file where none is; see [`Storage::put_if_absent`]. Files are written below the places that the table may
+    /// read, and nowhere else.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `PathNotAllowed`.
+    pub fn put_if_absent(&self, recorded: &str, content: Bytes) -> Result<()> {
+        self.at_new(recorded, |storage, location| storage.put_if_absent(location, content))
+    }
+
+    /// Writes a file, replacing what is there.
+    ///
+    /// # Errors
+    /// As [`Storage::put`]; `PathNotAllowed`.
+    pub fn put(&self, recorded: &str, content: Bytes) -> Result<()> {
+        self.at_new(recorded, |storage, location| storage.put(location, content))
+    }
+
+    /// Deletes a file; deleting what is not there is no error.
+    ///
+    /// # Errors
+    /// As [`Storage::delete`]; `PathNotAllowed`.
+    pub fn delete(&self, recorded: &str) -> Result<()> {
+        self.at_new(recorded, |storage, location| storage.delete(location))
+    }
+
+    fn at_new<T>(&self, recorded: &str, work: impl FnOnce(&dyn Storage, &str) -> Result<T>) -> Result<T> {
+        let location = self.writable(recorded)?;
+        work(self.0.storage.as_ref(), &location).map_err(|e| e.with("file", redacted(recorded)))
     }
 
     fn locate(&self, recorded: &str) -> Result<Location> {

@@ -1,14 +1,21 @@
 //! The words of the Iceberg table spec: one file per noun.
 
+mod arrow_schema;
+pub mod avro_schema;
 mod columns;
 mod iso;
 mod json;
 pub mod manifest;
 pub mod manifest_list;
+pub mod manifest_rows;
+pub mod manifest_type;
+pub mod manifest_write;
 mod metadata_json;
 mod metadata_part;
+pub mod metadata_write;
 pub mod name_mapping;
 pub mod partition;
+mod partition_text;
 mod projection;
 pub mod schema;
 pub mod snapshot;

@@ -219,7 +219,8 @@ fn write_scalar<S: Serializer>(scalar: &Scalar, serializer: S) -> Result<S::Ok, 
             }
             serializer.serialize_str(&text)
         }
-        Scalar::Fixed(bytes) | Scalar::Binary(bytes) => serializer.serialize_str(&hex::encode(bytes)),
+        // Upper case, as Java writes it; readers take both.
+        Scalar::Fixed(bytes) | Scalar::Binary(bytes) => serializer.serialize_str(&hex::encode(bytes).to_uppercase()),
     }
 }
 
@@ -271,7 +272,7 @@ mod tests {
             ("timestamptz_ns", r#""2017-11-16T22:31:08+00:00""#),
             ("string", r#""a \" \u00e9""#),
             ("uuid", r#""f79c3e09-677c-4bbd-a479-3f349cb785e7""#),
-            ("fixed[3]", r#""00ff7a""#),
+            ("fixed[3]", r#""00FF7A""#),
             ("binary", r#""""#),
         ];
         for (text, json) in cases {

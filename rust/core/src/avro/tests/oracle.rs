@@ -321,6 +321,27 @@ proptest! {
     }
 
     #[test]
+    fn what_is_written_is_what_was_read((row, rows, codec, per_block) in tables(), batch_rows in 1_usize..5) {
+        let file = AvroFile::open(write(&row, &rows, codec, per_block)).unwrap();
+        let batch = file.read(&Projection::natural(file.schema()).unwrap(), &Context::default()).unwrap();
+        let codec = match file.codec() {
+            Codec::Bzip2 | Codec::Xz => Codec::Null,
+            codec => codec,
+        };
+        let schema = std::str::from_utf8(file.metadata("avro.schema").unwrap()).unwrap();
+        let mut writer = super::super::Writer::new(schema, &[("key", "value")], codec, [7; SYNC_BYTES]).unwrap();
+        for start in (0..rows.len()).step_by(batch_rows) {
+            writer.write(&batch.slice(start, batch_rows.min(rows.len() - start))).unwrap();
+        }
+        let bytes = writer.finish().unwrap();
+        let again = AvroFile::open(bytes.clone()).unwrap();
+        prop_assert_eq!((again.codec(), again.metadata("key")), (codec, Some(&b"value"[..])));
+        prop_assert_eq!(&again.read(&Projection::natural(again.schema()).unwrap(), &Context::default()).unwrap(), &batch);
+        let values: Vec<Value> = apache_avro::Reader::new(&bytes[..]).unwrap().map(|value| value.unwrap()).collect();
+        check_batch(&batch, &values);
+    }
+
+    #[test]
     fn damage_never_panics((row, rows, _, per_block) in tables(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut bytes = write(&row, &rows, apache_avro::Codec::Null, per_block);
         let at = at.index(bytes.len());

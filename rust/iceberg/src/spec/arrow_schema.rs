@@ -1,0 +1,114 @@
+//! Schemas of new tables out of Arrow schemas.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields};
+use frazil_core::error::{Error, Result};
+
+use super::schema::Schema;
+use super::types::{ListType, MapType, NestedField, StructType, Type};
+use crate::read::arrow::primitive_of;
+
+impl Schema {
+    /// The schema that holds the rows of an Arrow schema: names, types and what may be NULL; ids are given anew, those of
+    /// the columns first.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for types that Iceberg does not have, and for a name that is there twice.
+    pub fn from_arrow(fields: &Fields) -> Result<Self> {
+        let mut last_id = 0;
+        let fields = given_ids(fields, &mut last_id)?;
+        let schema = Self { schema_id: 0, fields, identifier_field_ids: Vec::new() };
+        // The reader of schemas checks what must be unique.
+        Self::from_json(&schema.to_json()).map_err(|e| Error::invalid(e.message()))
+    }
+}
+
+fn given_ids(fields: &Fields, last_id: &mut i32) -> Result<StructType> {
+    let first = *last_id + 1;
+    let count = i32::try_from(fields.len()).map_err(|_| Error::invalid("too many columns"))?;
+    *last_id = last_id.checked_add(count).ok_or_else(|| Error::invalid("too many columns"))?;
+    let fields = (first..).zip(fields).map(|(id, field)| {
+        Ok(NestedField {
+            id,
+            name: field.name().clone(),
+            required: !field.is_nullable(),
+            field_type: typed(field, last_id).map_err(|e| e.with("column", field.name()))?,
+            doc: field.metadata().get("doc").cloned(),
+            initial_default: None,
+            write_default: None,
+        })
+    });
+    Ok(StructType { fields: fields.collect::<Result<_>>()? })
+}
+
+fn typed(field: &Field, last_id: &mut i32) -> Result<Type> {
+    use DataType as D;
+    match field.data_type() {
+        D::Struct(fields) => given_ids(fields, last_id).map(Type::Struct),
+        D::List(element)
+        | D::LargeList(element)
+        | D::ListView(element)
+        | D::LargeListView(element)
+        | D::FixedSizeList(element, _) => {
+            let element = part("element", element, last_id)?;
+            Ok(Type::List(Arc::new(ListType { element })))
+        }
+        D::Map(entries, _) => {
+            let D::Struct(parts) = entries.data_type() else { return Err(Error::invalid("a map without entries")) };
+            let [key, value] = parts.as_ref() else { return Err(Error::invalid("a map without key and value")) };
+            let key = NestedField { required: true, ..part("key", key, last_id)? };
+            let value = part("value", value, last_id)?;
+            Ok(Type::Map(Arc::new(MapType { key, value })))
+        }
+        _ => primitive_of(field).map(Type::Primitive),
+    }
+}
+
+fn part(name: &str, field: &Field, last_id: &mut i32) -> Result<NestedField> {
+    *last_id += 1;
+    let id = *last_id;
+    Ok(NestedField {
+        id,
+        name: name.to_string(),
+        required: !field.is_nullable(),
+        field_type: typed(field, last_id)?,
+        doc: None,
+        initial_default: None,
+        write_default: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_the_first_ids() {
+        let inner = Fields::from(vec![Field::new("x", DataType::Int64, false), Field::new("y", DataType::Utf8, true)]);
+        let fields = Fields::from(vec![
+            Field::new("s", DataType::Struct(inner), true),
+            Field::new("l", DataType::List(Arc::new(Field::new("item", DataType::Int8, true))), true),
+            Field::new("k", DataType::LargeUtf8, false),
+        ]);
+        let schema = Schema::from_arrow(&fields).unwrap();
+        let names: Vec<_> = schema
+            .full_names()
+            .into_iter()
+            .map(|name| {
+                let id = schema.find(&name, true).unwrap().unwrap().field().id;
+                format!("{id} {name}")
+            })
+            .collect();
+        assert_eq!(names, ["1 s", "4 s.x", "5 s.y", "2 l", "6 l.element", "3 k"]);
+        assert!(schema.field(3).unwrap().required);
+    }
+
+    #[test]
+    fn what_iceberg_does_not_have_is_refused_with_its_column() {
+        let duration = Field::new("d", DataType::Duration(arrow_schema::TimeUnit::Second), true);
+        assert!(Schema::from_arrow(&vec![duration].into()).unwrap_err().to_string().contains("column: d"));
+        let twice = vec![Field::new("a", DataType::Int32, true), Field::new("a", DataType::Int32, true)];
+        assert!(Schema::from_arrow(&twice.into()).is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! Manifests and manifest lists with everything that they say, for operations that write them again.
+//!
+//! Rows have the fields of the newest version ([`manifest_type`](super::manifest_type)); what a file of an older
+//! version does not have is NULL. Maps are lists of key and value, as they lie in the file.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use bytes::Bytes;
+use frazil_core::avro::{AvroFile, Column, Key, Kind, Projection};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::manifest_type::{manifest_entry, manifest_file};
+use super::types::{NestedField, StructType, Type};
+use crate::read::arrow::arrow_primitive;
+
+/// The version whose fields rows have.
+const ROWS_VERSION: u8 = 3;
+
+/// What v1 writes for `block_size_in_bytes`, which nobody reads any more.
+const BLOCK_SIZE_BYTES: i64 = 64 << 20;
+
+/// Reads every entry of a manifest, deleted ones too, nothing inherited.
+///
+/// # Errors
+/// `CorruptManifest`.
+pub fn read_entries(bytes: Bytes, partition: &StructType, context: &Context) -> Result<RecordBatch> {
+    read(bytes, &manifest_entry(ROWS_VERSION, partition.clone()), context)
+}
+
+/// Reads a manifest list.
+///
+/// # Errors
+/// `CorruptManifest`.
+pub fn read_list(bytes: Bytes, context: &Context) -> Result<RecordBatch> {
+    read(bytes, &manifest_file(ROWS_VERSION), context)
+}
+
+fn read(bytes: Bytes, fields: &StructType, context: &Context) -> Result<RecordBatch> {
+    let projection = Projection::new(columns(fields));
+    let read = AvroFile::open(bytes).and_then(|file| file.read(&projection, context));
+    read.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+}
+
+fn columns(fields: &StructType) -> Vec<Column> {
+    fields
+        .fields
+        .iter()
+        .map(|field| Column::new(Key::Id(field.id), field.name.clone(), kind(&field.field_type)))
+        .collect()
+}
+
+fn kind(field_type: &Type) -> Kind {
+    match field_type {
+        Type::Primitive(primitive) => Kind::Leaf(arrow_primitive(primitive)),
+        Type::Struct(fields) => Kind::Struct(columns(fields)),
+        Type::List(list) => Kind::List(Box::new(kind(&list.element.field_type))),
+        Type::Map(map) => {
+            let entry = StructType { fields: vec![map.key.clone(), map.value.clone()] };
+            Kind::List(Box::new(Kind::Struct(columns(&entry))))
+        }
+    }
+}
+
+/// The Arrow schema of rows of these fields: all nullable, maps as lists of key and value.
+pub fn rows_schema(fields: &StructType) -> Schema {
+    Schema::new(rows_fields(fields))
+}
+
+fn rows_fields(fields: &StructType) -> Fields {
+    fields.fields.iter().map(rows_field).collect()
+}
+
+fn rows_field(field: &NestedField) -> Field {
+    Field::new(&field.name, rows_type(&field.field_type), true)
+}
+
+fn rows_type(field_type: &Type) -> DataType {
+    let list = |item: DataType| DataType::List(Arc::new(Field::new("element", item, true)));
+    match field_type {
+        Type::Primitive(primitive) => arrow_primitive(primitive),
+        Type::Struct(fields) => DataType::Struct(rows_fields(fields)),
+        Type::List(element) => list(rows_type(&element.element.field_type)),
+        Type::Map(map) => {
+            let entry = StructType { fields: vec![map.key.clone(), map.value.clone()] };
+            list(DataType::Struct(rows_fields(&entry)))
+        }
+    }
+}
+
+/// The columns of `rows` that `fields` names, in their order: what a file of some version is written from.
+pub fn columns_for(rows: &RecordBatch, fields: &StructType) -> Result<RecordBatch> {
+    let named = |name: &str| rows.column_by_name(name).cloned();
+    let columns = select(fields, &named, rows.num_rows())?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    let schema = Schema::new(fields_of(fields, &columns));
+    Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?)
+}
+
+fn select(fields: &StructType, named: &dyn Fn(&str) -> Option<ArrayRef>, len: usize) -> Result<Vec<ArrayRef>> {
+    fields.fields.iter().map(|field| column_for(field, named(&field.name), len)).collect()
+}
+
+fn column_for(field: &NestedField, found: Option<ArrayRef>, len: usize) -> Result<ArrayRef> {
+    let found = match (found, field.name.as_str()) {
+        (None, "block_size_in_bytes") => return Ok(Arc::new(Int64Array::from_value(BLOCK_SIZE_BYTES, len))),
+        (None, _) => return Ok(new_null_array(&rows_type(&field.field_type), len)),
+        // In v1 there was nothing but data.
+        (Some(codes), "content") if codes.null_count() > 0 => {
+            let codes = codes.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("content is no int"))?;
+            return Ok(Arc::new(codes.iter().map(|code| Some(code.unwrap_or(0))).collect::<Int32Array>()));
+        }
+        (Some(found), _) => found,
+    };
+    // Only what is a record of the file's own is chosen from; the rest is as it is in every version.
+    let (Type::Struct(inner), Some(record)) = (&field.field_type, found.as_struct_opt()) else { return Ok(found) };
+    let columns = select(inner, &|name| record.column_by_name(name).cloned(), len)?;
+    let fields = fields_of(inner, &columns);
+    let chosen = StructArray::try_new_with_length(fields, columns, record.nulls().cloned(), len)?;
+    Ok(Arc::new(chosen))
+}
+
+fn fields_of(fields: &StructType, columns: &[ArrayRef]) -> Fields {
+    let typed =
+        |(field, column): (&NestedField, &ArrayRef)| rows_field(field).with_data_type(column.data_type().clone());
+    fields.fields.iter().zip(columns).map(typed).collect()
+}

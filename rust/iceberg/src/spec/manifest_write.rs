@@ -1,0 +1,215 @@
+//! Writes manifests (spec: "Manifests", "Manifest Entry Fields") and counts what their lists say of them.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use bytes::Bytes;
+use frazil_core::avro::{Codec, Writer};
+use frazil_core::error::{Error, Result};
+use frazil_core::scalar::{Scalar, ScalarType};
+
+use super::avro_schema::avro_schema;
+use super::manifest_list::{FieldSummary, ManifestContent};
+use super::manifest_rows::columns_for;
+use super::manifest_type::manifest_entry;
+use super::partition::PartitionSpec;
+use super::schema::Schema;
+use super::types::{StructType, Type};
+use crate::single_value;
+
+/// What all entries of a manifest share.
+#[derive(Debug, Clone, Copy)]
+pub struct ManifestHeader<'a> {
+    /// The format version that it is written in.
+    pub version: u8,
+    /// What its files hold.
+    pub content: ManifestContent,
+    /// The schema that is current.
+    pub schema: &'a Schema,
+    /// The spec of its files.
+    pub spec: &'a PartitionSpec,
+    /// The type of their partition tuples.
+    pub partition: &'a StructType,
+}
+
+/// A manifest in the making.
+#[derive(Debug)]
+pub struct ManifestWriter {
+    writer: Writer,
+    entry: StructType,
+    partition: StructType,
+    counts: ManifestCounts,
+    summaries: Vec<Summary>,
+}
+
+/// What a manifest list says of the entries of a manifest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ManifestCounts {
+    /// 504, 505, 506: files that its entries add, keep and delete.
+    pub files: [i32; 3],
+    /// 512, 513, 514: how many rows these files hold.
+    pub rows: [i64; 3],
+    /// 516: the least data sequence number of its live entries; None where all of them inherit theirs.
+    pub min_sequence_number: Option<i64>,
+    /// Whether a live entry inherits its sequence number.
+    pub inherits: bool,
+    /// 507: one for each partition field.
+    pub partitions: Vec<FieldSummary>,
+}
+
+/// Positions of the statuses EXISTING, ADDED, DELETED (0, 1, 2) among the counts, which begin with ADDED.
+const PLACES: [usize; 3] = [1, 0, 2];
+
+impl ManifestWriter {
+    /// Begins a manifest; see [`Writer::new`] for `sync`.
+    ///
+    /// # Errors
+    /// `Unsupported` for partition types that Avro files do not hold.
+    pub fn new(header: &ManifestHeader<'_>, codec: Codec, sync: [u8; 16]) -> Result<Self> {
+        let entry = manifest_entry(header.version, header.partition.clone());
+        let schema = header.schema.to_json();
+        let spec = super::json::to_text(&header.spec.fields);
+        let (spec_id, version) = (header.spec.spec_id.to_string(), header.version.to_string());
+        let content = if header.content == ManifestContent::Data { "data" } else { "deletes" };
+        let own = Schema { schema_id: 0, fields: entry.clone(), identifier_field_ids: Vec::new() }.to_json();
+        let mut metadata = vec![
+            ("schema", schema.as_str()),
+            ("partition-spec", spec.as_str()),
+            ("partition-spec-id", spec_id.as_str()),
+            ("format-version", version.as_str()),
+            ("iceberg.schema", own.as_str()),
+        ];
+        if header.version > 1 {
+            metadata.push(("content", content));
+        }
+        Ok(Self {
+            writer: Writer::new(&avro_schema("manifest_entry", &entry)?, &metadata, codec, sync)?,
+            summaries: header.partition.fields.iter().map(|field| Summary::new(&field.field_type)).collect(),
+            entry,
+            partition: header.partition.clone(),
+            counts: ManifestCounts::default(),
+        })
+    }
+
+    /// Adds entries: rows as [`manifest_rows`](super::manifest_rows) reads them.
+    ///
+    /// # Errors
+    /// `Internal` for rows of other types.
+    pub fn write(&mut self, entries: &RecordBatch) -> Result<()> {
+        let rows = columns_for(entries, &self.entry)?;
+        self.count(entries)?;
+        self.writer.write(&rows)
+    }
+
+    /// About how long the manifest is so far.
+    pub fn size_bytes(&self) -> usize {
+        self.writer.size_bytes()
+    }
+
+    /// The bytes, and what a list says of them.
+    pub fn finish(mut self) -> Result<(Bytes, ManifestCounts)> {
+        self.counts.partitions = self.summaries.into_iter().map(Summary::finish).collect();
+        Ok((self.writer.finish()?, self.counts))
+    }
+
+    fn count(&mut self, entries: &RecordBatch) -> Result<()> {
+        let missing =
+            |name: &'static str| move || Error::internal("manifest rows without a column").with("column", name);
+        let column = |name: &'static str| entries.column_by_name(name).ok_or_else(missing(name));
+        let status = column("status")?.as_primitive_opt::<Int32Type>().ok_or_else(missing("status"))?;
+        let sequence_numbers = column("sequence_number")?.as_primitive_opt::<Int64Type>();
+        let sequence_numbers = sequence_numbers.ok_or_else(missing("sequence_number"))?;
+        let data_file = column("data_file")?.as_struct_opt().ok_or_else(missing("data_file"))?;
+        let rows = data_file.column_by_name("record_count").and_then(|rows| rows.as_primitive_opt::<Int64Type>());
+        let rows = rows.ok_or_else(missing("record_count"))?;
+        for row in 0..entries.num_rows() {
+            let place = usize::try_from(status.value(row)).ok().and_then(|status| PLACES.get(status)).copied();
+            let place = place.ok_or_else(|| Error::internal(format!("entry status {}", status.value(row))))?;
+            if let (Some(files), Some(count)) = (self.counts.files.get_mut(place), self.counts.rows.get_mut(place)) {
+                *files = files.saturating_add(1);
+                *count = count.saturating_add(rows.value(row));
+            }
+            if place == 2 {
+                continue;
+            }
+            let own = sequence_numbers.is_valid(row).then(|| sequence_numbers.value(row));
+            self.counts.inherits |= own.is_none();
+            let least = self.counts.min_sequence_number.into_iter().chain(own).min();
+            self.counts.min_sequence_number = least;
+        }
+        let tuples = data_file.column_by_name("partition").and_then(|tuples| tuples.as_struct_opt());
+        for (field, summary) in self.partition.fields.iter().zip(&mut self.summaries) {
+            match tuples.and_then(|tuples| tuples.column_by_name(&field.name)) {
+                Some(values) => summary.add(values)?,
+                None => summary.contains_null |= entries.num_rows() > 0,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The summary of a partition field in the making.
+#[derive(Debug)]
+struct Summary {
+    /// None where values have no order.
+    data_type: Option<ScalarType>,
+    contains_null: bool,
+    contains_nan: bool,
+    bounds: Option<(Scalar, Scalar)>,
+}
+
+impl Summary {
+    fn new(field_type: &Type) -> Self {
+        let data_type = match field_type {
+            Type::Primitive(primitive) => primitive.scalar(),
+            _ => None,
+        };
+        Self { data_type, contains_null: false, contains_nan: false, bounds: None }
+    }
+
+    fn add(&mut self, values: &ArrayRef) -> Result<()> {
+        let Some(data_type) = self.data_type else { return Ok(()) };
+        for row in 0..values.len() {
+            let Some(value) = Scalar::from_array(values, row, data_type)? else {
+                self.contains_null = true;
+                continue;
+            };
+            if value.is_nan() {
+                self.contains_nan = true;
+                continue;
+            }
+            self.bounds = Some(match self.bounds.take() {
+                None => (value.clone(), value),
+                Some((lower, upper)) => (
+                    if value.compare(&lower).is_some_and(std::cmp::Ordering::is_lt) { value.clone() } else { lower },
+                    if value.compare(&upper).is_some_and(std::cmp::Ordering::is_gt) { value } else { upper },
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> FieldSummary {
+        let (lower, upper) = self.bounds.map(|(l, u)| (signed_zero(l, -0.0), signed_zero(u, 0.0))).unzip();
+        FieldSummary {
+            contains_null: self.contains_null,
+            contains_nan: self.data_type.map(|data_type| data_type.is_float() && self.contains_nan),
+            lower_bound: lower.map(|value| single_value::encode(&value).into()),
+            upper_bound: upper.map(|value| single_value::encode(&value).into()),
+        }
+    }
+}
+
+/// A bound that is zero with the sign that takes in both zeros (spec: "Manifest Lists", -0.0 is below 0.0).
+fn signed_zero(value: Scalar, zero: f64) -> Scalar {
+    #[expect(clippy::cast_possible_truncation, reason = "zero")]
+    match value {
+        Scalar::Float32(0.0) => Scalar::Float32(zero as f32),
+        Scalar::Float64(0.0) => Scalar::Float64(zero),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+#[path = "manifest_write_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! Partition specs as people write them: `day(ts)`, `bucket(16, id)`, `truncate(4, name)`, `region`.
+
+use frazil_core::error::{Error, Result};
+
+use super::partition::{PARTITION_ID_BASE, PartitionField, PartitionSpec};
+use super::schema::Schema;
+use crate::transform::Transform;
+
+impl PartitionSpec {
+    /// A spec of these fields over the columns of `schema`, with ids from 1000 on and the names that Spark gives.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for what is no transform and for columns that are not there.
+    pub fn from_texts(texts: &[impl AsRef<str>], schema: &Schema) -> Result<Self> {
+        let fields = (PARTITION_ID_BASE + 1..).zip(texts).map(|(field_id, text)| {
+            let text = text.as_ref().trim();
+            let (transform, column) = parse(text).ok_or_else(|| {
+                Error::invalid(format!("`{text}` is no partition field"))
+                    .hint("expected a column, or year(c), month(c), day(c), hour(c), bucket(n, c), truncate(width, c)")
+            })?;
+            let path = schema.find(&column, true)?.ok_or_else(|| schema.no_such_column(&column))?;
+            let name = named(&transform, &column.replace('.', "_"));
+            Ok(PartitionField { source_ids: vec![path.field().id], field_id, name, transform })
+        });
+        Ok(Self { spec_id: 0, fields: fields.collect::<Result<_>>()? })
+    }
+}
+
+fn parse(text: &str) -> Option<(Transform, String)> {
+    let Some((function, arguments)) = text.split_once('(') else {
+        return (!text.is_empty()).then(|| (Transform::Identity, text.to_string()));
+    };
+    let arguments: Vec<&str> = arguments.strip_suffix(')')?.split(',').map(str::trim).collect();
+    let function = function.trim().to_ascii_lowercase();
+    // `bucket(16, id)` is Spark's order, `bucket(id, 16)` others'.
+    let (number, column) = match arguments.as_slice() {
+        [column] => (None, *column),
+        [a, b] => match (a.parse::<u32>(), b.parse::<u32>()) {
+            (Ok(number), _) => (Some(number), *b),
+            (_, Ok(number)) => (Some(number), *a),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let transform = match (function.as_str(), number) {
+        ("identity", None) => Transform::Identity,
+        ("year" | "years", None) => Transform::Year,
+        ("month" | "months", None) => Transform::Month,
+        ("day" | "days" | "date", None) => Transform::Day,
+        ("hour" | "hours" | "date_hour", None) => Transform::Hour,
+        ("void", None) => Transform::Void,
+        ("bucket", Some(number @ 1..)) => Transform::Bucket(number),
+        ("truncate", Some(number @ 1..)) => Transform::Truncate(number),
+        _ => return None,
+    };
+    (!column.is_empty()).then(|| (transform, column.to_string()))
+}
+
+fn named(transform: &Transform, column: &str) -> String {
+    let suffix = match transform {
+        Transform::Identity | Transform::Unknown(_) => return column.to_string(),
+        Transform::Bucket(_) => "bucket",
+        Transform::Truncate(_) => "trunc",
+        Transform::Year => "year",
+        Transform::Month => "month",
+        Transform::Day => "day",
+        Transform::Hour => "hour",
+        Transform::Void => "null",
+    };
+    format!("{column}_{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_as_people_write_them() {
+        let schema = Schema::from_json(
+            r#"{"type": "struct", "fields": [{"id": 1, "name": "id", "required": false, "type": "long"},
+                {"id": 2, "name": "ts", "required": false, "type": "timestamp"},
+                {"id": 3, "name": "s", "required": false, "type": {"type": "struct", "fields": [
+                    {"id": 4, "name": "x", "required": false, "type": "string"}]}}]}"#,
+        )
+        .unwrap();
+        let texts = ["days(ts)", " bucket( 16 , id )", "truncate(id, 10)", "id", "identity(s.x)", "HOUR(ts)"];
+        let spec = PartitionSpec::from_texts(&texts, &schema).unwrap();
+        let found: Vec<_> = spec
+            .fields
+            .iter()
+            .map(|field| format!("{} {} {} {:?}", field.field_id, field.name, field.transform, field.source_ids))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "1000 ts_day day [2]",
+                "1001 id_bucket bucket[16] [1]",
+                "1002 id_trunc truncate[10] [1]",
+                "1003 id identity [1]",
+                "1004 s_x identity [4]",
+                "1005 ts_hour hour [2]",
+            ]
+        );
+        for wrong in ["", "day(x)", "day()", "bucket(id)", "bucket(0, id)", "frob(id)", "day(ts", "bucket(1, 2, id)"] {
+            assert!(PartitionSpec::from_texts(&[wrong], &schema).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Commits a change: against the newest state, again when another writer was first, and without losing anything.
+//!
+//! ```text
+//! load the newest state -> the change gives its updates for it -> apply -> swap -> done
+//!          ^                                                               |
+//!          +---------------- wait, as often as commit.retry allows --------+ lost
+//! ```
+//!
+//! An outcome that nobody knows is an error of its own, after which nothing is deleted.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::pointer::{Pointer, State, Swap};
+use super::update::{MetadataBuilder, TableUpdate};
+use crate::spec::table_metadata::{MetadataLogEntry, TableMetadata};
+
+/// A change of a table that can be made again on a newer state.
+pub trait Change {
+    /// What to do to `base`, None where there is no table yet. Called once for each attempt; checks what must hold.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitValidation` and others where the change cannot be made on this state: it is not tried
+    /// again.
+    fn updates(&mut self, base: Option<&TableMetadata>, attempt: u32) -> Result<Vec<TableUpdate>>;
+
+    /// Deletes files that this change wrote and that `committed` does not use: of attempts that lost, or all where
+    /// `committed` is None. Not called when the outcome is unknown.
+    fn clean(&mut self, committed: Option<&TableMetadata>);
+}
+
+/// A change that is made.
+#[derive(Debug)]
+pub struct Committed {
+    /// The new state.
+    pub state: State,
+    /// How many attempts it took.
+    pub attempts: u32,
+}
+
+/// How often and how long to try (`commit.retry.*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// `commit.retry.num-retries`, 4 unless set.
+    pub retries: u32,
+    /// `commit.retry.min-wait-ms`, 100 unless set.
+    pub min_wait: Duration,
+    /// `commit.retry.max-wait-ms`, a minute unless set.
+    pub max_wait: Duration,
+    /// `commit.retry.total-timeout-ms`, half an hour unless set.
+    pub total: Duration,
+}
+
+impl Retry {
+    /// What the properties of a table say.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a property that is no number.
+    pub fn of(metadata: Option<&TableMetadata>) -> Result<Self> {
+        let number = |key: &str, default: u64| -> Result<u64> {
+            let Some(text) = metadata.and_then(|metadata| metadata.properties.get(key)) else { return Ok(default) };
+            text.parse().map_err(|_| Error::invalid(format!("{key} is a number, not `{text}`")))
+        };
+        let time = |key, default| number(key, default).map(Duration::from_millis);
+        Ok(Self {
+            retries: u32::try_from(number("commit.retry.num-retries", 4)?).unwrap_or(u32::MAX),
+            min_wait: time("commit.retry.min-wait-ms", 100)?,
+            max_wait: time("commit.retry.max-wait-ms", 60_000)?,
+            total: time("commit.retry.total-timeout-ms", 1_800_000)?,
+        })
+    }
+
+    /// How long to wait before attempt `attempt` (from 1): twice as long each time, with some chance, so that writers who
+    /// met once do not meet again.
+    fn wait(&self, attempt: u32) -> Result<Duration> {
+        let doubled = self.min_wait.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
+        let chance = f64::from(u32::from_le_bytes(super::ids::random()?)) / f64::from(u32::MAX);
+        Ok(doubled.min(self.max_wait).mul_f64(0.5 + chance))
+    }
+}
+
+/// Makes a change. `base` is the state that the caller knows, which spares a look-up if it is still the newest.
+///
+/// # Errors
+/// Those of the change; `CommitConflict` when others were first too often; `CommitStateUnknown` when nobody can say
+/// whether it was made; what the storage says when it refuses.
+pub fn commit(
+    pointer: &dyn Pointer,
+    base: Option<State>,
+    change: &mut dyn Change,
+    context: &Context,
+) -> Result<Committed> {
+    let outcome = attempts(pointer, base, change, context);
+    match &outcome {
+        Ok(committed) => change.clean(Some(&committed.state.metadata)),
+        Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {}
+        Err(_) => change.clean(None),
+    }
+    outcome
+}
+
+fn attempts(
+    pointer: &dyn Pointer,
+    mut base: Option<State>,
+    change: &mut dyn Change,
+    context: &Context,
+) -> Result<Committed> {
+    let retry = Retry::of(base.as_ref().map(|state| state.metadata.as_ref()))?;
+    let begun = Instant::now();
+    let mut attempt = 1;
+    loop {
+        context.check()?;
+        if attempt > 1 || base.is_none() {
+            base = pointer.load()?;
+        }
+        let metadata = base.as_ref().map(|state| state.metadata.as_ref());
+        let updates = change.updates(metadata, attempt)?;
+        let Some(next) = applied(base.as_ref(), updates)? else {
+            let state = base.ok_or_else(|| Error::internal("a change made no table"))?;
+            return Ok(Committed { state, attempts: attempt });
+        };
+        match pointer.swap(base.as_ref(), &next) {
+            Swap::Done(metadata_location) => {
+                let state = State { metadata: Arc::new(next), metadata_location };
+                return Ok(Committed { state, attempts: attempt });
+            }
+            Swap::Refused(error) => return Err(error),
+            Swap::Unknown(error) => return Err(unknown(&error)),
+            Swap::Lost if attempt > retry.retries || begun.elapsed() >= retry.total => {
+                let message = format!("other writers were first {attempt} times");
+                return Err(Error::new(ErrorKind::CommitConflict, message)
+                    .hint("try again later, or raise the table property commit.retry.num-retries"));
+            }
+            Swap::Lost => pause(retry.wait(attempt)?, context)?,
+        }
+        attempt += 1;
+    }
+}
+
+/// The state after the updates; None when they change nothing.
+fn applied(base: Option<&State>, updates: Vec<TableUpdate>) -> Result<Option<TableMetadata>> {
+    let now_ms = now_ms();
+    let (metadata, previous) = match (base, updates.first()) {
+        (Some(base), _) => {
+            let timestamp_ms = base.metadata.last_updated_ms;
+            let previous = MetadataLogEntry { timestamp_ms, metadata_file: base.metadata_location.clone() };
+            (base.metadata.as_ref().clone(), Some(previous))
+        }
+        (None, Some(TableUpdate::Create(metadata))) => (metadata.as_ref().clone(), None),
+        (None, _) => return Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
+    };
+    let mut builder = MetadataBuilder::new(metadata, now_ms);
+    updates.into_iter().try_for_each(|update| builder.apply(update))?;
+    if !builder.is_changed() {
+        return Ok(None);
+    }
+    builder.build(previous).map(|(metadata, _)| Some(metadata))
+}
+
+/// Milliseconds since the epoch.
+pub(super) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Waits, looking now and then whether to stop.
+fn pause(wait: Duration, context: &Context) -> Result<()> {
+    const STEP: Duration = Duration::from_millis(50);
+    let until = Instant::now() + wait;
+    loop {
+        context.check()?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(STEP));
+    }
+}
+
+fn unknown(cause: &Error) -> Error {
+    Error::new(ErrorKind::CommitStateUnknown, format!("it is not known whether the commit took effect: {cause}"))
+        .hint("nothing was deleted; load the table and look for the change before you make it again")
+}

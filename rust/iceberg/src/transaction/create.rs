@@ -1,0 +1,85 @@
+//! The first state of a table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frazil_core::error::{Error, Result};
+
+use super::commit::{Change, now_ms};
+use super::requirement::Requirement;
+use super::update::TableUpdate;
+use super::{check, ids};
+use crate::spec::partition::PartitionSpec;
+use crate::spec::schema::Schema;
+use crate::spec::sort::SortOrder;
+use crate::spec::table_metadata::TableMetadata;
+
+/// A table to be made.
+#[derive(Debug, Clone)]
+pub struct CreateTable {
+    /// 1, 2 or 3.
+    pub format_version: u8,
+    /// Its folder.
+    pub location: String,
+    /// Its schema; ids are kept.
+    pub schema: Schema,
+    /// Its partition spec.
+    pub spec: PartitionSpec,
+    /// Its sort order.
+    pub order: SortOrder,
+    /// Its properties.
+    pub properties: BTreeMap<String, String>,
+}
+
+impl CreateTable {
+    /// The state that it begins with.
+    ///
+    /// # Errors
+    /// As [`check`]: what the version does not have, transforms that do not apply.
+    pub fn metadata(&self) -> Result<TableMetadata> {
+        if !(1..=3).contains(&self.format_version) {
+            return Err(Error::unsupported(format!("writing Iceberg format version {}", self.format_version)));
+        }
+        check::schema(&self.schema, self.format_version)?;
+        check::spec(&self.spec, &self.schema)?;
+        check::order(&self.order, &self.schema)?;
+        let highest = self.spec.fields.iter().map(|field| field.field_id).max();
+        let schema = Schema { schema_id: 0, ..self.schema.clone() };
+        let order = SortOrder { order_id: i32::from(!self.order.is_unsorted()), fields: self.order.fields.clone() };
+        Ok(TableMetadata {
+            format_version: self.format_version,
+            table_uuid: Some(ids::uuid()?),
+            location: self.location.trim_end_matches('/').to_string(),
+            last_sequence_number: 0,
+            last_updated_ms: now_ms(),
+            last_column_id: schema.max_field_id(),
+            schemas: vec![Arc::new(schema)],
+            current_schema_id: 0,
+            partition_specs: vec![Arc::new(PartitionSpec { spec_id: 0, fields: self.spec.fields.clone() })],
+            default_spec_id: 0,
+            last_partition_id: highest.unwrap_or(999),
+            properties: self.properties.clone(),
+            current_snapshot_id: None,
+            snapshots: Vec::new(),
+            snapshot_log: Vec::new(),
+            metadata_log: Vec::new(),
+            default_sort_order_id: order.order_id,
+            sort_orders: vec![order],
+            refs: BTreeMap::new(),
+            statistics: Vec::new(),
+            partition_statistics: Vec::new(),
+            next_row_id: (self.format_version > 2).then_some(0),
+            encryption_keys: None,
+            unknown: Vec::new(),
+        })
+    }
+}
+
+impl Change for CreateTable {
+    fn updates(&mut self, base: Option<&TableMetadata>, _: u32) -> Result<Vec<TableUpdate>> {
+        Requirement::NotThere.check(base)?;
+        Ok(vec![TableUpdate::Create(Box::new(self.metadata()?))])
+    }
+
+    fn clean(&mut self, _: Option<&TableMetadata>) {}
+}

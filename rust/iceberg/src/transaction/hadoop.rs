@@ -1,0 +1,148 @@
+//! Tables without a catalog (spec: "File System Tables").
+//!
+//! ```text
+//! metadata/v<N>[.gz].metadata.json     the states; N counts from 1
+//! metadata/version-hint.text           N, written after the state; readers do not depend on it
+//! ```
+//!
+//! The spec and Java rename a temporary file after they looked whether the name is free, which loses commits on object
+//! stores and on local disks. Here the file is created only if it is absent, in one step of the store: same names, and
+//! exactly one of two writers wins.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::Files;
+
+use super::pointer::{Pointer, State, Swap};
+use crate::locate::{locate, version_of};
+use crate::spec::metadata_write::MetadataCodec;
+use crate::spec::table_metadata::TableMetadata;
+use crate::table::METADATA_LIMIT_BYTES;
+
+const HINT_FILE: &str = "version-hint.text";
+const CODEC_PROPERTY: &str = "write.metadata.compression-codec";
+
+/// The folder of a table.
+#[derive(Debug, Clone)]
+pub struct HadoopPointer {
+    files: Files,
+    folder: String,
+}
+
+impl HadoopPointer {
+    /// The table in `folder`, whether there is one or not.
+    pub fn new(files: Files, folder: &str) -> Self {
+        Self { files, folder: folder.trim_end_matches('/').to_string() }
+    }
+
+    fn metadata_file(&self, version: u64, codec: MetadataCodec) -> String {
+        format!("{}/metadata/v{version}{}", self.folder, codec.suffix())
+    }
+
+    /// The version after that of `base`. Where a state lies beyond one that is missing, it is not known which is the
+    /// newest.
+    fn next_version(&self, base: Option<&State>) -> Result<u64> {
+        let Some(base) = base else { return Ok(1) };
+        let version = version_of(&base.metadata_location).ok_or_else(|| {
+            Error::unsupported("this table is kept by a catalog and must be changed through it")
+                .with("file", &base.metadata_location)
+        })?;
+        let next = version + 1;
+        let listed = self.files.list(&format!("{}/metadata", self.folder))?;
+        let versions = listed.iter().filter(|file| file.size_bytes > 0).filter_map(|file| version_of(&file.location));
+        let Some(newest) = versions.max().filter(|&newest| newest > next) else { return Ok(next) };
+        // Others may have been first since the base was loaded, and a listing may have missed one of theirs.
+        if self.exists(next)? {
+            return Err(Error::new(ErrorKind::AlreadyExists, "another writer was first"));
+        }
+        Err(Error::new(ErrorKind::CommitValidation, format!("v{next} is missing between v{version} and v{newest}"))
+            .with("table", &self.folder)
+            .hint("restore the missing file, or move the later ones away"))
+    }
+
+    /// Whether a version is there, in any spelling that is written here.
+    fn exists(&self, version: u64) -> Result<bool> {
+        for codec in [MetadataCodec::None, MetadataCodec::Gzip] {
+            match self.files.size(&self.metadata_file(version, codec)) {
+                Err(error) if error.kind() == ErrorKind::MissingFile => {}
+                found => return found.map(|_| true),
+            }
+        }
+        Ok(false)
+    }
+
+    /// What became of a file whose writing failed.
+    fn settle(&self, location: &str, content: &Bytes, error: Error) -> Swap {
+        match self.files.read(location, METADATA_LIMIT_BYTES) {
+            Ok(found) if found == *content => Swap::Done(location.to_string()),
+            // The name is taken for good, so ours can never arrive.
+            Ok(_) => Swap::Lost,
+            Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(error.kind()) => {
+                Swap::Refused(error)
+            }
+            Err(_) => Swap::Unknown(error),
+        }
+    }
+}
+
+/// Whether an error says that nothing was done.
+fn is_definite(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Unauthorized
+            | ErrorKind::Forbidden
+            | ErrorKind::Unsupported
+            | ErrorKind::PathNotAllowed
+            | ErrorKind::InvalidArgument
+            | ErrorKind::MissingFile
+    )
+}
+
+impl Pointer for HadoopPointer {
+    fn load(&self) -> Result<Option<State>> {
+        let folder = self.files.resolve(&self.folder)?;
+        let metadata_location = match locate(self.files.storage().as_ref(), &folder) {
+            Err(error) if error.kind() == ErrorKind::NoSuchTable => return Ok(None),
+            found => found?,
+        };
+        let bytes = self.files.storage().read(&metadata_location, METADATA_LIMIT_BYTES)?;
+        let metadata = TableMetadata::parse(&bytes).map_err(|e| e.with("file", &metadata_location))?;
+        // Recorded as the table records everything, wherever it was copied to.
+        let name = metadata_location.rsplit('/').next().unwrap_or_default();
+        let metadata_location = format!("{}/metadata/{name}", self.folder);
+        Ok(Some(State { metadata: Arc::new(metadata), metadata_location }))
+    }
+
+    fn swap(&self, base: Option<&State>, next: &TableMetadata) -> Swap {
+        let prepared = || -> Result<(u64, String, Bytes)> {
+            if base.is_some_and(|base| base.metadata.location != next.location) {
+                return Err(Error::unsupported("a table without a catalog stays where it is"));
+            }
+            // Of the state before, which all writers of this version share: two spellings would be two files.
+            let codec = base.and_then(|base| base.metadata.properties.get(CODEC_PROPERTY));
+            let codec = codec.map_or(Ok(MetadataCodec::None), |codec| MetadataCodec::parse(codec))?;
+            let version = self.next_version(base)?;
+            // Other libraries may spell it otherwise.
+            if self.exists(version)? {
+                return Err(Error::new(ErrorKind::AlreadyExists, "another writer was first"));
+            }
+            Ok((version, self.metadata_file(version, codec), next.to_bytes(codec)?.into()))
+        };
+        let (version, location, content) = match prepared() {
+            Ok(prepared) => prepared,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Swap::Lost,
+            Err(error) => return Swap::Refused(error),
+        };
+        match self.files.put_if_absent(&location, content.clone()) {
+            Ok(()) => {
+                // A hint: what is true is the file. A reader that finds an old one looks further.
+                let hint = format!("{}/metadata/{HINT_FILE}", self.folder);
+                let _ = self.files.put(&hint, version.to_string().into());
+                Swap::Done(location)
+            }
+            Err(error) => self.settle(&location, &content, error),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Where new data files go (`write.data.path`, `write.object-storage.*`).
+//!
+//! ```text
+//! data/day=2024-02-29/name.parquet                     as Hive has it; nobody reads values out of it
+//! data/0110/1001/0011/10110010/day=2024-02-29/name     object storage: 20 bits of a hash first, so that requests spread
+//! ```
+
+use std::fmt::Write;
+
+use arrow_array::{Array, StructArray};
+use frazil_core::error::{Error, Result};
+use frazil_core::hash::murmur3;
+use frazil_core::scalar::{Scalar, ScalarType};
+
+use crate::spec::partition::{PartitionField, PartitionSpec};
+use crate::spec::table_metadata::TableMetadata;
+use crate::spec::types::{StructType, Type};
+use crate::transform::Transform;
+
+/// Gives the locations of new data files of a table.
+#[derive(Debug, Clone)]
+pub(super) struct LocationProvider {
+    folder: String,
+    hashed: bool,
+    partitioned: bool,
+}
+
+impl LocationProvider {
+    /// As the properties of the table say.
+    ///
+    /// # Errors
+    /// `Unsupported` for a provider that is a class of Java.
+    pub(super) fn of(table: &TableMetadata) -> Result<Self> {
+        let property = |key: &str| table.properties.get(key).map(String::as_str);
+        if let Some(class) = property("write.location-provider.impl") {
+            return Err(Error::unsupported(format!("the location provider {class}"))
+                .hint("remove the property write.location-provider.impl"));
+        }
+        let hashed = property("write.object-storage.enabled") == Some("true");
+        let own = property("write.data.path").or(if hashed { property("write.object-storage.path") } else { None });
+        let own = own.or_else(|| property("write.folder-storage.path"));
+        let folder = own.map_or_else(|| format!("{}/data", table.location.trim_end_matches('/')), str::to_string);
+        Ok(Self {
+            folder: folder.trim_end_matches('/').to_string(),
+            hashed,
+            partitioned: property("write.object-storage.partitioned-paths") != Some("false"),
+        })
+    }
+
+    pub(super) fn data_file(
+        &self,
+        spec: &PartitionSpec,
+        partition: &StructType,
+        tuple: &StructArray,
+        name: &str,
+    ) -> Result<String> {
+        let path = partition_path(spec, partition, tuple)?;
+        let below = if path.is_empty() { name.to_string() } else { format!("{path}/{name}") };
+        if !self.hashed {
+            return Ok(format!("{}/{below}", self.folder));
+        }
+        if self.partitioned {
+            return Ok(format!("{}/{}/{below}", self.folder, entropy(&below).replace('-', "/")));
+        }
+        Ok(format!("{}/{}-{name}", self.folder, entropy(name).replace('-', "/")))
+    }
+}
+
+/// Twenty bits of a hash, as three groups of four and one of eight.
+fn entropy(text: &str) -> String {
+    let hash = murmur3::hash_bytes(text.as_bytes(), 0).cast_unsigned() & 0xf_ffff;
+    format!("{:04b}-{:04b}-{:04b}-{:08b}", hash >> 16, hash >> 12 & 0xf, hash >> 8 & 0xf, hash & 0xff)
+}
+
+/// `name=value/...`, both escaped as in URLs.
+fn partition_path(spec: &PartitionSpec, partition: &StructType, tuple: &StructArray) -> Result<String> {
+    let mut path = String::new();
+    for ((field, typed), values) in spec.fields.iter().zip(&partition.fields).zip(tuple.columns()) {
+        if !path.is_empty() {
+            path.push('/');
+        }
+        let data_type = match &typed.field_type {
+            Type::Primitive(primitive) => primitive.scalar().unwrap_or(ScalarType::Null),
+            _ => ScalarType::Null,
+        };
+        let value = if values.is_empty() { None } else { Scalar::from_array(values, 0, data_type)? };
+        let text = value.map_or_else(|| "null".to_string(), |value| shown(field, &value));
+        escape(&field.name, &mut path);
+        path.push('=');
+        escape(&text, &mut path);
+    }
+    Ok(path)
+}
+
+/// A partition value as people read it.
+fn shown(field: &PartitionField, value: &Scalar) -> String {
+    let literal = || {
+        let text = value.to_string();
+        match text.split_once('\'') {
+            // The literals of text, dates, times and moments stand in quotes behind their type.
+            Some((_, quoted)) => quoted.strip_suffix('\'').unwrap_or(quoted).to_string(),
+            None => text,
+        }
+    };
+    match (&field.transform, value) {
+        (Transform::Year, Scalar::Int32(years)) => format!("{:04}", 1970 + i64::from(*years)),
+        (Transform::Month, Scalar::Int32(months)) => {
+            let months = i64::from(*months);
+            format!("{:04}-{:02}", 1970 + months.div_euclid(12), months.rem_euclid(12) + 1)
+        }
+        (Transform::Hour, Scalar::Int32(hours)) => {
+            let day = Scalar::Date(hours.div_euclid(24)).to_string();
+            let day = day.trim_start_matches("DATE ").trim_matches('\'').to_string();
+            format!("{day}-{:02}", hours.rem_euclid(24))
+        }
+        (_, Scalar::String(text)) => text.clone(),
+        _ => literal(),
+    }
+}
+
+/// As Java's `URLEncoder`: letters, digits and `.-*_` stay, a blank is `+`.
+fn escape(text: &str, out: &mut String) {
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => out.push(char::from(byte)),
+            b' ' => out.push('+'),
+            _ => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Date32Array, Int32Array, StringArray};
+
+    use super::*;
+    use crate::read::arrow::arrow_fields;
+    use crate::spec::schema::Schema;
+
+    fn path(field: &str, value: ArrayRef) -> String {
+        let schema = Schema::from_json(
+            r#"{"type": "struct", "fields": [{"id": 1, "name": "ts", "required": false, "type": "timestamp"},
+                {"id": 2, "name": "s", "required": false, "type": "string"}]}"#,
+        )
+        .unwrap();
+        let spec = PartitionSpec::from_json(&format!(r#"{{"spec-id": 0, "fields": [{field}]}}"#)).unwrap();
+        let partition = spec.partition_type(|id| schema.field(id).map(|field| &field.field_type));
+        let tuple = StructArray::new(arrow_fields(&partition), vec![value], None);
+        partition_path(&spec, &partition, &tuple).unwrap()
+    }
+
+    #[test]
+    fn partitions_are_shown_as_people_read_them_and_escaped() {
+        let of = |transform: &str, source: i32| {
+            format!(r#"{{"name": "p x", "transform": "{transform}", "source-id": {source}, "field-id": 1000}}"#)
+        };
+        let int = |value: i32| -> ArrayRef { Arc::new(Int32Array::from(vec![value])) };
+        assert_eq!(path(&of("year", 1), int(-1)), "p+x=1969");
+        assert_eq!(path(&of("month", 1), int(-1)), "p+x=1969-12");
+        assert_eq!(path(&of("hour", 1), int(-1)), "p+x=1969-12-31-23");
+        assert_eq!(path(&of("day", 1), Arc::new(Date32Array::from(vec![19_782]))), "p+x=2024-02-29");
+        assert_eq!(path(&of("bucket[4]", 1), int(3)), "p+x=3");
+        assert_eq!(
+            path(&of("identity", 2), Arc::new(StringArray::from(vec!["a/b=c 'd é"]))),
+            "p+x=a%2Fb%3Dc+%27d+%C3%A9"
+        );
+        assert_eq!(path(&of("identity", 2), Arc::new(StringArray::from(vec![None::<&str>]))), "p+x=null");
+    }
+
+    #[test]
+    fn entropy_is_twenty_bits() {
+        let text = entropy("a");
+        assert_eq!(text.split('-').map(str::len).collect::<Vec<_>>(), [4, 4, 4, 8]);
+        assert_eq!(text, entropy("a"));
+    }
+}

@@ -1,0 +1,335 @@
+//! Counts and bounds of the columns of a data file (spec: "Manifests", fields 108 to 138; appendix D).
+//!
+//! They are taken from the rows while they are written, not from a file's footer: exact, with NaN counted, for every
+//! format alike.
+
+use std::collections::{BTreeMap, HashMap};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::NullBuffer;
+use frazil_core::error::{Error, Result};
+use frazil_core::nested::{Repeated, child};
+use frazil_core::scalar::Scalar;
+
+use super::metrics_mode::MetricsMode;
+use crate::single_value;
+use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
+
+/// What a data file says of its columns, by field id.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// How many rows.
+    pub record_count: i64,
+    /// 109: values, NULL and NaN included; elements for columns inside lists and maps.
+    pub value_counts: BTreeMap<i32, i64>,
+    /// 110
+    pub null_counts: BTreeMap<i32, i64>,
+    /// 137: of floating point columns.
+    pub nan_counts: BTreeMap<i32, i64>,
+    /// 125
+    pub lower_bounds: BTreeMap<i32, Vec<u8>>,
+    /// 128
+    pub upper_bounds: BTreeMap<i32, Vec<u8>>,
+}
+
+/// Takes the metrics of batches as they are written.
+#[derive(Debug)]
+pub struct MetricsCollector {
+    fields: StructType,
+    modes: HashMap<i32, MetricsMode>,
+    columns: BTreeMap<i32, Column>,
+    record_count: i64,
+}
+
+#[derive(Debug, Default)]
+struct Column {
+    values: i64,
+    nulls: i64,
+    nans: Option<i64>,
+    bounds: Option<Bounds>,
+    /// None for columns without an order, and inside lists and maps.
+    mode: Option<MetricsMode>,
+}
+
+/// The least and the greatest value, neither NULL nor NaN.
+#[derive(Debug, Clone, PartialEq)]
+enum Bounds {
+    Scalar(Scalar, Scalar),
+    Text(String, String),
+    Bytes(Vec<u8>, Vec<u8>),
+}
+
+impl MetricsCollector {
+    /// For rows of these columns.
+    pub fn new(fields: StructType, modes: HashMap<i32, MetricsMode>) -> Self {
+        Self { fields, modes, columns: BTreeMap::new(), record_count: 0 }
+    }
+
+    /// Takes a batch whose columns are the fields, in order and of their Arrow types.
+    ///
+    /// # Errors
+    /// `Internal` for columns of other types.
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let rows = i64::try_from(batch.num_rows()).unwrap_or(i64::MAX);
+        self.record_count = self.record_count.saturating_add(rows);
+        let Self { fields, modes, columns, .. } = self;
+        fields
+            .fields
+            .iter()
+            .zip(batch.columns())
+            .try_for_each(|(field, array)| add(field, array, false, modes, columns))
+    }
+
+    /// How many rows there were so far.
+    pub fn record_count(&self) -> i64 {
+        self.record_count
+    }
+
+    /// What the file says of them.
+    pub fn finish(self) -> Metrics {
+        let mut metrics = Metrics { record_count: self.record_count, ..Metrics::default() };
+        for (id, column) in self.columns {
+            metrics.value_counts.insert(id, column.values);
+            metrics.null_counts.insert(id, column.nulls);
+            if let Some(nans) = column.nans {
+                metrics.nan_counts.insert(id, nans);
+            }
+            let length = match column.mode {
+                Some(MetricsMode::Truncate(length)) => Some(length),
+                Some(MetricsMode::Full) => None,
+                _ => continue,
+            };
+            let Some(bounds) = column.bounds else { continue };
+            let (lower, upper) = bounds.encoded(length);
+            metrics.lower_bounds.insert(id, lower);
+            upper.map(|upper| metrics.upper_bounds.insert(id, upper));
+        }
+        metrics
+    }
+}
+
+fn add(
+    field: &NestedField,
+    array: &ArrayRef,
+    repeated: bool,
+    modes: &HashMap<i32, MetricsMode>,
+    columns: &mut BTreeMap<i32, Column>,
+) -> Result<()> {
+    match &field.field_type {
+        Type::Primitive(primitive) => {
+            let mode = modes.get(&field.id).copied().unwrap_or(MetricsMode::None);
+            if mode == MetricsMode::None {
+                return Ok(());
+            }
+            let column = columns.entry(field.id).or_default();
+            column.mode = (!repeated).then_some(mode);
+            column.add(primitive, array).map_err(|e| e.with("column", &field.name))
+        }
+        Type::Struct(fields) => {
+            let parent = array.as_struct_opt().ok_or_else(|| mistyped(field, array))?;
+            (0..)
+                .zip(&fields.fields)
+                .try_for_each(|(i, inner)| add(inner, &child(parent, i)?, repeated, modes, columns))
+        }
+        Type::List(list) => add(&list.element, &Repeated::of(array)?.values, true, modes, columns),
+        Type::Map(map) => {
+            let entries = Repeated::of(array)?.values;
+            let entries = entries.as_struct_opt().ok_or_else(|| mistyped(field, array))?;
+            add(&map.key, &child(entries, 0)?, true, modes, columns)?;
+            add(&map.value, &child(entries, 1)?, true, modes, columns)
+        }
+    }
+}
+
+fn mistyped(field: &NestedField, array: &ArrayRef) -> Error {
+    Error::internal(format!("an array of {} for {}", array.data_type(), field.field_type)).with("column", &field.name)
+}
+
+impl Column {
+    fn add(&mut self, primitive: &PrimitiveType, array: &ArrayRef) -> Result<()> {
+        let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        self.values = self.values.saturating_add(count(array.len()));
+        let nulls = if *primitive == PrimitiveType::Unknown { array.len() } else { array.null_count() };
+        self.nulls = self.nulls.saturating_add(count(nulls));
+        let (nans, found) = bounds(primitive, array)
+            .ok_or_else(|| Error::internal(format!("an array of {} for {primitive}", array.data_type())))?;
+        if matches!(primitive, PrimitiveType::Float | PrimitiveType::Double) {
+            self.nans = Some(self.nans.unwrap_or(0).saturating_add(count(nans)));
+        }
+        if self.mode.is_some_and(|mode| mode != MetricsMode::Counts) {
+            self.bounds = match (self.bounds.take(), found) {
+                (Some(known), Some(found)) => Some(known.widened(found)),
+                (known, found) => known.or(found),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// How many values are NaN, and the bounds of the others; the outer None where the array has another type.
+fn bounds(primitive: &PrimitiveType, array: &ArrayRef) -> Option<(usize, Option<Bounds>)> {
+    use PrimitiveType as P;
+    let none = |bounds| Some((0, bounds));
+    match primitive {
+        P::Boolean => {
+            let array = array.as_boolean_opt()?;
+            let (trues, values) = (array.true_count(), array.len() - array.null_count());
+            let bounds = (Scalar::Boolean(trues == values), Scalar::Boolean(trues > 0));
+            none((values > 0).then_some(Bounds::Scalar(bounds.0, bounds.1)))
+        }
+        P::Int => none(ordered::<Int32Type>(array, Scalar::Int32)?),
+        P::Long => none(ordered::<Int64Type>(array, Scalar::Int64)?),
+        P::Date => none(ordered::<Date32Type>(array, Scalar::Date)?),
+        P::Time => none(ordered::<Time64MicrosecondType>(array, Scalar::Time)?),
+        P::Timestamp | P::Timestamptz => {
+            // As bounds the unit and the zone are the column's.
+            none(ordered::<TimestampMicrosecondType>(array, Scalar::Int64)?)
+        }
+        P::TimestampNs | P::TimestamptzNs => none(ordered::<TimestampNanosecondType>(array, Scalar::Int64)?),
+        P::Decimal { precision, scale } => {
+            let scalar = |unscaled| Scalar::Decimal { unscaled, precision: *precision, scale: scale.cast_signed() };
+            none(ordered::<Decimal128Type>(array, scalar)?)
+        }
+        P::Float => floats::<Float32Type>(array, f32::is_nan, |low, high| {
+            let low = if low == 0.0 { -0.0 } else { low };
+            Bounds::Scalar(Scalar::Float32(low), Scalar::Float32(if high == 0.0 { 0.0 } else { high }))
+        }),
+        P::Double => floats::<Float64Type>(array, f64::is_nan, |low, high| {
+            let low = if low == 0.0 { -0.0 } else { low };
+            Bounds::Scalar(Scalar::Float64(low), Scalar::Float64(if high == 0.0 { 0.0 } else { high }))
+        }),
+        P::String => {
+            let texts = array.as_string_opt::<i32>()?;
+            let bounds = least_and_greatest(texts.iter().flatten());
+            none(bounds.map(|(low, high)| Bounds::Text(low.to_string(), high.to_string())))
+        }
+        P::Binary => {
+            let bounds = least_and_greatest(array.as_binary_opt::<i32>()?.iter().flatten());
+            none(bounds.map(|(low, high)| Bounds::Bytes(low.to_vec(), high.to_vec())))
+        }
+        P::Uuid | P::Fixed(_) => {
+            let bounds = least_and_greatest(array.as_fixed_size_binary_opt()?.iter().flatten());
+            none(bounds.map(|(low, high)| Bounds::Bytes(low.to_vec(), high.to_vec())))
+        }
+        P::Unknown | P::Variant | P::Geometry(_) | P::Geography(..) => none(None),
+    }
+}
+
+fn ordered<T: ArrowPrimitiveType>(array: &ArrayRef, scalar: impl Fn(T::Native) -> Scalar) -> Option<Option<Bounds>>
+where
+    T::Native: Ord + Copy,
+{
+    let array = array.as_primitive_opt::<T>()?;
+    let found = match array.nulls().filter(|nulls| nulls.null_count() > 0) {
+        // Two passes over plain values are vectorised; one over options is not.
+        None => array.values().iter().copied().min().zip(array.values().iter().copied().max()),
+        Some(nulls) => least_and_greatest(valid(array.values(), nulls)),
+    };
+    Some(found.map(|(low, high)| Bounds::Scalar(scalar(low), scalar(high))))
+}
+
+fn floats<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    is_nan: impl Fn(T::Native) -> bool,
+    bounds: impl Fn(T::Native, T::Native) -> Bounds,
+) -> Option<(usize, Option<Bounds>)>
+where
+    T::Native: PartialOrd + Copy,
+{
+    let array = array.as_primitive_opt::<T>()?;
+    let all = NullBuffer::new_valid(array.len());
+    let mut nans = 0;
+    let mut found: Option<(T::Native, T::Native)> = None;
+    for value in valid(array.values(), array.nulls().unwrap_or(&all)) {
+        if is_nan(value) {
+            nans += 1;
+            continue;
+        }
+        let (low, high) = found.unwrap_or((value, value));
+        found = Some((if value < low { value } else { low }, if value > high { value } else { high }));
+    }
+    Some((nans, found.map(|(low, high)| bounds(low, high))))
+}
+
+fn valid<'a, T: Copy>(values: &'a [T], nulls: &'a NullBuffer) -> impl Iterator<Item = T> + 'a {
+    values.iter().zip(nulls).filter(|(_, valid)| *valid).map(|(value, _)| *value)
+}
+
+fn least_and_greatest<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
+    values.fold(None, |found, value| {
+        let (low, high) = found.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    })
+}
+
+impl Bounds {
+    fn widened(self, other: Self) -> Self {
+        let less = |a: &Scalar, b: &Scalar| a.compare(b).is_some_and(std::cmp::Ordering::is_lt);
+        match (self, other) {
+            (Self::Scalar(low, high), Self::Scalar(other_low, other_high)) => Self::Scalar(
+                if less(&other_low, &low) { other_low } else { low },
+                if less(&high, &other_high) { other_high } else { high },
+            ),
+            (Self::Text(low, high), Self::Text(a, b)) => Self::Text(low.min(a), high.max(b)),
+            (Self::Bytes(low, high), Self::Bytes(a, b)) => Self::Bytes(low.min(a), high.max(b)),
+            // One column has one type.
+            (known, _) => known,
+        }
+    }
+
+    /// The bytes, cut to `length`; no upper bound where none of that length is above.
+    fn encoded(self, length: Option<u32>) -> (Vec<u8>, Option<Vec<u8>>) {
+        let length = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
+        match self {
+            Self::Scalar(low, high) => (single_value::encode(&low), Some(single_value::encode(&high))),
+            Self::Text(low, high) => {
+                let low: String = low.chars().take(length).collect();
+                (low.into_bytes(), upper_text(&high, length).map(String::into_bytes))
+            }
+            Self::Bytes(mut low, high) => {
+                low.truncate(length);
+                (low, upper_bytes(&high, length))
+            }
+        }
+    }
+}
+
+/// The least text of at most `length` code points that is above every text that begins as `text` does; `text` itself
+/// where it is not longer. None where there is none.
+fn upper_text(text: &str, length: usize) -> Option<String> {
+    if text.chars().nth(length).is_none() {
+        return Some(text.to_string());
+    }
+    let mut prefix: Vec<char> = text.chars().take(length).collect();
+    while let Some(last) = prefix.pop() {
+        // The code point behind U+D7FF that is a character is U+E000.
+        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
+        if let Some(next) = next {
+            prefix.push(next);
+            return Some(prefix.into_iter().collect());
+        }
+    }
+    None
+}
+
+/// As [`upper_text`] for bytes.
+fn upper_bytes(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
+    let Some(prefix) = bytes.get(..length).filter(|_| bytes.len() > length) else { return Some(bytes.to_vec()) };
+    let mut prefix = prefix.to_vec();
+    while let Some(last) = prefix.pop() {
+        if let Some(next) = last.checked_add(1) {
+            prefix.push(next);
+            return Some(prefix);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! How much data files say of each column (`write.metadata.metrics.*`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::str::FromStr;
+
+use frazil_core::error::{Error, Result};
+
+use crate::spec::schema::Schema;
+use crate::spec::sort::SortOrder;
+use crate::spec::types::{StructType, Type};
+
+const DEFAULT: &str = "write.metadata.metrics.default";
+const COLUMN: &str = "write.metadata.metrics.column.";
+const MAX_INFERRED: &str = "write.metadata.metrics.max-inferred-column-defaults";
+
+/// How many code points or bytes of a bound are kept unless a table says otherwise.
+const TRUNCATE_LENGTH: u32 = 16;
+/// How many columns have metrics where a table does not say.
+const INFERRED_COLUMNS: usize = 100;
+
+/// How much is said of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsMode {
+    /// Nothing.
+    None,
+    /// How many values, NULLs and NaNs.
+    Counts,
+    /// Bounds too, text and bytes cut to this length.
+    Truncate(u32),
+    /// Bounds too, whole.
+    Full,
+}
+
+impl FromStr for MetricsMode {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let lower = text.trim().to_ascii_lowercase();
+        let length = || lower.strip_prefix("truncate(")?.strip_suffix(')')?.trim().parse().ok();
+        match lower.as_str() {
+            "none" => Ok(Self::None),
+            "counts" => Ok(Self::Counts),
+            "full" => Ok(Self::Full),
+            _ => match length() {
+                Some(length @ 1..) => Ok(Self::Truncate(length)),
+                _ => Err(Error::invalid(format!("`{text}` is no metrics mode"))
+                    .hint("the modes are none, counts, truncate(length) and full")),
+            },
+        }
+    }
+}
+
+/// The mode of each column by field id, also of columns inside structs, lists and maps.
+///
+/// # Errors
+/// `InvalidArgument` for a property that is no mode.
+pub fn metrics_modes(
+    properties: &BTreeMap<String, String>,
+    schema: &Schema,
+    order: &SortOrder,
+) -> Result<HashMap<i32, MetricsMode>> {
+    let mode = |key: &str| -> Result<Option<MetricsMode>> {
+        let text = properties.get(key);
+        text.map(|text| text.parse().map_err(|e: Error| e.with("property", key))).transpose()
+    };
+    let given = mode(DEFAULT)?;
+    let default = given.unwrap_or(MetricsMode::Truncate(TRUNCATE_LENGTH));
+    let limit = match (given, properties.get(MAX_INFERRED)) {
+        // Who asks for a mode asks for it in every column.
+        (Some(_), _) => usize::MAX,
+        (None, None) => INFERRED_COLUMNS,
+        (None, Some(text)) => {
+            text.parse().map_err(|_| Error::invalid(format!("`{text}` is no number")).with("property", MAX_INFERRED))?
+        }
+    };
+    let mut leaves = Vec::new();
+    collect_leaves(&schema.fields, &mut leaves);
+    let sorted = |id: i32| order.fields.iter().any(|field| field.source_ids.contains(&id));
+    let mut modes = HashMap::with_capacity(leaves.len());
+    for (position, id) in leaves.into_iter().enumerate() {
+        let inferred = if position < limit { default } else { MetricsMode::None };
+        let inferred = match inferred {
+            // Without bounds of what files are sorted by, sorting them would be for nothing.
+            MetricsMode::None | MetricsMode::Counts if sorted(id) => MetricsMode::Truncate(TRUNCATE_LENGTH),
+            mode => mode,
+        };
+        let name = schema.full_name(id).unwrap_or_default();
+        modes.insert(id, mode(&format!("{COLUMN}{name}"))?.unwrap_or(inferred));
+    }
+    Ok(modes)
+}
+
+/// The ids of fields that hold values, in the order of the schema.
+fn collect_leaves(fields: &StructType, leaves: &mut Vec<i32>) {
+    fn inside(field: &crate::spec::types::NestedField, leaves: &mut Vec<i32>) {
+        match &field.field_type {
+            Type::Primitive(_) => leaves.push(field.id),
+            nested => nested.children().into_iter().for_each(|child| inside(child, leaves)),
+        }
+    }
+    fields.fields.iter().for_each(|field| inside(field, leaves));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modes(properties: &[(&str, &str)]) -> Result<HashMap<i32, MetricsMode>> {
+        let fields: Vec<String> = (1..=120)
+            .map(|id| format!(r#"{{"id": {id}, "name": "c{id}", "required": false, "type": "string"}}"#))
+            .collect();
+        let schema = Schema::from_json(&format!(r#"{{"type": "struct", "fields": [{}]}}"#, fields.join(","))).unwrap();
+        let order = SortOrder {
+            order_id: 1,
+            fields: vec![crate::spec::sort::SortField {
+                source_ids: vec![110],
+                transform: crate::transform::Transform::Identity,
+                descending: false,
+                nulls_first: true,
+            }],
+        };
+        let properties = properties.iter().map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect();
+        metrics_modes(&properties, &schema, &order)
+    }
+
+    #[test]
+    fn the_first_hundred_columns_and_those_that_sort_have_bounds() {
+        let modes = modes(&[]).unwrap();
+        assert_eq!((modes[&1], modes[&100]), (MetricsMode::Truncate(16), MetricsMode::Truncate(16)));
+        assert_eq!((modes[&101], modes[&110]), (MetricsMode::None, MetricsMode::Truncate(16)));
+    }
+
+    #[test]
+    fn properties_win_column_by_column() {
+        let modes = modes(&[(DEFAULT, "counts"), (&format!("{COLUMN}c2"), "Full"), (&format!("{COLUMN}c110"), "none")])
+            .unwrap();
+        assert_eq!((modes[&1], modes[&2], modes[&120]), (MetricsMode::Counts, MetricsMode::Full, MetricsMode::Counts));
+        assert_eq!(modes[&110], MetricsMode::None);
+    }
+
+    #[test]
+    fn what_is_no_mode_is_refused() {
+        for text in ["frob", "truncate", "truncate(0)", "truncate(-1)", "truncate(x)"] {
+            assert!(modes(&[(DEFAULT, text)]).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Writing rows: as rows of the table, by partition, and what data files say of their columns.
+
+pub mod align;
+pub mod data_file;
+mod location;
+pub mod metrics;
+pub mod metrics_mode;
+pub mod partition;
+pub mod rows;

@@ -1,0 +1,132 @@
+//! Writing Iceberg tables: rows for files, and commits.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use frazil_core::error::Error;
+use frazil_iceberg::spec::partition::PartitionSpec;
+use frazil_iceberg::spec::schema::Schema;
+use frazil_iceberg::spec::sort::SortOrder;
+use frazil_iceberg::table::Table as IcebergTable;
+use frazil_iceberg::transaction::append::Append;
+use frazil_iceberg::transaction::commit::commit;
+use frazil_iceberg::transaction::create::CreateTable;
+use frazil_iceberg::transaction::hadoop::HadoopPointer;
+use frazil_iceberg::write::rows::{RowWriter as CoreRowWriter, WrittenFile};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PySchema};
+
+use crate::arrow;
+use crate::files::Files;
+use crate::interrupt::{detached, interruptible};
+use crate::table::Table;
+
+/// Takes rows as users have them and gives rows for the files of each partition.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct RowWriter(Mutex<CoreRowWriter>);
+
+impl RowWriter {
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut CoreRowWriter) -> Result<R, Error> + Send,
+    ) -> PyResult<R> {
+        detached(py, || {
+            let mut writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
+            work(&mut writer)
+        })
+    }
+}
+
+#[pymethods]
+impl RowWriter {
+    /// For new rows of a table, by its current schema, spec and properties.
+    #[new]
+    fn new(py: Python<'_>, table: &Table) -> PyResult<Self> {
+        detached(py, || CoreRowWriter::new(table.0.metadata())).map(|writer| Self(Mutex::new(writer)))
+    }
+
+    /// The schema of the rows that `split` gives, with field ids, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.with(py, |writer| Ok(writer.arrow().clone()))?;
+        arrow::schema(py, schema)
+    }
+
+    /// The rows of a batch as `(partition, pyarrow.RecordBatch)`.
+    fn split<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+        let batch = batch.into_inner();
+        let parts = self.with(py, |writer| writer.split(&batch))?;
+        parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?))).collect()
+    }
+
+    /// A location for the next file of a partition.
+    fn new_location(&self, py: Python<'_>, partition: usize, count: usize, extension: &str) -> PyResult<String> {
+        self.with(py, |writer| writer.new_location(partition, count, extension))
+    }
+
+    /// Ends the file of a partition.
+    #[expect(clippy::too_many_arguments, reason = "what a writer knows of a file")]
+    fn close(
+        &self,
+        py: Python<'_>,
+        partition: usize,
+        path: String,
+        format: String,
+        size_bytes: i64,
+        column_sizes: Vec<i64>,
+        split_offsets: Option<Vec<i64>>,
+    ) -> PyResult<()> {
+        let written = WrittenFile { path, format, size_bytes, column_sizes, split_offsets };
+        self.with(py, |writer| writer.close(partition, written))
+    }
+
+    /// How many files, rows and bytes are written.
+    fn written(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
+        self.with(py, |writer| Ok(writer.written()))
+    }
+
+    /// Commits the files to a branch; gives the new state, the snapshot (None where nothing was written) and how many
+    /// attempts it took.
+    fn append(
+        &self,
+        py: Python<'_>,
+        table: &Table,
+        branch: &str,
+        properties: BTreeMap<String, String>,
+    ) -> PyResult<(Table, Option<i64>, u32)> {
+        let added = self.with(py, |writer| writer.added())?;
+        interruptible(py, |context| {
+            let (files, state) = (table.0.files().clone(), table.0.state());
+            let nothing = added.is_empty();
+            let pointer = HadoopPointer::new(files.clone(), &table.0.metadata().location);
+            let mut append = Append::new(files.clone(), branch, added, properties, context)?;
+            let committed = commit(&pointer, Some(state), &mut append, context)?;
+            let snapshot_id = (!nothing).then(|| append.snapshot_id());
+            Ok((Table(IcebergTable::at(committed.state, files)?), snapshot_id, committed.attempts))
+        })
+    }
+}
+
+/// Makes a table in a folder that has none.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+pub(crate) fn create_table(
+    py: Python<'_>,
+    files: &Files,
+    location: String,
+    schema: PySchema,
+    partition_by: Vec<String>,
+    format_version: u8,
+    properties: BTreeMap<String, String>,
+) -> PyResult<Table> {
+    let schema = schema.into_inner();
+    interruptible(py, |context| {
+        let schema = Schema::from_arrow(schema.fields())?;
+        let spec = PartitionSpec::from_texts(&partition_by, &schema)?;
+        let order = SortOrder::default();
+        let mut create = CreateTable { format_version, location: location.clone(), schema, spec, order, properties };
+        let pointer = HadoopPointer::new(files.0.clone(), &location);
+        let committed = commit(&pointer, None, &mut create, context)?;
+        IcebergTable::at(committed.state, files.0.clone()).map(Table)
+    })
+}

@@ -1,0 +1,181 @@
+"""Appending to Iceberg tables: what is written is what is read, by us and by PyIceberg."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import frazil
+from frazil.errors import AlreadyExists, InvalidArgument, NoSuchSnapshot, Unsupported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("name", pa.string()),
+        ("ts", pa.timestamp("us")),
+        ("price", pa.decimal128(9, 2)),
+        ("tags", pa.list_(pa.string())),
+        ("at", pa.struct([("x", pa.float64()), ("y", pa.int32())])),
+        ("seen", pa.map_(pa.string(), pa.int64())),
+    ]
+)
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "id": 1,
+        "name": "a",
+        "ts": dt.datetime(2024, 2, 29, 12),
+        "price": Decimal("1.25"),
+        "tags": ["x", None],
+        "at": {"x": 1.5, "y": None},
+        "seen": [("k", 1)],
+    },
+    {"id": 2, "name": None, "ts": dt.datetime(1969, 12, 31, 23), "price": None, "tags": [], "at": None, "seen": []},
+    {"id": 3, "name": "é", "ts": None, "price": Decimal("-0.01"), "tags": None, "at": {"x": float("nan"), "y": 7}},
+]
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """Give the rows in the order of their ids."""
+    found: list[dict[str, Any]] = table.scan().to_arrow().sort_by("id").to_pylist()
+    return found
+
+
+def made(folder: Path, **arguments: Any) -> Any:
+    return frazil.create_table(folder / "t", SCHEMA, **arguments)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("partition_by", [[], ["day(ts)"], ["bucket(3, id)", "truncate(1, name)"], ["name"]])
+def test_rows_come_back_as_they_went_in(tmp_path: Path, version: int, partition_by: list[str]) -> None:
+    table = made(tmp_path, format_version=version, partition_by=partition_by)
+    expected = pa.Table.from_pylist(ROWS, schema=SCHEMA)
+    result = table.append(expected)
+    assert (result.added_records, result.attempts) == (3, 1)
+    assert table.append(ROWS[:1]).added_records == 1
+    for read in (table, frazil.load_table(tmp_path / "t"), table.refresh()):
+        assert str(rows_of(read)) == str(pa.concat_tables([expected, expected[:1]]).sort_by("id").to_pylist())
+        assert read.scan("id = 2").count() == 1
+    assert table.snapshots()[-1].snapshot_id == table.current_snapshot().snapshot_id
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_pyiceberg_reads_the_same_rows(tmp_path: Path, version: int) -> None:
+    static = pytest.importorskip("pyiceberg.table").StaticTable
+    table = made(tmp_path, format_version=version, partition_by=["bucket(3, id)", "day(ts)"])
+    table.append(ROWS)
+    table.append(ROWS)
+    theirs = static.from_metadata(table.metadata_location)
+    assert str(theirs.scan().to_arrow().sort_by("id").to_pylist()) == str(rows_of(table))
+    assert theirs.scan("id == 3").to_arrow().num_rows == 2
+    assert theirs.current_snapshot().summary["total-records"] == "6"
+
+
+def test_every_kind_of_arrow_is_taken(tmp_path: Path) -> None:
+    pandas, polars, duckdb = (pytest.importorskip(name) for name in ("pandas", "polars", "duckdb"))
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.string())]))
+    data = {"id": [1, 2], "s": ["a", None]}
+    arrow = pa.table(data)
+    kinds = [arrow, arrow.to_batches()[0], arrow.to_reader(), pandas.DataFrame(data), polars.DataFrame(data)]
+    for kind in [*kinds, duckdb.sql("select 1::bigint as id, 'a' as s union all select 2, null")]:
+        before = table.scan().count()
+        table.append(kind)
+        assert table.scan().count() == before + 2
+    assert table.scan("s is null").count() == len(kinds) + 1
+
+
+def test_a_long_file_is_followed_by_another(tmp_path: Path) -> None:
+    properties = {"write.target-file-size-bytes": "100000", "write.parquet.row-group-size-bytes": "50000"}
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties=properties)
+    batches = pa.table({"id": pa.array(range(100_000))}).to_batches(max_chunksize=5_000)
+    result = table.append(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
+    assert result.added_files > 1
+    files = sorted((tmp_path / "t" / "data").glob("*.parquet"))
+    assert (len(files), sum(file.stat().st_size for file in files)) == (result.added_files, result.added_bytes)
+    assert table.scan().count() == 100_000
+    assert table.scan("id >= 99999").count() == 1
+
+
+def test_files_hold_field_ids_and_the_codec_of_the_table(tmp_path: Path) -> None:
+    made(tmp_path, properties={"write.parquet.compression-codec": "snappy"}).append(ROWS)
+    file = pq.ParquetFile(next((tmp_path / "t" / "data").glob("*.parquet")))
+    assert file.metadata.row_group(0).column(0).compression == "SNAPPY"
+    ids = [field.metadata[b"PARQUET:field_id"] for field in file.schema_arrow]
+    assert ids == [b"%d" % n for n in range(1, 8)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([{"id": 1, "nope": 2}], "no column `nope`"),
+        ([{"name": "a"}], "`id` is required, and NULL in row 0"),
+        (pa.table({"id": pa.array([1, None, 3], pa.int64())}), "`id` is required, and NULL in row 1"),
+        (pa.table({"id": ["1"]}), "`id` has the type Utf8"),
+        ([{"id": "x"}], "does not fit"),
+        (pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["id", "id"]), "two columns have the name `id`"),
+        (17, "rows come as Arrow"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_and_leave_nothing(tmp_path: Path, rows: Any, words: str) -> None:
+    table = made(tmp_path)
+    with pytest.raises(InvalidArgument, match=words):
+        table.append(rows)
+    assert table.current_snapshot() is None
+    assert not list((tmp_path / "t").rglob("*.parquet"))
+
+
+def test_a_failure_in_the_middle_of_the_rows_deletes_what_was_written(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+
+    def batches() -> Any:
+        yield pa.record_batch({"id": pa.array(range(10))})
+        message = "the source is gone"
+        raise RuntimeError(message)
+
+    with pytest.raises(Exception, match="the source is gone"):
+        table.append(pa.RecordBatchReader.from_batches(pa.schema([("id", pa.int64())]), batches()))
+    assert table.current_snapshot() is None
+    assert not list((tmp_path / "t").rglob("*.parquet"))
+
+
+def test_nothing_to_append_is_no_commit(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    result = table.append(pa.Table.from_pylist([], schema=SCHEMA))
+    assert (result.snapshot_id, result.added_files) == (None, 0)
+    assert table.metadata_location.endswith("v1.metadata.json")
+
+
+def test_a_handle_that_is_behind_appends_to_the_newest_state(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    behind = frazil.load_table(tmp_path / "t")
+    table.append([{"id": 1}])
+    table.append([{"id": 2}])
+    result = behind.append([{"id": 3}])
+    assert result.attempts == 2
+    assert rows_of(behind) == [{"id": 1}, {"id": 2}, {"id": 3}]
+
+
+def test_what_cannot_be_made_or_written_is_refused(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with pytest.raises(AlreadyExists):
+        made(tmp_path)
+    with pytest.raises(NoSuchSnapshot):
+        table.append(ROWS, branch="dev")
+    with pytest.raises(InvalidArgument, match="`weekly"):
+        frazil.create_table(tmp_path / "u", SCHEMA, partition_by=["weekly(ts)"])
+    with pytest.raises(InvalidArgument, match="column: d"):
+        frazil.create_table(tmp_path / "u", pa.schema([("d", pa.duration("s"))]))
+    with pytest.raises(Unsupported, match="timestamp_ns"):
+        frazil.create_table(tmp_path / "u", pa.schema([("t", pa.timestamp("ns"))]))
+    orc = frazil.create_table(tmp_path / "o", SCHEMA, properties={"write.format.default": "orc"})
+    with pytest.raises(Unsupported, match="orc"):
+        orc.append(ROWS)
+    assert not (tmp_path / "u").exists()
