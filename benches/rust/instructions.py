@@ -55,7 +55,7 @@ def main() -> int:
 def build() -> Path:
     """Build the program that runs one kernel and give where it is."""
     command = ["cargo", "build", "--locked", "--quiet", "--profile", PROFILE, "--package", "frazil-benches"]
-    subprocess.run([*command, "--example", "once"], check=True, cwd=FOLDER)  # noqa: S603 - our own words
+    subprocess.run([*command, "--example", "once"], check=True, cwd=FOLDER)
     target = re.search(r'"target_directory":"([^"]+)"', run("cargo", "metadata", "--no-deps", "--format-version=1"))
     assert target
     return Path(target[1]) / PROFILE / "examples" / "once"
@@ -66,14 +66,14 @@ def count(binary: Path, kernel: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         options = ["--tool=callgrind", f"--toggle-collect={COUNTED}", f"--callgrind-out-file={folder}/out"]
         command = ["valgrind", *options, str(binary), kernel]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own words
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
     collected = re.search(r"Collected : (\d+)", done.stderr)
     assert collected, done.stderr
     return int(collected[1])
 
 
 def run(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=FOLDER).stdout  # noqa: S603
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=FOLDER).stdout
 
 
 def read() -> tuple[str, dict[str, int]]:

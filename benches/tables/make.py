@@ -35,8 +35,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import paimon
-import rows
 import wide
+
+import rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

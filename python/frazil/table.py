@@ -85,7 +85,7 @@ def load_table(
         raise NoSuchTable(error.message, context=error.context, hint=hint) from None
 
 
-def create_table(  # noqa: PLR0913 - what a table is made of
+def create_table(
     location: str | os.PathLike[str],
     schema: Any,
     *,

@@ -32,13 +32,13 @@ ROWS: list[dict[str, Any]] = [
     {
         "id": 1,
         "name": "a",
-        "ts": dt.datetime(2024, 2, 29, 12),
+        "ts": dt.datetime.fromisoformat("2024-02-29T12:00"),
         "price": Decimal("1.25"),
         "tags": ["x", None],
         "at": {"x": 1.5, "y": None},
         "seen": [("k", 1)],
     },
-    {"id": 2, "name": None, "ts": dt.datetime(1969, 12, 31, 23), "price": None, "tags": [], "at": None, "seen": []},
+    {"id": 2, "name": None, "ts": dt.datetime.fromisoformat("1969-12-31T23:00"), "price": None, "tags": [], "at": None, "seen": []},
     {"id": 3, "name": "é", "ts": None, "price": Decimal("-0.01"), "tags": None, "at": {"x": float("nan"), "y": 7}},
 ]
 

@@ -50,7 +50,7 @@ class Table(Opened):
         return Table(self._native.refresh(self._files, self._opened), self._files, self._opened, self._options)
 
     @classmethod
-    def create(  # noqa: PLR0913 - what a table is made of
+    def create(
         cls,
         location: str,
         schema: Any,

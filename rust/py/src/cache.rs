@@ -18,6 +18,6 @@ pub(crate) fn cache_clear(py: Python<'_>) {
 
 /// Sets how many bytes are kept at most; what is above goes.
 #[pyfunction]
-pub(crate) fn cache_limit(py: Python<'_>, bytes: u64) {
-    py.detach(|| Cache::of_process().set_limit_bytes(bytes));
+pub(crate) fn cache_limit(py: Python<'_>, size_bytes: u64) {
+    py.detach(|| Cache::of_process().set_limit_bytes(size_bytes));
 }

@@ -71,12 +71,12 @@ impl RowWriter {
         py: Python<'_>,
         partition: usize,
         path: String,
-        format: String,
+        file_format: String,
         size_bytes: i64,
         column_sizes: Vec<i64>,
         split_offsets: Option<Vec<i64>>,
     ) -> PyResult<()> {
-        let written = WrittenFile { path, format, size_bytes, column_sizes, split_offsets };
+        let written = WrittenFile { path, format: file_format, size_bytes, column_sizes, split_offsets };
         self.with(py, |writer| writer.close(partition, written))
     }
 
@@ -110,6 +110,7 @@ impl RowWriter {
 /// Makes a table in a folder that has none.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+#[expect(clippy::too_many_arguments, reason = "what a table is made of")]
 pub(crate) fn create_table(
     py: Python<'_>,
     files: &Files,

@@ -132,7 +132,7 @@ impl Node {
     /// None where the types do not fit.
     fn value(schema: &Schema, array: &ArrayRef) -> Option<Result<Self>> {
         Some(Ok(match (&schema.shape, array.data_type()) {
-            (Shape::Null, _) => Self::Null,
+            (Shape::Null | Shape::Fixed(0), _) => Self::Null,
             (Shape::Boolean, _) => Self::Boolean(array.as_boolean_opt()?.clone()),
             (Shape::Int, _) => Self::Int(int(array)?),
             (Shape::Long, _) => Self::Long(long(array)?),
@@ -145,7 +145,6 @@ impl Node {
             (Shape::Fixed(size), DataType::Decimal128(..)) => {
                 Self::FixedDecimal(array.as_primitive_opt::<Decimal128Type>()?.clone(), *size)
             }
-            (Shape::Fixed(0), _) => Self::Null,
             (Shape::Fixed(size), DataType::FixedSizeBinary(width)) => {
                 (usize::try_from(*width) == Ok(*size)).then_some(())?;
                 Self::Fixed(array.as_fixed_size_binary_opt()?.clone())

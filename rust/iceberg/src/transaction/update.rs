@@ -134,7 +134,7 @@ impl MetadataBuilder {
             TableUpdate::SetRef(name, reference) => self.set_ref(name, reference),
             TableUpdate::RemoveRef(name) => self.remove_ref(&name),
             TableUpdate::RemoveSnapshots(ids) => self.remove_snapshots(&ids),
-            TableUpdate::SetLocation(location) => self.set_location(location),
+            TableUpdate::SetLocation(location) => self.set_location(&location),
             TableUpdate::SetProperties(properties) => {
                 self.metadata.properties.extend(properties);
                 Ok(())
@@ -226,7 +226,7 @@ impl MetadataBuilder {
 
     fn set_current_schema(&mut self, id: i32) -> Result<()> {
         let id = chosen(id, self.last_added_schema, "schema")?;
-        let schema = self.metadata.schema(id).map_err(no_longer_there)?.clone();
+        let schema = self.metadata.schema(id).map_err(|e| no_longer_there(&e))?.clone();
         for spec in self.metadata.partition_specs.iter().filter(|spec| spec.spec_id == self.metadata.default_spec_id) {
             check::spec(spec, &schema)?;
         }
@@ -255,7 +255,7 @@ impl MetadataBuilder {
 
     fn set_default_spec(&mut self, id: i32) -> Result<()> {
         let id = chosen(id, self.last_added_spec, "partition spec")?;
-        self.metadata.spec(id).map_err(no_longer_there)?;
+        self.metadata.spec(id).map_err(|e| no_longer_there(&e))?;
         self.metadata.default_spec_id = id;
         Ok(())
     }
@@ -369,7 +369,7 @@ impl MetadataBuilder {
         Ok(())
     }
 
-    fn set_location(&mut self, location: String) -> Result<()> {
+    fn set_location(&mut self, location: &str) -> Result<()> {
         let location = location.trim_end_matches('/').to_string();
         if location.is_empty() {
             return Err(Error::invalid("the location of a table is empty"));
@@ -418,7 +418,7 @@ fn chosen(id: i32, last_added: Option<i32>, what: &str) -> Result<i32> {
 }
 
 /// An id that a caller gave, not the metadata.
-fn no_longer_there(error: Error) -> Error {
+fn no_longer_there(error: &Error) -> Error {
     Error::invalid(error.message())
 }
 

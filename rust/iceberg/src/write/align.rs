@@ -134,22 +134,7 @@ fn converted(field: &NestedField, values: &ArrayRef, name: &str, first_row: usiz
             cast(values, &arrow_primitive(primitive), name, first_row)
         }
         Type::Primitive(_) => Err(unfit()),
-        Type::Struct(fields) => {
-            let parent = values.as_struct_opt().ok_or_else(unfit)?;
-            let known: HashSet<&str> = fields.fields.iter().map(|field| field.name.as_str()).collect();
-            if let Some(unknown) = parent.fields().iter().find(|field| !known.contains(field.name().as_str())) {
-                let message = format!("the table has no field `{}` in `{name}`", unknown.name());
-                return Err(Error::invalid(message).with("column", name));
-            }
-            let position = |name: &str| parent.fields().iter().position(|field| field.name() == name);
-            let parts =
-                parent.columns().iter().enumerate().map(|(i, _)| child(parent, i)).collect::<Result<Vec<_>>>()?;
-            let found = |name: &str| position(name).and_then(|i| parts.get(i).cloned());
-            let nulls = parent.nulls();
-            let parts = columns(fields, &found, nulls, parent.len(), &format!("{name}."), first_row)?;
-            let fields = arrow_fields(fields);
-            Ok(Arc::new(StructArray::try_new_with_length(fields, parts, nulls.cloned(), parent.len())?))
-        }
+        Type::Struct(fields) => converted_struct(fields, values.as_struct_opt().ok_or_else(unfit)?, name, first_row),
         Type::List(list) => {
             if !is_list(values.data_type()) {
                 return Err(unfit());
@@ -182,6 +167,20 @@ fn converted(field: &NestedField, values: &ArrayRef, name: &str, first_row: usiz
     }
 }
 
+fn converted_struct(fields: &StructType, parent: &StructArray, name: &str, first_row: usize) -> Result<ArrayRef> {
+    let known: HashSet<&str> = fields.fields.iter().map(|field| field.name.as_str()).collect();
+    if let Some(unknown) = parent.fields().iter().find(|field| !known.contains(field.name().as_str())) {
+        let message = format!("the table has no field `{}` in `{name}`", unknown.name());
+        return Err(Error::invalid(message).with("column", name));
+    }
+    let position = |name: &str| parent.fields().iter().position(|field| field.name() == name);
+    let parts = (0..parent.num_columns()).map(|i| child(parent, i)).collect::<Result<Vec<_>>>()?;
+    let found = |name: &str| position(name).and_then(|i| parts.get(i).cloned());
+    let nulls = parent.nulls();
+    let parts = columns(fields, &found, nulls, parent.len(), &format!("{name}."), first_row)?;
+    Ok(Arc::new(StructArray::try_new_with_length(arrow_fields(fields), parts, nulls.cloned(), parent.len())?))
+}
+
 fn shown(field: &NestedField) -> String {
     match &field.field_type {
         Type::Primitive(primitive) => primitive.to_string(),
@@ -210,7 +209,6 @@ fn widens(from: &DataType, to: &PrimitiveType) -> bool {
     use DataType as D;
     use PrimitiveType as P;
     match to {
-        P::Unknown => false,
         P::Boolean => *from == D::Boolean,
         P::Int => matches!(from, D::Int8 | D::Int16 | D::Int32 | D::UInt8 | D::UInt16),
         P::Long => {
@@ -234,7 +232,7 @@ fn widens(from: &DataType, to: &PrimitiveType) -> bool {
         P::Binary | P::Geometry(_) | P::Geography(..) => {
             matches!(from, D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_))
         }
-        P::Variant => false,
+        P::Unknown | P::Variant => false,
     }
 }
 

@@ -171,8 +171,11 @@ impl Column {
     }
 }
 
-/// How many values are NaN, and the bounds of the others; the outer None where the array has another type.
-fn bounds(primitive: &PrimitiveType, array: &ArrayRef) -> Option<(usize, Option<Bounds>)> {
+/// How many values are NaN, and the bounds of the others.
+type Found = (usize, Option<Bounds>);
+
+/// What is found in an array; None where it has another type.
+fn bounds(primitive: &PrimitiveType, array: &ArrayRef) -> Option<Found> {
     use PrimitiveType as P;
     let none = |bounds| Some((0, bounds));
     match primitive {
@@ -182,18 +185,18 @@ fn bounds(primitive: &PrimitiveType, array: &ArrayRef) -> Option<(usize, Option<
             let bounds = (Scalar::Boolean(trues == values), Scalar::Boolean(trues > 0));
             none((values > 0).then_some(Bounds::Scalar(bounds.0, bounds.1)))
         }
-        P::Int => none(ordered::<Int32Type>(array, Scalar::Int32)?),
-        P::Long => none(ordered::<Int64Type>(array, Scalar::Int64)?),
-        P::Date => none(ordered::<Date32Type>(array, Scalar::Date)?),
-        P::Time => none(ordered::<Time64MicrosecondType>(array, Scalar::Time)?),
+        P::Int => ordered::<Int32Type>(array, Scalar::Int32),
+        P::Long => ordered::<Int64Type>(array, Scalar::Int64),
+        P::Date => ordered::<Date32Type>(array, Scalar::Date),
+        P::Time => ordered::<Time64MicrosecondType>(array, Scalar::Time),
         P::Timestamp | P::Timestamptz => {
             // As bounds the unit and the zone are the column's.
-            none(ordered::<TimestampMicrosecondType>(array, Scalar::Int64)?)
+            ordered::<TimestampMicrosecondType>(array, Scalar::Int64)
         }
-        P::TimestampNs | P::TimestamptzNs => none(ordered::<TimestampNanosecondType>(array, Scalar::Int64)?),
+        P::TimestampNs | P::TimestamptzNs => ordered::<TimestampNanosecondType>(array, Scalar::Int64),
         P::Decimal { precision, scale } => {
             let scalar = |unscaled| Scalar::Decimal { unscaled, precision: *precision, scale: scale.cast_signed() };
-            none(ordered::<Decimal128Type>(array, scalar)?)
+            ordered::<Decimal128Type>(array, scalar)
         }
         P::Float => floats::<Float32Type>(array, f32::is_nan, |low, high| {
             let low = if low == 0.0 { -0.0 } else { low };
@@ -220,7 +223,7 @@ fn bounds(primitive: &PrimitiveType, array: &ArrayRef) -> Option<(usize, Option<
     }
 }
 
-fn ordered<T: ArrowPrimitiveType>(array: &ArrayRef, scalar: impl Fn(T::Native) -> Scalar) -> Option<Option<Bounds>>
+fn ordered<T: ArrowPrimitiveType>(array: &ArrayRef, scalar: impl Fn(T::Native) -> Scalar) -> Option<Found>
 where
     T::Native: Ord + Copy,
 {
@@ -230,14 +233,14 @@ where
         None => array.values().iter().copied().min().zip(array.values().iter().copied().max()),
         Some(nulls) => least_and_greatest(valid(array.values(), nulls)),
     };
-    Some(found.map(|(low, high)| Bounds::Scalar(scalar(low), scalar(high))))
+    Some((0, found.map(|(low, high)| Bounds::Scalar(scalar(low), scalar(high)))))
 }
 
 fn floats<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     is_nan: impl Fn(T::Native) -> bool,
     bounds: impl Fn(T::Native, T::Native) -> Bounds,
-) -> Option<(usize, Option<Bounds>)>
+) -> Option<Found>
 where
     T::Native: PartialOrd + Copy,
 {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, UInt32Array, new_null_array};
+use arrow_array::{ArrayRef, RecordBatch, StructArray, UInt32Array, new_null_array};
 use arrow_row::{OwnedRow, RowConverter, SortField};
 use arrow_schema::Fields;
 use arrow_select::take::take_record_batch;
@@ -98,7 +98,7 @@ impl Partitioner {
                 vec![PartitionRows { key, tuple: tuples.slice(0, 1), rows: batch.clone() }]
             });
         };
-        let keys = converter.convert_columns(&one_nan(values)?)?;
+        let keys = converter.convert_columns(&one_nan(values))?;
         let mut places: HashMap<&[u8], usize> = HashMap::new();
         let mut members: Vec<Vec<u32>> = Vec::new();
         let mut last: Option<(&[u8], usize)> = None;
@@ -171,10 +171,10 @@ fn column(batch: &RecordBatch, steps: &[usize]) -> Result<ArrayRef> {
 }
 
 /// Floating point columns with every NaN the same, for keys.
-fn one_nan(values: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
+fn one_nan(values: Vec<ArrayRef>) -> Vec<ArrayRef> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float32Type, Float64Type};
-    Ok(values
+    values
         .into_iter()
         .map(|array| -> ArrayRef {
             if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
@@ -185,7 +185,7 @@ fn one_nan(values: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
                 array
             }
         })
-        .collect())
+        .collect()
 }
 
 #[cfg(test)]

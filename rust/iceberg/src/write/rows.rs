@@ -100,7 +100,9 @@ impl RowWriter {
             if children.is_empty() {
                 ids.push(id);
             }
-            children.into_iter().for_each(|child| inside(&child.field_type, child.id, ids));
+            for child in children {
+                inside(&child.field_type, child.id, ids);
+            }
         }
         let mut ids = Vec::new();
         self.schema.fields.fields.iter().for_each(|field| inside(&field.field_type, field.id, &mut ids));
