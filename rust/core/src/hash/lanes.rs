@@ -1,0 +1,247 @@
+//! Murmur3 of many values at once: one value in each lane of a vector.
+//!
+//! Loops are written out: a closure that an adapter of iterators calls may be compiled outside of the kernel, for no
+//! vectors at all.
+
+#![expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+
+use arrow_buffer::ArrowNativeType;
+
+use super::murmur3::{advance, finish, hash_bytes, hash_i64, mix, mix_bytes, scramble};
+use crate::simd::Kernel;
+
+/// How many values are hashed together: some vectors, so that the processor has other work while one waits.
+const LANES: usize = 64;
+/// How many words of a value are hashed in its lane; longer ones go on alone.
+const WORDS: usize = 8;
+const WORDS_BYTES: usize = 4 * WORDS;
+
+/// Hashes numbers as eight bytes each, as [`hash_i64`] does.
+pub(super) struct Longs<'a, T, V, F> {
+    pub(super) values: &'a [T],
+    /// Makes the number of a value.
+    pub(super) number: V,
+    pub(super) seed: u32,
+    /// Makes the result of a hash.
+    pub(super) then: F,
+}
+
+impl<T: Copy, V: Fn(T) -> i64, F: Fn(i32) -> i32> Kernel for Longs<'_, T, V, F> {
+    type Output = Vec<i32>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<i32> {
+        let Self { values, number, seed, then } = self;
+        let (blocks, rest) = values.as_chunks::<LANES>();
+        let mut results = Vec::with_capacity(values.len());
+        for block in blocks {
+            let mut lanes = [0; LANES];
+            for (lane, value) in lanes.iter_mut().zip(block) {
+                *lane = hash_i64(number(*value), seed);
+            }
+            for lane in &mut lanes {
+                *lane = then(*lane);
+            }
+            results.extend_from_slice(&lanes);
+        }
+        results.extend(rest.iter().map(|value| then(hash_i64(number(*value), seed))));
+        results
+    }
+}
+
+/// Values that are hashed as bytes, end to end.
+pub(super) trait Bytes {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// One value.
+    fn value(&self, at: usize) -> &[u8];
+
+    /// Where the values from `at` on start, and behind the last of them where it ends; as many as there are lanes.
+    fn starts(&self, at: usize) -> [usize; LANES + 1];
+
+    /// The bytes that they start in.
+    fn data(&self) -> &[u8];
+}
+
+/// Values between offsets.
+pub(super) struct Ends<'a, O> {
+    pub(super) data: &'a [u8],
+    /// Where the first value starts, and where each ends.
+    pub(super) ends: &'a [O],
+}
+
+impl<O: ArrowNativeType> Bytes for Ends<'_, O> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.ends.len().saturating_sub(1)
+    }
+
+    fn value(&self, at: usize) -> &[u8] {
+        let Some([start, end]) = self.ends.get(at..).and_then(|ends| ends.first_chunk()) else { return &[] };
+        self.data.get(start.as_usize()..end.as_usize()).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn starts(&self, at: usize) -> [usize; LANES + 1] {
+        let ends = self.ends.get(at..).unwrap_or_default();
+        if let Some(ends) = ends.first_chunk() {
+            return ends.map(O::as_usize);
+        }
+        let last = ends.last().map_or(0, |end| end.as_usize());
+        let mut starts = [last; LANES + 1];
+        starts.iter_mut().zip(ends).for_each(|(start, end)| *start = end.as_usize());
+        starts
+    }
+
+    #[inline(always)]
+    fn data(&self) -> &[u8] {
+        self.data
+    }
+}
+
+/// Values of one width.
+pub(super) struct Fixed<'a> {
+    pub(super) data: &'a [u8],
+    pub(super) width: usize,
+    pub(super) len: usize,
+}
+
+impl Bytes for Fixed<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn value(&self, at: usize) -> &[u8] {
+        self.data.get(at * self.width..(at + 1) * self.width).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn starts(&self, at: usize) -> [usize; LANES + 1] {
+        std::array::from_fn(|lane| (at + lane) * self.width)
+    }
+
+    #[inline(always)]
+    fn data(&self) -> &[u8] {
+        self.data
+    }
+}
+
+/// Hashes bytes.
+pub(super) struct Strings<'a, B, F> {
+    pub(super) values: &'a B,
+    pub(super) seed: u32,
+    /// Makes the result of a hash.
+    pub(super) then: F,
+}
+
+impl<B: Bytes, F: Fn(i32) -> i32> Kernel for Strings<'_, B, F> {
+    type Output = Vec<i32>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<i32> {
+        let Self { values, seed, then } = self;
+        let len = values.len();
+        let mut results = Vec::with_capacity(len.next_multiple_of(LANES));
+        let mut block = Block { words: [[0; LANES]; WORDS], lengths: [0; LANES] };
+        for at in (0..len).step_by(LANES) {
+            let mut lanes = block.hash(values.data(), &values.starts(at), seed);
+            for lane in &mut lanes {
+                *lane = then(*lane);
+            }
+            results.extend_from_slice(&lanes);
+        }
+        results.truncate(len);
+        results
+    }
+}
+
+/// The first words of as many values as there are lanes.
+struct Block {
+    /// Word by word, one lane beside the other; behind the end of a value anything.
+    words: [[u32; LANES]; WORDS],
+    /// In bytes, modulo 2^32 as the hash takes them.
+    lengths: [u32; LANES],
+}
+
+impl Block {
+    /// Hashes values of `data`.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the length enters the hash modulo 2^32")]
+    fn hash(&mut self, data: &[u8], starts: &[usize; LANES + 1], seed: u32) -> [i32; LANES] {
+        let ends = starts.iter().skip(1);
+        let mut longest = 0;
+        for ((length, start), end) in self.lengths.iter_mut().zip(starts).zip(ends.clone()) {
+            *length = end.wrapping_sub(*start) as u32;
+            longest = longest.max(end.wrapping_sub(*start));
+        }
+        let filled = match longest {
+            0..=8 => self.fill::<8>(data, starts),
+            9..=16 => self.fill::<16>(data, starts),
+            _ => self.fill::<WORDS_BYTES>(data, starts),
+        };
+        if filled.is_none() {
+            let values = starts.iter().zip(ends).map(|(start, end)| data.get(*start..*end).unwrap_or_default());
+            let mut lanes = [0; LANES];
+            for (lane, value) in lanes.iter_mut().zip(values) {
+                *lane = hash_bytes(value, seed);
+            }
+            return lanes;
+        }
+        let mut hashes = self.mixed(longest, seed);
+        if longest > WORDS_BYTES {
+            for ((hash, start), end) in hashes.iter_mut().zip(starts).zip(ends) {
+                let rest = data.get(start.saturating_add(WORDS_BYTES)..*end);
+                *hash = rest.map_or(*hash, |rest| mix_bytes(*hash, rest));
+            }
+        }
+        let mut lanes = [0; LANES];
+        for ((lane, hash), length) in lanes.iter_mut().zip(hashes).zip(self.lengths) {
+            *lane = finish(hash, length);
+        }
+        lanes
+    }
+
+    /// Takes the first `BYTES` bytes from each start on; None where there are not so many.
+    #[inline(always)]
+    fn fill<const BYTES: usize>(&mut self, data: &[u8], starts: &[usize; LANES + 1]) -> Option<()> {
+        let window = |start: usize| data.get(start..)?.first_chunk::<BYTES>();
+        // Four by four is what the compiler makes vector instructions of.
+        for (four, &[a, b, c, d]) in starts.as_chunks::<4>().0.iter().enumerate() {
+            let windows = [window(a)?, window(b)?, window(c)?, window(d)?];
+            for (word, words) in self.words.iter_mut().enumerate().take(BYTES / 4) {
+                let to = words.as_chunks_mut::<4>().0.get_mut(four)?;
+                *to = windows
+                    .map(|window| window.as_chunks::<4>().0.get(word).map_or(0, |word| u32::from_le_bytes(*word)));
+            }
+        }
+        Some(())
+    }
+
+    /// The hashes after the first words of each value, and its tail where that is among them. `longest` is the length of
+    /// the longest value.
+    #[inline(always)]
+    fn mixed(&self, longest: usize, seed: u32) -> [u32; LANES] {
+        let words = self.words.iter().take(longest.div_ceil(4));
+        let mut hashes = [seed; LANES];
+        if longest.is_multiple_of(4) && self.lengths.iter().all(|length| *length as usize == longest) {
+            for words in words {
+                for (hash, word) in hashes.iter_mut().zip(words) {
+                    *hash = mix(*hash, *word);
+                }
+            }
+            return hashes;
+        }
+        for (before, words) in (0..).step_by(4).zip(words) {
+            for ((hash, word), length) in hashes.iter_mut().zip(words).zip(&self.lengths) {
+                let left = length.saturating_sub(before);
+                // A word of which nothing is left scrambles to nothing.
+                let kept = if left < 4 { (1_u32 << (8 * (left & 3))) - 1 } else { u32::MAX };
+                let scrambled = *hash ^ scramble(word & kept);
+                *hash = if left < 4 { scrambled } else { advance(scrambled) };
+            }
+        }
+        hashes
+    }
+}
