@@ -14,9 +14,8 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, Scal
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::DataType;
 use frazil_core::error::{Error, ErrorKind, Result};
-use hashbrown::HashMap;
 
-use super::key_table::KeyTable;
+use super::key_table::{IntegerTable, KeyTable};
 
 /// How many rows are encoded at a time: their keys stay in the cache until they are looked up.
 const ROWS_AT_A_TIME: usize = 8192;
@@ -28,7 +27,8 @@ pub struct EqualityKeys {
     keys: Keys,
     /// The sequence number of the NULL key, where a single column keeps it apart.
     null_key: Option<i64>,
-    /// The highest sequence number of any key.
+    /// The lowest and the highest sequence number of any delete file.
+    oldest: i64,
     newest: i64,
 }
 
@@ -36,7 +36,7 @@ pub struct EqualityKeys {
 #[derive(Debug)]
 enum Keys {
     /// One column of a type of up to 64 bits.
-    Integers(HashMap<i64, i64>),
+    Integers(IntegerTable),
     /// One column of strings, bytes or decimals.
     Bytes(KeyTable),
     /// Anything else: all columns, encoded as rows.
@@ -55,7 +55,7 @@ impl EqualityKeysBuilder {
     pub fn new(types: &[DataType]) -> Result<Self> {
         let keys = match types {
             [] => return Err(Error::new(ErrorKind::CorruptDeletes, "equality deletes without equality ids")),
-            [one] if is_integer(one) => Keys::Integers(HashMap::new()),
+            [one] if is_integer(one) => Keys::Integers(IntegerTable::default()),
             [DataType::Utf8 | DataType::Binary | DataType::FixedSizeBinary(_) | DataType::Decimal128(..)] => {
                 Keys::Bytes(KeyTable::default())
             }
@@ -70,8 +70,8 @@ impl EqualityKeysBuilder {
                 Keys::Rows(RowConverter::new(fields)?, KeyTable::default())
             }
         };
-        let newest = i64::MIN;
-        Ok(Self(EqualityKeys { types: types.to_vec(), keys, null_key: None, newest }))
+        let (oldest, newest) = (i64::MAX, i64::MIN);
+        Ok(Self(EqualityKeys { types: types.to_vec(), keys, null_key: None, oldest, newest }))
     }
 
     /// Adds the rows of a delete file that has `sequence_number` as its data sequence number. `columns` are those of
@@ -80,20 +80,19 @@ impl EqualityKeysBuilder {
     /// # Errors
     /// `Internal` when `columns` do not have the types given to [`EqualityKeysBuilder::new`].
     pub fn push(&mut self, columns: &[ArrayRef], sequence_number: i64) -> Result<()> {
-        let Self(EqualityKeys { types, keys, null_key, newest }) = self;
+        let Self(EqualityKeys { types, keys, null_key, oldest, newest }) = self;
         let rows = check_columns(types, columns)?;
         if rows == 0 {
             return Ok(());
         }
-        *newest = sequence_number.max(*newest);
+        (*oldest, *newest) = (sequence_number.min(*oldest), sequence_number.max(*newest));
         match (keys, columns) {
             (Keys::Integers(keys), [column]) => {
                 let nulls = column.nulls();
                 keys.reserve(rows);
                 for (row, value) in integers(column)?.iter().enumerate() {
                     if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-                        let own = keys.entry(*value).or_insert(sequence_number);
-                        *own = sequence_number.max(*own);
+                        keys.insert(*value, sequence_number);
                     }
                 }
                 note_null(null_key, nulls, sequence_number);
@@ -141,19 +140,17 @@ impl EqualityKeys {
         match (&self.keys, columns) {
             (Keys::Integers(keys), [column]) => {
                 let values = integers(column)?;
-                let is_deleted = |value: &i64| keys.get(value).is_some_and(|at| applies(*at));
-                let found = mask_of(&values, is_deleted);
-                Ok(with_nulls(found, column.nulls(), deletes_null))
+                let found = keys.find_above(&values, data_sequence_number, applies(self.oldest));
+                Ok(with_nulls(mask(found, rows), column.nulls(), deletes_null))
             }
             (Keys::Bytes(keys), [column]) => {
                 let values = ByteColumn::new(column)?;
-                let is_deleted = |row| keys.find(values.value(row)).is_some_and(applies);
-                let found = BooleanBuffer::collect_bool(rows, is_deleted);
-                Ok(with_nulls(found, column.nulls(), deletes_null))
+                let found = keys.find_above(rows, |row| values.value(row), data_sequence_number);
+                Ok(with_nulls(mask(found, rows), column.nulls(), deletes_null))
             }
             (Keys::Rows(converter, keys), _) => {
                 let mut found = BooleanBufferBuilder::new(rows);
-                each_row(converter, columns, rows, |key| found.append(keys.find(key).is_some_and(applies)))?;
+                each_row(converter, columns, rows, |key| found.append(keys.is_above(key, data_sequence_number)))?;
                 Ok(found.finish())
             }
             _ => Err(Error::internal("a key of one column has several")),
@@ -177,7 +174,7 @@ impl EqualityKeys {
     /// The memory this holds, roughly.
     pub fn size_bytes(&self) -> usize {
         match &self.keys {
-            Keys::Integers(keys) => keys.allocation_size(),
+            Keys::Integers(keys) => keys.size_bytes(),
             Keys::Bytes(keys) => keys.size_bytes(),
             Keys::Rows(converter, keys) => converter.size() + keys.size_bytes(),
         }
@@ -263,10 +260,8 @@ fn each_row(converter: &RowConverter, columns: &[ArrayRef], rows: usize, mut tak
     Ok(())
 }
 
-/// One bit per value; chunks of 64 spare the check of every index.
-fn mask_of(values: &[i64], is_set: impl Fn(&i64) -> bool) -> BooleanBuffer {
-    let word = |chunk: &[i64]| chunk.iter().rev().fold(0, |word: u64, value| word << 1 | u64::from(is_set(value)));
-    BooleanBuffer::new(values.chunks(64).map(word).collect::<Vec<_>>().into(), 0, values.len())
+fn mask(words: Vec<u64>, rows: usize) -> BooleanBuffer {
+    BooleanBuffer::new(words.into(), 0, rows)
 }
 
 /// The number of rows, if the columns are of these types.

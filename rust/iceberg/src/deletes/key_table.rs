@@ -1,67 +1,174 @@
-//! A hash table from byte strings to the sequence numbers that they are deleted at.
+//! Hash tables from keys to the sequence numbers that they are deleted at.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
-use hashbrown::hash_table::Entry;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use frazil_core::simd;
+use hashbrown::DefaultHashBuilder;
+
+use super::code_table::{CodeTable, Lookup};
+
+/// Integers, each with the highest sequence number it was inserted with.
+#[derive(Debug)]
+pub(super) struct IntegerTable {
+    table: CodeTable<i64>,
+    /// The sequence number of 0, which is no code.
+    zero: Option<i64>,
+    /// Nobody else knows it, so that nobody can write a file of keys that all fall into one line.
+    seed: u64,
+}
+
+impl Default for IntegerTable {
+    fn default() -> Self {
+        Self { table: CodeTable::default(), zero: None, seed: DefaultHashBuilder::default().hash_one(0) }
+    }
+}
+
+impl IntegerTable {
+    pub(super) fn reserve(&mut self, keys: usize) {
+        let seed = self.seed;
+        self.table.reserve(keys, |code| folded(code, seed));
+    }
+
+    pub(super) fn insert(&mut self, key: i64, sequence_number: i64) {
+        let code = key.cast_unsigned();
+        if code == 0 {
+            self.zero = self.zero.max(Some(sequence_number));
+            return;
+        }
+        let hash = folded(code, self.seed);
+        if let Some(own) = self.table.find_mut(hash, code, |_| true) {
+            *own = sequence_number.max(*own);
+        } else {
+            self.reserve(1);
+            self.table.put(hash, code, sequence_number);
+        }
+    }
+
+    /// Which of the keys were inserted with a sequence number above `sequence_number`: one bit for each, 64 to a word.
+    /// With `any_number` all numbers are above it.
+    pub(super) fn find_above(&self, keys: &[i64], sequence_number: i64, any_number: bool) -> Vec<u64> {
+        let code = |row: usize| {
+            let code = keys.get(row).map_or(0, |key| key.cast_unsigned());
+            (folded(code, self.seed), code)
+        };
+        let mut found = simd::run(Lookup { table: &self.table, rows: keys.len(), code });
+        retain(&mut found, |row| {
+            let (hash, code) = code(row);
+            match code {
+                0 => self.zero.is_some_and(|at| at > sequence_number),
+                _ if any_number => true,
+                _ => self.table.find(hash, code, |at| *at > sequence_number).is_some(),
+            }
+        });
+        found
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.table.len() + usize::from(self.zero.is_some())
+    }
+
+    pub(super) fn size_bytes(&self) -> usize {
+        self.table.size_bytes()
+    }
+}
 
 /// Byte strings, end to end in one arena, each with the highest sequence number it was inserted with.
 #[derive(Debug, Default)]
 pub(super) struct KeyTable {
-    slots: HashTable<Slot>,
+    table: CodeTable<Key>,
     arena: Vec<u8>,
     hasher: DefaultHashBuilder,
 }
 
-#[derive(Debug)]
-struct Slot {
-    /// Compared before the key, since the arena is seldom in the cache.
-    hash: u64,
+#[derive(Debug, Clone, Copy, Default)]
+struct Key {
     start: usize,
     end: usize,
     sequence_number: i64,
 }
 
-impl Slot {
-    #[inline]
-    fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+impl Key {
+    fn bytes<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
         arena.get(self.start..self.end).unwrap_or_default()
     }
 }
 
 impl KeyTable {
     pub(super) fn reserve(&mut self, keys: usize) {
-        self.slots.reserve(keys, |slot| slot.hash);
+        self.table.reserve(keys, |code| code);
     }
 
     pub(super) fn insert(&mut self, key: &[u8], sequence_number: i64) {
-        let Self { slots, arena, hasher } = self;
-        let hash = hasher.hash_one(key);
-        match slots.entry(hash, |slot| slot.hash == hash && slot.key(arena) == key, |slot| slot.hash) {
-            Entry::Occupied(mut slot) => {
-                let slot = slot.get_mut();
-                slot.sequence_number = slot.sequence_number.max(sequence_number);
-            }
-            Entry::Vacant(slot) => {
-                let start = arena.len();
-                slot.insert(Slot { hash, start, end: start + key.len(), sequence_number });
-                arena.extend_from_slice(key);
-            }
+        let code = self.code(key);
+        if let Some(own) = self.table.find_mut(code, code, |own| own.bytes(&self.arena) == key) {
+            own.sequence_number = sequence_number.max(own.sequence_number);
+            return;
         }
+        self.reserve(1);
+        let start = self.arena.len();
+        self.table.put(code, code, Key { start, end: start + key.len(), sequence_number });
+        self.arena.extend_from_slice(key);
     }
 
-    #[inline]
-    pub(super) fn find(&self, key: &[u8]) -> Option<i64> {
-        let hash = self.hasher.hash_one(key);
-        let slot = self.slots.find(hash, |slot| slot.hash == hash && slot.key(&self.arena) == key);
-        slot.map(|slot| slot.sequence_number)
+    /// Which of the keys of `rows` rows were inserted with a sequence number above `sequence_number`: one bit for each,
+    /// 64 to a word.
+    pub(super) fn find_above<'a>(
+        &self,
+        rows: usize,
+        key: impl Fn(usize) -> &'a [u8],
+        sequence_number: i64,
+    ) -> Vec<u64> {
+        let code = |row| {
+            let code = self.code(key(row));
+            (code, code)
+        };
+        let mut found = simd::run(Lookup { table: &self.table, rows, code });
+        retain(&mut found, |row| self.is_above(key(row), sequence_number));
+        found
+    }
+
+    /// Whether one key was inserted with a sequence number above `sequence_number`.
+    pub(super) fn is_above(&self, key: &[u8], sequence_number: i64) -> bool {
+        let code = self.code(key);
+        let applies = |own: &Key| own.sequence_number > sequence_number && own.bytes(&self.arena) == key;
+        self.table.find(code, code, applies).is_some()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.table.len()
     }
 
     pub(super) fn size_bytes(&self) -> usize {
-        self.slots.allocation_size() + self.arena.capacity()
+        self.table.size_bytes() + self.arena.capacity()
+    }
+
+    /// The hash, which is never 0: the lowest bit is not among those that choose a line.
+    #[inline]
+    fn code(&self, key: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(key);
+        hasher.finish() | 1
+    }
+}
+
+/// Both halves of a product: all bits of a number decide about all bits of its hash.
+#[inline]
+fn folded(number: u64, seed: u64) -> u64 {
+    let product = u128::from(number ^ seed) * 0x9e37_79b9_7f4a_7c15;
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the product")]
+    let (low, high) = (product as u64, (product >> 64) as u64);
+    low ^ high
+}
+
+/// Clears the bits of rows that are not kept.
+fn retain(words: &mut [u64], keep: impl Fn(usize) -> bool) {
+    for (number, word) in words.iter_mut().enumerate() {
+        let mut left = *word;
+        while left != 0 {
+            if !keep(64 * number + left.trailing_zeros() as usize) {
+                *word &= !(left & left.wrapping_neg());
+            }
+            left &= left - 1;
+        }
     }
 }
