@@ -23,8 +23,11 @@ __all__ = [
     "TaskReader",
     "__version__",
     "apply_transform",
+    "deleted_positions",
+    "encode_positions",
     "filter_batch",
     "int96_timestamps",
+    "kept_rows",
     "normalize_predicate",
     "variant_to_json",
 ]
@@ -327,6 +330,11 @@ class SplitReader:
 
 # The INT96 timestamps of a leaf column of a Parquet file, exactly.
 def int96_timestamps(files: Files, path: str, column: str, leaf: int, row_groups: Sequence[int]) -> pa.Array: ...
+
+# The blobs of deletion vectors: the mask of the rows that are not deleted, positions, and back.
+def kept_rows(blob: bytes, row_count: int) -> pa.Array: ...
+def deleted_positions(blob: bytes) -> pa.Array: ...
+def encode_positions(positions: pa.Array) -> bytes: ...
 def apply_transform(transform: str, array: pa.Array) -> pa.Array: ...
 def variant_to_json(array: pa.Array) -> pa.Array: ...
 def normalize_predicate(text: str) -> str: ...

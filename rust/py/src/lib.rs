@@ -2,6 +2,7 @@
 
 mod arrow;
 mod data_file;
+mod deletion_vector;
 mod errors;
 mod files;
 mod interrupt;
@@ -31,6 +32,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
     module.add_function(wrap_pyfunction!(data_file::int96_timestamps, module)?)?;
+    module.add_function(wrap_pyfunction!(deletion_vector::kept_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(deletion_vector::deleted_positions, module)?)?;
+    module.add_function(wrap_pyfunction!(deletion_vector::encode_positions, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::variant_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scan::normalize_predicate, module)?)?;

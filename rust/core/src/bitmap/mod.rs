@@ -5,6 +5,7 @@
 //! containers are our own, and the crate is the oracle of the tests.
 
 mod container;
+mod mask;
 mod portable;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::ops::Range;
 use arrow_buffer::{BooleanBuffer, Buffer};
 
 use self::container::{Container, SPAN};
+pub use self::mask::kept_of_portable64;
 pub use self::portable::portable32_bytes;
 use crate::error::{Error, Result};
 
