@@ -1,9 +1,13 @@
 //! Murmur3 of many values at once: one value in each lane of a vector.
 //!
-//! Loops are written out: a closure that an adapter of iterators calls may be compiled outside of the kernel, for no
-//! vectors at all.
+//! Loops count lanes: what adapters of iterators call may be compiled apart from the kernel, for no vectors at all.
 
 #![expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::needless_range_loop,
+    reason = "lanes are counted up to the length of arrays"
+)]
 
 use arrow_buffer::ArrowNativeType;
 
@@ -36,11 +40,11 @@ impl<T: Copy, V: Fn(T) -> i64, F: Fn(i32) -> i32> Kernel for Longs<'_, T, V, F> 
         let mut results = Vec::with_capacity(values.len());
         for block in blocks {
             let mut lanes = [0; LANES];
-            for (lane, value) in lanes.iter_mut().zip(block) {
-                *lane = hash_i64(number(*value), seed);
+            for lane in 0..LANES {
+                lanes[lane] = hash_i64(number(block[lane]), seed);
             }
-            for lane in &mut lanes {
-                *lane = then(*lane);
+            for lane in 0..LANES {
+                lanes[lane] = then(lanes[lane]);
             }
             results.extend_from_slice(&lanes);
         }
@@ -85,8 +89,12 @@ impl<O: ArrowNativeType> Bytes for Ends<'_, O> {
     #[inline(always)]
     fn starts(&self, at: usize) -> [usize; LANES + 1] {
         let ends = self.ends.get(at..).unwrap_or_default();
-        if let Some(ends) = ends.first_chunk() {
-            return ends.map(O::as_usize);
+        if let Some(ends) = ends.first_chunk::<{ LANES + 1 }>() {
+            let mut starts = [0; LANES + 1];
+            for lane in 0..=LANES {
+                starts[lane] = ends[lane].as_usize();
+            }
+            return starts;
         }
         let last = ends.last().map_or(0, |end| end.as_usize());
         let mut starts = [last; LANES + 1];
@@ -119,7 +127,11 @@ impl Bytes for Fixed<'_> {
 
     #[inline(always)]
     fn starts(&self, at: usize) -> [usize; LANES + 1] {
-        std::array::from_fn(|lane| (at + lane) * self.width)
+        let mut starts = [0; LANES + 1];
+        for lane in 0..=LANES {
+            starts[lane] = (at + lane) * self.width;
+        }
+        starts
     }
 
     #[inline(always)]
@@ -147,8 +159,8 @@ impl<B: Bytes, F: Fn(i32) -> i32> Kernel for Strings<'_, B, F> {
         let mut block = Block { words: [[0; LANES]; WORDS], lengths: [0; LANES] };
         for at in (0..len).step_by(LANES) {
             let mut lanes = block.hash(values.data(), &values.starts(at), seed);
-            for lane in &mut lanes {
-                *lane = then(*lane);
+            for lane in 0..LANES {
+                lanes[lane] = then(lanes[lane]);
             }
             results.extend_from_slice(&lanes);
         }
@@ -170,35 +182,33 @@ impl Block {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the length enters the hash modulo 2^32")]
     fn hash(&mut self, data: &[u8], starts: &[usize; LANES + 1], seed: u32) -> [i32; LANES] {
-        let ends = starts.iter().skip(1);
         let mut longest = 0;
-        for ((length, start), end) in self.lengths.iter_mut().zip(starts).zip(ends.clone()) {
-            *length = end.wrapping_sub(*start) as u32;
-            longest = longest.max(end.wrapping_sub(*start));
+        for lane in 0..LANES {
+            let length = starts[lane + 1].wrapping_sub(starts[lane]);
+            self.lengths[lane] = length as u32;
+            longest = longest.max(length);
         }
         let filled = match longest {
             0..=8 => self.fill::<8>(data, starts),
             9..=16 => self.fill::<16>(data, starts),
             _ => self.fill::<WORDS_BYTES>(data, starts),
         };
+        let mut lanes = [0; LANES];
         if filled.is_none() {
-            let values = starts.iter().zip(ends).map(|(start, end)| data.get(*start..*end).unwrap_or_default());
-            let mut lanes = [0; LANES];
-            for (lane, value) in lanes.iter_mut().zip(values) {
-                *lane = hash_bytes(value, seed);
+            for lane in 0..LANES {
+                lanes[lane] = hash_bytes(data.get(starts[lane]..starts[lane + 1]).unwrap_or_default(), seed);
             }
             return lanes;
         }
         let mut hashes = self.mixed(longest, seed);
         if longest > WORDS_BYTES {
-            for ((hash, start), end) in hashes.iter_mut().zip(starts).zip(ends) {
-                let rest = data.get(start.saturating_add(WORDS_BYTES)..*end);
-                *hash = rest.map_or(*hash, |rest| mix_bytes(*hash, rest));
+            for lane in 0..LANES {
+                let rest = data.get(starts[lane].saturating_add(WORDS_BYTES)..starts[lane + 1]);
+                hashes[lane] = rest.map_or(hashes[lane], |rest| mix_bytes(hashes[lane], rest));
             }
         }
-        let mut lanes = [0; LANES];
-        for ((lane, hash), length) in lanes.iter_mut().zip(hashes).zip(self.lengths) {
-            *lane = finish(hash, length);
+        for lane in 0..LANES {
+            lanes[lane] = finish(hashes[lane], self.lengths[lane]);
         }
         lanes
     }
@@ -206,14 +216,18 @@ impl Block {
     /// Takes the first `BYTES` bytes from each start on; None where there are not so many.
     #[inline(always)]
     fn fill<const BYTES: usize>(&mut self, data: &[u8], starts: &[usize; LANES + 1]) -> Option<()> {
-        let window = |start: usize| data.get(start..)?.first_chunk::<BYTES>();
         // Four by four is what the compiler makes vector instructions of.
-        for (four, &[a, b, c, d]) in starts.as_chunks::<4>().0.iter().enumerate() {
-            let windows = [window(a)?, window(b)?, window(c)?, window(d)?];
-            for (word, words) in self.words.iter_mut().enumerate().take(BYTES / 4) {
-                let to = words.as_chunks_mut::<4>().0.get_mut(four)?;
-                *to = windows
-                    .map(|window| window.as_chunks::<4>().0.get(word).map_or(0, |word| u32::from_le_bytes(*word)));
+        for four in (0..LANES).step_by(4) {
+            let a = window::<BYTES>(data, starts[four])?;
+            let b = window::<BYTES>(data, starts[four + 1])?;
+            let c = window::<BYTES>(data, starts[four + 2])?;
+            let d = window::<BYTES>(data, starts[four + 3])?;
+            for number in 0..BYTES / 4 {
+                let lanes = &mut self.words[number];
+                lanes[four] = word(a, number);
+                lanes[four + 1] = word(b, number);
+                lanes[four + 2] = word(c, number);
+                lanes[four + 3] = word(d, number);
             }
         }
         Some(())
@@ -223,25 +237,41 @@ impl Block {
     /// the longest value.
     #[inline(always)]
     fn mixed(&self, longest: usize, seed: u32) -> [u32; LANES] {
-        let words = self.words.iter().take(longest.div_ceil(4));
+        let words = WORDS.min(longest.div_ceil(4));
         let mut hashes = [seed; LANES];
-        if longest.is_multiple_of(4) && self.lengths.iter().all(|length| *length as usize == longest) {
-            for words in words {
-                for (hash, word) in hashes.iter_mut().zip(words) {
-                    *hash = mix(*hash, *word);
+        let mut uneven = longest % 4;
+        for lane in 0..LANES {
+            uneven |= longest ^ self.lengths[lane] as usize;
+        }
+        if uneven == 0 {
+            for number in 0..words {
+                for lane in 0..LANES {
+                    hashes[lane] = mix(hashes[lane], self.words[number][lane]);
                 }
             }
             return hashes;
         }
-        for (before, words) in (0..).step_by(4).zip(words) {
-            for ((hash, word), length) in hashes.iter_mut().zip(words).zip(&self.lengths) {
-                let left = length.saturating_sub(before);
+        for (number, before) in (0..words).zip((0..).step_by(4)) {
+            for lane in 0..LANES {
+                let left = self.lengths[lane].saturating_sub(before);
                 // A word of which nothing is left scrambles to nothing.
                 let kept = if left < 4 { (1_u32 << (8 * (left & 3))) - 1 } else { u32::MAX };
-                let scrambled = *hash ^ scramble(word & kept);
-                *hash = if left < 4 { scrambled } else { advance(scrambled) };
+                let scrambled = hashes[lane] ^ scramble(self.words[number][lane] & kept);
+                hashes[lane] = if left < 4 { scrambled } else { advance(scrambled) };
             }
         }
         hashes
     }
+}
+
+/// The first bytes of a value, and of those behind it.
+#[inline(always)]
+fn window<const BYTES: usize>(data: &[u8], start: usize) -> Option<&[u8; BYTES]> {
+    data.get(start..)?.first_chunk()
+}
+
+/// A word of the first bytes of a value.
+#[inline(always)]
+fn word<const BYTES: usize>(window: &[u8; BYTES], number: usize) -> u32 {
+    u32::from_le_bytes([window[4 * number], window[4 * number + 1], window[4 * number + 2], window[4 * number + 3]])
 }

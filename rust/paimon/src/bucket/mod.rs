@@ -9,6 +9,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
 use frazil_core::error::{Error, Result};
+use frazil_core::hash::modulo::Modulo;
 use frazil_core::hash::murmur3::hash_byte_arrays;
 
 use crate::binary_row;
@@ -61,7 +62,9 @@ pub fn bucket_ids(function: BucketFunction, keys: &[ArrayRef], types: &[DataType
     match function {
         BucketFunction::Default => {
             let rows = binary_row::encode(keys, types)?;
-            Ok(hash_byte_arrays(&rows, SEED, |hash| (hash % buckets).abs()))
+            let modulo = Modulo::by(buckets.unsigned_abs()).ok_or_else(|| Error::internal("no buckets"))?;
+            // The remainder has the sign of the hash, and the bucket none.
+            Ok(hash_byte_arrays(&rows, SEED, |hash| modulo.remainder(hash.unsigned_abs()).cast_signed()))
         }
         BucketFunction::Mod => modulo(keys, buckets),
         BucketFunction::Hive => {
