@@ -11,7 +11,7 @@
 
 use arrow_buffer::ArrowNativeType;
 
-use super::murmur3::{advance, finish, hash_bytes, hash_i64, mix, mix_bytes, scramble};
+use super::murmur3::{advance, finish, hash_bytes, mix, mix_bytes, mix_i64, scramble};
 use crate::simd::Kernel;
 
 /// How many values are hashed together: some vectors, so that the processor has other work while one waits.
@@ -19,13 +19,18 @@ const LANES: usize = 64;
 /// How many words of a value are hashed in its lane; longer ones go on alone.
 const WORDS: usize = 8;
 const WORDS_BYTES: usize = 4 * WORDS;
+/// What the lengths of lanes can tell apart, and a value in a lane may have.
+const LONGEST: usize = u32::MAX as usize;
 
-/// Hashes numbers as eight bytes each, as [`hash_i64`] does.
+/// Hashes numbers as eight bytes each, behind bytes that are the same for all of them.
 pub(super) struct Longs<'a, T, V, F> {
     pub(super) values: &'a [T],
     /// Makes the number of a value.
     pub(super) number: V,
+    /// The hash after what stands before a number, which is whole words.
     pub(super) seed: u32,
+    /// The bytes of those and of the number.
+    pub(super) length: u32,
     /// Makes the result of a hash.
     pub(super) then: F,
 }
@@ -35,20 +40,20 @@ impl<T: Copy, V: Fn(T) -> i64, F: Fn(i32) -> i32> Kernel for Longs<'_, T, V, F> 
 
     #[inline(always)]
     fn run(self) -> Vec<i32> {
-        let Self { values, number, seed, then } = self;
+        let Self { values, number, seed, length, then } = self;
         let (blocks, rest) = values.as_chunks::<LANES>();
         let mut results = Vec::with_capacity(values.len());
         for block in blocks {
             let mut lanes = [0; LANES];
             for lane in 0..LANES {
-                lanes[lane] = hash_i64(number(block[lane]), seed);
+                lanes[lane] = finish(mix_i64(seed, number(block[lane])), length);
             }
             for lane in 0..LANES {
                 lanes[lane] = then(lanes[lane]);
             }
             results.extend_from_slice(&lanes);
         }
-        results.extend(rest.iter().map(|value| then(hash_i64(number(*value), seed))));
+        results.extend(rest.iter().map(|value| then(finish(mix_i64(seed, number(*value)), length))));
         results
     }
 }
@@ -173,14 +178,14 @@ impl<B: Bytes, F: Fn(i32) -> i32> Kernel for Strings<'_, B, F> {
 struct Block {
     /// Word by word, one lane beside the other; behind the end of a value anything.
     words: [[u32; LANES]; WORDS],
-    /// In bytes, modulo 2^32 as the hash takes them.
+    /// In bytes.
     lengths: [u32; LANES],
 }
 
 impl Block {
     /// Hashes values of `data`.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "the length enters the hash modulo 2^32")]
+    #[expect(clippy::cast_possible_truncation, reason = "longer values do not come into lanes")]
     fn hash(&mut self, data: &[u8], starts: &[usize; LANES + 1], seed: u32) -> [i32; LANES] {
         let mut longest = 0;
         for lane in 0..LANES {
@@ -191,7 +196,8 @@ impl Block {
         let filled = match longest {
             0..=8 => self.fill::<8>(data, starts),
             9..=16 => self.fill::<16>(data, starts),
-            _ => self.fill::<WORDS_BYTES>(data, starts),
+            17..=LONGEST => self.fill::<WORDS_BYTES>(data, starts),
+            _ => None,
         };
         let mut lanes = [0; LANES];
         if filled.is_none() {

@@ -33,10 +33,7 @@ pub fn hash_bytes(bytes: &[u8], seed: u32) -> i32 {
 /// The hash of the eight little-endian bytes of `value`.
 #[inline(always)]
 pub fn hash_i64(value: i64, seed: u32) -> i32 {
-    let value = value.cast_unsigned();
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the number")]
-    let (low, high) = (value as u32, (value >> 32) as u32);
-    finish(mix(mix(seed, low), high), 8)
+    finish(mix_i64(seed, value), 8)
 }
 
 /// The hash of the shortest big-endian two's complement form of an unscaled decimal.
@@ -62,8 +59,19 @@ pub fn hash_numbers<T: ArrowPrimitiveType>(
     seed: u32,
     then: impl Fn(i32) -> i32,
 ) -> Int32Array {
-    let hashes = simd::run(Longs { values: array.values(), number, seed, then });
+    let hashes = simd::run(Longs { values: array.values(), number, seed, length: 8, then });
     Int32Array::new(hashes.into(), array.nulls().cloned())
+}
+
+/// Hashes the eight bytes of each `number` behind those of `head`; also of values that are NULL.
+pub fn hash_behind<T: Copy>(
+    head: [u8; 8],
+    values: &[T],
+    number: impl Fn(T) -> i64,
+    seed: u32,
+    then: impl Fn(i32) -> i32,
+) -> Vec<i32> {
+    simd::run(Longs { values, number, seed: mix_bytes(seed, &head), length: 16, then })
 }
 
 /// Hashes decimals as [`hash_decimal`] does.
@@ -105,6 +113,15 @@ pub(super) fn mix_bytes(seed: u32, bytes: &[u8]) -> u32 {
     let hash = words.iter().fold(seed, |hash, word| mix(hash, u32::from_le_bytes(*word)));
     // A tail of nothing scrambles to nothing.
     hash ^ scramble(tail.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)))
+}
+
+/// The hash after the eight little-endian bytes of `value`.
+#[inline(always)]
+pub(super) fn mix_i64(seed: u32, value: i64) -> u32 {
+    let value = value.cast_unsigned();
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the number")]
+    let (low, high) = (value as u32, (value >> 32) as u32);
+    mix(mix(seed, low), high)
 }
 
 #[inline(always)]
@@ -235,9 +252,12 @@ mod tests {
             for level in Level::available() {
                 let hashes = simd::run_at(level, Strings { values: &ends, seed, then: |hash| hash });
                 prop_assert_eq!(hashes, &expected[..], "{:?}", level);
-                let hashes = simd::run_at(level, Longs { values: &numbers, number: |number| number, seed, then: |hash| hash });
+                let hashes = simd::run_at(level, Longs { values: &numbers, number: |number| number, seed, length: 8, then: |hash| hash });
                 prop_assert_eq!(hashes, &of_numbers[..], "{:?}", level);
             }
+            let behind = |number: &i64| oracle(&[[9; 8], number.to_le_bytes()].concat(), seed);
+            let of_both: Vec<i32> = numbers.iter().map(behind).collect();
+            prop_assert_eq!(hash_behind([9; 8], &numbers, |number| number, seed, |hash| hash), of_both);
             if let Some(width) = one_length {
                 let fixed = Fixed { data: array.value_data(), width, len: array.len() };
                 for level in Level::available() {

@@ -1,6 +1,7 @@
 //! Which bucket a row belongs to (documentation: "Data Distribution", options `bucket-key` and `bucket-function.type`).
 
 mod hive;
+mod one_number;
 #[cfg(test)]
 mod tests;
 
@@ -61,10 +62,9 @@ pub fn bucket_ids(function: BucketFunction, keys: &[ArrayRef], types: &[DataType
     }
     match function {
         BucketFunction::Default => {
-            let rows = binary_row::encode(keys, types)?;
             let modulo = Modulo::by(buckets.unsigned_abs()).ok_or_else(|| Error::internal("no buckets"))?;
             // The remainder has the sign of the hash, and the bucket none.
-            Ok(hash_byte_arrays(&rows, SEED, |hash| modulo.remainder(hash.unsigned_abs()).cast_signed()))
+            hashed(keys, types, |hash| modulo.remainder(hash.unsigned_abs()).cast_signed())
         }
         BucketFunction::Mod => modulo(keys, buckets),
         BucketFunction::Hive => {
@@ -124,7 +124,15 @@ pub fn key_fields<'a>(schema: &'a TableSchema, options: &Options) -> Option<Vec<
 /// # Errors
 /// `InvalidArgument` for keys of other Arrow types than theirs.
 pub fn row_hashes(keys: &[ArrayRef], types: &[DataType]) -> Result<Int32Array> {
-    Ok(hash_byte_arrays(&binary_row::encode(keys, types)?, SEED, |hash| hash))
+    hashed(keys, types, |hash| hash)
+}
+
+/// What `then` makes of the hash of each row.
+fn hashed(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -> i32) -> Result<Int32Array> {
+    if let Some(hashes) = one_number::hashes(keys, types, &then) {
+        return Ok(hashes.into());
+    }
+    Ok(hash_byte_arrays(&binary_row::encode(keys, types)?, SEED, then))
 }
 
 /// NULL counts as 0, which is what stands in its place in a row.
