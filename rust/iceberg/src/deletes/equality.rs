@@ -27,8 +27,7 @@ pub struct EqualityKeys {
     keys: Keys,
     /// The sequence number of the NULL key, where a single column keeps it apart.
     null_key: Option<i64>,
-    /// The lowest and the highest sequence number of any delete file.
-    oldest: i64,
+    /// The highest sequence number of any key.
     newest: i64,
 }
 
@@ -70,8 +69,8 @@ impl EqualityKeysBuilder {
                 Keys::Rows(RowConverter::new(fields)?, KeyTable::default())
             }
         };
-        let (oldest, newest) = (i64::MAX, i64::MIN);
-        Ok(Self(EqualityKeys { types: types.to_vec(), keys, null_key: None, oldest, newest }))
+        let newest = i64::MIN;
+        Ok(Self(EqualityKeys { types: types.to_vec(), keys, null_key: None, newest }))
     }
 
     /// Adds the rows of a delete file that has `sequence_number` as its data sequence number. `columns` are those of
@@ -80,12 +79,12 @@ impl EqualityKeysBuilder {
     /// # Errors
     /// `Internal` when `columns` do not have the types given to [`EqualityKeysBuilder::new`].
     pub fn push(&mut self, columns: &[ArrayRef], sequence_number: i64) -> Result<()> {
-        let Self(EqualityKeys { types, keys, null_key, oldest, newest }) = self;
+        let Self(EqualityKeys { types, keys, null_key, newest }) = self;
         let rows = check_columns(types, columns)?;
         if rows == 0 {
             return Ok(());
         }
-        (*oldest, *newest) = (sequence_number.min(*oldest), sequence_number.max(*newest));
+        *newest = sequence_number.max(*newest);
         match (keys, columns) {
             (Keys::Integers(keys), [column]) => {
                 let nulls = column.nulls();
@@ -135,12 +134,11 @@ impl EqualityKeys {
         if self.newest <= data_sequence_number || self.is_empty() {
             return Ok(BooleanBuffer::new_unset(rows));
         }
-        let applies = |at: i64| at > data_sequence_number;
-        let deletes_null = self.null_key.is_some_and(applies);
+        let deletes_null = self.null_key.is_some_and(|at| at > data_sequence_number);
         match (&self.keys, columns) {
             (Keys::Integers(keys), [column]) => {
                 let values = integers(column)?;
-                let found = keys.find_above(&values, data_sequence_number, applies(self.oldest));
+                let found = keys.find_above(&values, data_sequence_number);
                 Ok(with_nulls(mask(found, rows), column.nulls(), deletes_null))
             }
             (Keys::Bytes(keys), [column]) => {

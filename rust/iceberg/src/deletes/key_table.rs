@@ -5,21 +5,19 @@ use std::hash::{BuildHasher, Hasher};
 use frazil_core::simd;
 use hashbrown::DefaultHashBuilder;
 
-use super::code_table::{CodeTable, Lookup};
+use super::code_table::{CodeTable, MayHave};
 
 /// Integers, each with the highest sequence number it was inserted with.
 #[derive(Debug)]
 pub(super) struct IntegerTable {
     table: CodeTable<i64>,
-    /// The sequence number of 0, which is no code.
-    zero: Option<i64>,
     /// Nobody else knows it, so that nobody can write a file of keys that all fall into one line.
     seed: u64,
 }
 
 impl Default for IntegerTable {
     fn default() -> Self {
-        Self { table: CodeTable::default(), zero: None, seed: DefaultHashBuilder::default().hash_one(0) }
+        Self { table: CodeTable::default(), seed: DefaultHashBuilder::default().hash_one(0) }
     }
 }
 
@@ -31,10 +29,6 @@ impl IntegerTable {
 
     pub(super) fn insert(&mut self, key: i64, sequence_number: i64) {
         let code = key.cast_unsigned();
-        if code == 0 {
-            self.zero = self.zero.max(Some(sequence_number));
-            return;
-        }
         let hash = folded(code, self.seed);
         if let Some(own) = self.table.find_mut(hash, code, |_| true) {
             *own = sequence_number.max(*own);
@@ -45,26 +39,19 @@ impl IntegerTable {
     }
 
     /// Which of the keys were inserted with a sequence number above `sequence_number`: one bit for each, 64 to a word.
-    /// With `any_number` all numbers are above it.
-    pub(super) fn find_above(&self, keys: &[i64], sequence_number: i64, any_number: bool) -> Vec<u64> {
-        let code = |row: usize| {
-            let code = keys.get(row).map_or(0, |key| key.cast_unsigned());
-            (folded(code, self.seed), code)
-        };
-        let mut found = simd::run(Lookup { table: &self.table, rows: keys.len(), code });
+    pub(super) fn find_above(&self, keys: &[i64], sequence_number: i64) -> Vec<u64> {
+        let code = |row: usize| keys.get(row).map_or(0, |key| key.cast_unsigned());
+        let mut found =
+            simd::run(MayHave { table: &self.table, rows: keys.len(), hash: |row| folded(code(row), self.seed) });
         retain(&mut found, |row| {
-            let (hash, code) = code(row);
-            match code {
-                0 => self.zero.is_some_and(|at| at > sequence_number),
-                _ if any_number => true,
-                _ => self.table.find(hash, code, |at| *at > sequence_number).is_some(),
-            }
+            let code = code(row);
+            self.table.find(folded(code, self.seed), code, |at| *at > sequence_number).is_some()
         });
         found
     }
 
     pub(super) fn len(&self) -> usize {
-        self.table.len() + usize::from(self.zero.is_some())
+        self.table.len()
     }
 
     pub(super) fn size_bytes(&self) -> usize {
@@ -118,11 +105,7 @@ impl KeyTable {
         key: impl Fn(usize) -> &'a [u8],
         sequence_number: i64,
     ) -> Vec<u64> {
-        let code = |row| {
-            let code = self.code(key(row));
-            (code, code)
-        };
-        let mut found = simd::run(Lookup { table: &self.table, rows, code });
+        let mut found = simd::run(MayHave { table: &self.table, rows, hash: |row| self.code(key(row)) });
         retain(&mut found, |row| self.is_above(key(row), sequence_number));
         found
     }
@@ -142,12 +125,12 @@ impl KeyTable {
         self.table.size_bytes() + self.arena.capacity()
     }
 
-    /// The hash, which is never 0: the lowest bit is not among those that choose a line.
+    /// The hash of a key is its code as well.
     #[inline]
     fn code(&self, key: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key);
-        hasher.finish() | 1
+        hasher.finish()
     }
 }
 
