@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+
 from frazil.errors import CorruptData, CorruptDeletes, InvalidArgument
 from frazil.iceberg import deletion_vector
 
