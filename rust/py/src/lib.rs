@@ -16,6 +16,10 @@ mod transforms;
 
 use pyo3::prelude::*;
 
+/// Results are large and short-lived: what was freed is given out again, before the system took its pages away.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Private: use the `frazil` package.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
