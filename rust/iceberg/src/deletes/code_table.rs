@@ -2,13 +2,13 @@
 //!
 //! Most rows of most files are not deleted, and the table is larger than a cache. So each code sets two bits in one word
 //! of a filter, and only rows whose bits are set are looked up: those that are there, and one in some fifty others.
-//! Codes lie in lines of eight, filled from the front; a full line runs over into the next. At most half of the table is
-//! taken, so that lines are seldom full.
+//! Codes lie in lines of four with their values, filled from the front; a full line runs over into the next. At most half
+//! of the table is taken, so that lines are seldom full.
 
 use frazil_core::simd::Kernel;
 
-/// Codes in a line: as many as a cache line holds.
-const LINE: usize = 8;
+/// Codes in a line: with values of eight bytes it is a cache line.
+const LINE: usize = 4;
 /// The shortest table has two lines, so that a line is some upper bits of a hash.
 const LINES_MIN: usize = 2;
 
@@ -17,21 +17,23 @@ const LINES_MIN: usize = 2;
 pub(super) struct CodeTable<T> {
     /// None at first, then a power of two.
     lines: Vec<Line<T>>,
+    /// How many codes each line has.
+    filled: Vec<u8>,
     /// A word for each line.
     filter: Vec<u64>,
     len: usize,
 }
 
+#[repr(align(64))]
 #[derive(Debug, Clone, Default)]
 struct Line<T> {
     codes: [u64; LINE],
     values: [T; LINE],
-    filled: usize,
 }
 
 impl<T> Default for CodeTable<T> {
     fn default() -> Self {
-        Self { lines: Vec::new(), filter: Vec::new(), len: 0 }
+        Self { lines: Vec::new(), filled: Vec::new(), filter: Vec::new(), len: 0 }
     }
 }
 
@@ -42,7 +44,7 @@ impl<T: Clone + Default> CodeTable<T> {
     }
 
     pub(super) fn size_bytes(&self) -> usize {
-        self.lines.len() * (size_of::<Line<T>>() + size_of::<u64>())
+        self.lines.len() * (size_of::<Line<T>>() + size_of::<u8>() + size_of::<u64>())
     }
 
     /// Makes room for so many codes more. `hash` gives the hash that a code was put with.
@@ -52,9 +54,10 @@ impl<T: Clone + Default> CodeTable<T> {
             return;
         }
         let lines = lines.next_power_of_two().max(LINES_MIN);
-        let mut larger = Self { lines: vec![Line::default(); lines], filter: vec![0; lines], len: 0 };
-        for line in &mut self.lines {
-            for (code, value) in line.codes.iter().zip(&mut line.values).take(line.filled) {
+        let mut larger =
+            Self { lines: vec![Line::default(); lines], filled: vec![0; lines], filter: vec![0; lines], len: 0 };
+        for (line, filled) in self.lines.iter_mut().zip(&self.filled) {
+            for (code, value) in line.codes.iter().zip(&mut line.values).take(usize::from(*filled)) {
                 larger.put(hash(*code), *code, std::mem::take(value));
             }
         }
@@ -79,10 +82,11 @@ impl<T: Clone + Default> CodeTable<T> {
         if let Some(word) = self.filter.get_mut(at) {
             *word |= bits(hash);
         }
-        while let Some(line) = self.lines.get_mut(at) {
-            if let (Some(own), Some(to)) = (line.codes.get_mut(line.filled), line.values.get_mut(line.filled)) {
+        while let (Some(line), Some(filled)) = (self.lines.get_mut(at), self.filled.get_mut(at)) {
+            let free = usize::from(*filled);
+            if let (Some(own), Some(to)) = (line.codes.get_mut(free), line.values.get_mut(free)) {
                 (*own, *to) = (code, value);
-                line.filled += 1;
+                *filled += 1;
                 self.len += 1;
                 return;
             }
@@ -90,17 +94,24 @@ impl<T: Clone + Default> CodeTable<T> {
         }
     }
 
+    /// Reads the line of a hash for nothing but that it is in the cache then. Reads that wait for nothing are under way
+    /// together; finding one code after the other waits for each.
+    #[inline]
+    pub(super) fn touch(&self, hash: u64) {
+        std::hint::black_box(self.lines.get(self.home(hash)).and_then(|line| line.codes.first().copied()));
+    }
+
     /// The line and the place in it of a code that `accept` takes.
     #[inline]
     fn place(&self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<(usize, usize)> {
         let mut at = self.home(hash);
         loop {
-            let line = self.lines.get(at)?;
-            let mut codes = line.codes.iter().zip(&line.values).take(line.filled);
+            let (line, filled) = (self.lines.get(at)?, usize::from(*self.filled.get(at)?));
+            let mut codes = line.codes.iter().zip(&line.values).take(filled);
             if let Some(slot) = codes.position(|(own, value)| *own == code && accept(value)) {
                 return Some((at, slot));
             }
-            if line.filled < LINE {
+            if filled < LINE {
                 return None;
             }
             at = self.after(at);

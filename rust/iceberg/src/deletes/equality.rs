@@ -88,12 +88,7 @@ impl EqualityKeysBuilder {
         match (keys, columns) {
             (Keys::Integers(keys), [column]) => {
                 let nulls = column.nulls();
-                keys.reserve(rows);
-                for (row, value) in integers(column)?.iter().enumerate() {
-                    if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-                        keys.insert(*value, sequence_number);
-                    }
-                }
+                keys.insert_all(&integers(column)?, nulls, sequence_number);
                 note_null(null_key, nulls, sequence_number);
             }
             (Keys::Bytes(keys), [column]) => {

@@ -2,10 +2,16 @@
 
 use std::hash::{BuildHasher, Hasher};
 
+use arrow_buffer::NullBuffer;
 use frazil_core::simd;
 use hashbrown::DefaultHashBuilder;
 
 use super::code_table::{CodeTable, MayHave};
+
+/// How many words of rows are touched before they are looked up: what they touch stays in the smallest cache.
+const TOUCHED_WORDS: usize = 16;
+/// How many keys are touched before they are inserted.
+const TOUCHED_KEYS: usize = 64;
 
 /// Integers, each with the highest sequence number it was inserted with.
 #[derive(Debug)]
@@ -22,12 +28,27 @@ impl Default for IntegerTable {
 }
 
 impl IntegerTable {
-    pub(super) fn reserve(&mut self, keys: usize) {
+    fn reserve(&mut self, keys: usize) {
         let seed = self.seed;
         self.table.reserve(keys, |code| folded(code, seed));
     }
 
-    pub(super) fn insert(&mut self, key: i64, sequence_number: i64) {
+    /// Inserts the keys that are not NULL.
+    pub(super) fn insert_all(&mut self, keys: &[i64], nulls: Option<&NullBuffer>, sequence_number: i64) {
+        self.reserve(keys.len());
+        for (start, block) in (0..).step_by(TOUCHED_KEYS).zip(keys.chunks(TOUCHED_KEYS)) {
+            for key in block {
+                self.table.touch(folded(key.cast_unsigned(), self.seed));
+            }
+            for (row, key) in (start..).zip(block) {
+                if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                    self.insert(*key, sequence_number);
+                }
+            }
+        }
+    }
+
+    fn insert(&mut self, key: i64, sequence_number: i64) {
         let code = key.cast_unsigned();
         let hash = folded(code, self.seed);
         if let Some(own) = self.table.find_mut(hash, code, |_| true) {
@@ -43,7 +64,8 @@ impl IntegerTable {
         let code = |row: usize| keys.get(row).map_or(0, |key| key.cast_unsigned());
         let mut found =
             simd::run(MayHave { table: &self.table, rows: keys.len(), hash: |row| folded(code(row), self.seed) });
-        retain(&mut found, |row| {
+        let touch = |row| self.table.touch(folded(code(row), self.seed));
+        retain(&mut found, touch, |row| {
             let code = code(row);
             self.table.find(folded(code, self.seed), code, |at| *at > sequence_number).is_some()
         });
@@ -106,7 +128,8 @@ impl KeyTable {
         sequence_number: i64,
     ) -> Vec<u64> {
         let mut found = simd::run(MayHave { table: &self.table, rows, hash: |row| self.code(key(row)) });
-        retain(&mut found, |row| self.is_above(key(row), sequence_number));
+        let touch = |row| self.table.touch(self.code(key(row)));
+        retain(&mut found, touch, |row| self.is_above(key(row), sequence_number));
         found
     }
 
@@ -143,15 +166,26 @@ fn folded(number: u64, seed: u64) -> u64 {
     low ^ high
 }
 
-/// Clears the bits of rows that are not kept.
-fn retain(words: &mut [u64], keep: impl Fn(usize) -> bool) {
-    for (number, word) in words.iter_mut().enumerate() {
-        let mut left = *word;
-        while left != 0 {
-            if !keep(64 * number + left.trailing_zeros() as usize) {
-                *word &= !(left & left.wrapping_neg());
+/// Clears the bits of rows that are not kept; `touch` comes before, for some rows at a time.
+fn retain(words: &mut [u64], touch: impl Fn(usize), keep: impl Fn(usize) -> bool) {
+    for (number, words) in words.chunks_mut(TOUCHED_WORDS).enumerate() {
+        let start = 64 * TOUCHED_WORDS * number;
+        for (first, word) in (start..).step_by(64).zip(&*words) {
+            set_bits(*word).for_each(|bit| touch(first + bit));
+        }
+        for (first, word) in (start..).step_by(64).zip(words) {
+            for bit in set_bits(*word).filter(|bit| !keep(first + bit)) {
+                *word &= !(1 << bit);
             }
-            left &= left - 1;
         }
     }
+}
+
+/// The numbers of the bits that are set, from the lowest.
+fn set_bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
 }
