@@ -5,10 +5,10 @@
 //! Codes lie in lines of four with their values, filled from the front; a full line runs over into the next. At most half
 //! of the table is taken, so that lines are seldom full.
 
-use frazil_core::simd::Kernel;
-
 /// Codes in a line: with values of eight bytes it is a cache line.
 const LINE: usize = 4;
+/// How many lines share a word of the filter, which has two bits set for each of at most four codes then.
+const FILTERED_LINES: usize = 2;
 /// The shortest table has two lines, so that a line is some upper bits of a hash.
 const LINES_MIN: usize = 2;
 
@@ -19,7 +19,7 @@ pub(super) struct CodeTable<T> {
     lines: Vec<Line<T>>,
     /// How many codes each line has.
     filled: Vec<u8>,
-    /// A word for each line.
+    /// A word for some lines: see [`FILTERED_LINES`].
     filter: Vec<u64>,
     len: usize,
 }
@@ -44,7 +44,7 @@ impl<T: Clone + Default> CodeTable<T> {
     }
 
     pub(super) fn size_bytes(&self) -> usize {
-        self.lines.len() * (size_of::<Line<T>>() + size_of::<u8>() + size_of::<u64>())
+        self.lines.len() * (size_of::<Line<T>>() + size_of::<u8>()) + self.filter.len() * size_of::<u64>()
     }
 
     /// Makes room for so many codes more. `hash` gives the hash that a code was put with.
@@ -54,8 +54,12 @@ impl<T: Clone + Default> CodeTable<T> {
             return;
         }
         let lines = lines.next_power_of_two().max(LINES_MIN);
-        let mut larger =
-            Self { lines: vec![Line::default(); lines], filled: vec![0; lines], filter: vec![0; lines], len: 0 };
+        let mut larger = Self {
+            lines: vec![Line::default(); lines],
+            filled: vec![0; lines],
+            filter: vec![0; lines / FILTERED_LINES],
+            len: 0,
+        };
         for (line, filled) in self.lines.iter_mut().zip(&self.filled) {
             for (code, value) in line.codes.iter().zip(&mut line.values).take(usize::from(*filled)) {
                 larger.put(hash(*code), *code, std::mem::take(value));
@@ -79,7 +83,7 @@ impl<T: Clone + Default> CodeTable<T> {
     /// Adds a code, for which there must be room.
     pub(super) fn put(&mut self, hash: u64, code: u64, value: T) {
         let mut at = self.home(hash);
-        if let Some(word) = self.filter.get_mut(at) {
+        if let Some(word) = self.filter.get_mut(at / FILTERED_LINES) {
             *word |= bits(hash);
         }
         while let (Some(line), Some(filled)) = (self.lines.get_mut(at), self.filled.get_mut(at)) {
@@ -118,19 +122,27 @@ impl<T: Clone + Default> CodeTable<T> {
         }
     }
 
-    /// Whether a code of this hash may be there.
-    #[expect(clippy::inline_always, reason = "compiled for the instructions of the kernel around it")]
-    #[inline(always)]
-    fn may_have(&self, hash: u64) -> bool {
-        let bits = bits(hash);
-        self.filter.get(self.home(hash)).is_some_and(|word| word & bits == bits)
+    /// Which of `rows` rows may have a code that is there, by their hashes: one bit for each, 64 to a word.
+    #[inline]
+    pub(super) fn may_have(&self, rows: usize, hash: impl Fn(usize) -> u64) -> Vec<u64> {
+        let mut words = Vec::with_capacity(rows.div_ceil(64));
+        for start in (0..rows).step_by(64) {
+            let mut word = 0;
+            for row in start..rows.min(start + 64) {
+                let hash = hash(row);
+                let found = self.filter.get(self.home(hash) / FILTERED_LINES).copied().unwrap_or(0);
+                word |= u64::from(found & bits(hash) == bits(hash)) << (row - start);
+            }
+            words.push(word);
+        }
+        words
     }
 
     /// The line that a code of this hash is put into, if there is room in it: some upper bits.
-    #[expect(clippy::inline_always, clippy::cast_possible_truncation, reason = "for kernels; an index fits")]
-    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the index of a line")]
+    #[inline]
     fn home(&self, hash: u64) -> usize {
-        (hash >> (64 - self.filter.len().max(LINES_MIN).trailing_zeros())) as usize
+        (hash >> (64 - self.lines.len().max(LINES_MIN).trailing_zeros())) as usize
     }
 
     #[inline]
@@ -140,34 +152,7 @@ impl<T: Clone + Default> CodeTable<T> {
 }
 
 /// Two bits of a word, by lower bits of a hash.
-#[expect(clippy::inline_always, reason = "compiled for the instructions of the kernel around it")]
-#[inline(always)]
+#[inline]
 fn bits(hash: u64) -> u64 {
     1 << (hash & 63) | 1 << (hash >> 6 & 63)
-}
-
-/// Which rows may have a code of the table: one bit for each, 64 to a word, the first the lowest.
-pub(super) struct MayHave<'a, T, H> {
-    pub(super) table: &'a CodeTable<T>,
-    pub(super) rows: usize,
-    /// The hash of a row.
-    pub(super) hash: H,
-}
-
-impl<T: Clone + Default, H: Fn(usize) -> u64> Kernel for MayHave<'_, T, H> {
-    type Output = Vec<u64>;
-
-    #[expect(clippy::inline_always, reason = "compiled for the instructions of the kernel around it")]
-    #[inline(always)]
-    fn run(self) -> Vec<u64> {
-        let mut words = Vec::with_capacity(self.rows.div_ceil(64));
-        for start in (0..self.rows).step_by(64) {
-            let mut word = 0;
-            for row in start..self.rows.min(start + 64) {
-                word |= u64::from(self.table.may_have((self.hash)(row))) << (row - start);
-            }
-            words.push(word);
-        }
-        words
-    }
 }

@@ -3,10 +3,9 @@
 use std::hash::{BuildHasher, Hasher};
 
 use arrow_buffer::NullBuffer;
-use frazil_core::simd;
 use hashbrown::DefaultHashBuilder;
 
-use super::code_table::{CodeTable, MayHave};
+use super::code_table::CodeTable;
 
 /// How many words of rows are touched before they are looked up: what they touch stays in the smallest cache.
 const TOUCHED_WORDS: usize = 16;
@@ -62,8 +61,7 @@ impl IntegerTable {
     /// Which of the keys were inserted with a sequence number above `sequence_number`: one bit for each, 64 to a word.
     pub(super) fn find_above(&self, keys: &[i64], sequence_number: i64) -> Vec<u64> {
         let code = |row: usize| keys.get(row).map_or(0, |key| key.cast_unsigned());
-        let mut found =
-            simd::run(MayHave { table: &self.table, rows: keys.len(), hash: |row| folded(code(row), self.seed) });
+        let mut found = self.table.may_have(keys.len(), |row| folded(code(row), self.seed));
         let touch = |row| self.table.touch(folded(code(row), self.seed));
         retain(&mut found, touch, |row| {
             let code = code(row);
@@ -127,7 +125,7 @@ impl KeyTable {
         key: impl Fn(usize) -> &'a [u8],
         sequence_number: i64,
     ) -> Vec<u64> {
-        let mut found = simd::run(MayHave { table: &self.table, rows, hash: |row| self.code(key(row)) });
+        let mut found = self.table.may_have(rows, |row| self.code(key(row)));
         let touch = |row| self.table.touch(self.code(key(row)));
         retain(&mut found, touch, |row| self.is_above(key(row), sequence_number));
         found
