@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 CARGO ?= cargo
 FUZZ_SECONDS ?= 8
 HISTORIES ?= 10000
+WIDE_VECTORS := +avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx2,+bmi1,+bmi2,+lzcnt,+popcnt
 
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
@@ -22,12 +23,13 @@ export CARGO_TERM_PROGRESS_WHEN ?= never
 say = @printf '\n==> %s\n' $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python nightly lint bench bench-full bench-inputs fuzz clean
+.PHONY: help build demo test test-rust test-python nightly miri lint bench bench-full bench-inputs fuzz clean
 
 help:
 	@echo 'make demo    read tables of this repository from Python and from PySpark'
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
 	@echo 'make nightly merge $(HISTORIES) random histories with each merge engine, against a model'
+	@echo 'make miri    run the kernels under Miri, which needs `rustup component add miri --toolchain nightly`'
 	@echo 'make lint    formatters, linters, types and size budgets'
 	@echo 'make bench   time frazil, its limits and the fastest peers, row by row (make bench ROW=B6 for one row)'
 	@echo 'make bench-full   the same with all peers, and write docs/benchmarks.md'
@@ -71,6 +73,14 @@ test-python: $(WHEEL)
 nightly:
 	$(call say,'Merging $(HISTORIES) random histories with each merge engine')
 	FRAZIL_HISTORIES=$(HISTORIES) $(CARGO) test --locked --quiet --package frazil-paimon --lib random_histories
+
+# Once as on the oldest processor and once as on one with wide vectors; Miri knows no processor but that of its flags.
+miri: export MIRIFLAGS := -Zmiri-disable-isolation
+miri: export PROPTEST_CASES := 4
+miri:
+	$(call say,'Running the kernels under Miri')
+	$(CARGO) +nightly miri test --locked --package frazil-core --lib -- simd:: hash::
+	RUSTFLAGS='-C target-feature=$(WIDE_VECTORS)' $(CARGO) +nightly miri test --locked --package frazil-core --lib -- simd:: hash::
 
 # In the build with overflow checks.
 fuzz:

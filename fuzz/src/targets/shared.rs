@@ -1,8 +1,10 @@
 //! What no format has alone.
 
+use arrow_array::{BinaryArray, Int64Array};
 use bytes::Bytes;
 use frazil_core::avro::{AvroFile, Projection};
-use frazil_core::bitmap::Positions;
+use frazil_core::bitmap::{Positions, kept_of_portable64};
+use frazil_core::hash::murmur3::{hash_byte_arrays, hash_bytes, hash_longs};
 use frazil_core::orc::OrcFile;
 use frazil_core::predicate::Predicate;
 use frazil_core::storage::Location;
@@ -15,9 +17,13 @@ pub(super) const TARGETS: &[Target] = &[
     target("orc", orc, &[]).with_golden("", "", ".orc"),
     target("variant", variant, VARIANTS),
     target("roaring", roaring, &[ROARING]),
+    target("hash", hash, &[b"\x10\x10\x10\x10 sixteen letters sixteen letters", b"\x03\x41\x00 of several lengths"]),
     target("predicate", predicate, PREDICATES),
     target("location", location, LOCATIONS),
 ];
+
+/// How many rows masks have.
+const MASK_ROWS: usize = 300_000;
 
 fn avro(input: &[u8]) -> Outcome {
     let file = AvroFile::open(Bytes::copy_from_slice(input))?;
@@ -28,8 +34,31 @@ fn avro(input: &[u8]) -> Outcome {
     Ok(())
 }
 
+fn hash(input: &[u8]) -> Outcome {
+    let (count, input) = choice(input)?;
+    let (lengths, mut bytes) = input.split_at_checked(count).ok_or(Refusal::Error)?;
+    // As many values as fill some lanes, whatever the input has.
+    let mut values = Vec::new();
+    for &length in lengths.iter().cycle().take(4 * lengths.len()) {
+        let (value, rest) = bytes.split_at(bytes.len().min(usize::from(length)));
+        values.push(value);
+        bytes = if rest.is_empty() { input } else { rest };
+    }
+    let hashes = hash_byte_arrays(&BinaryArray::from_vec(values.clone()), 42, |hash| hash);
+    let as_one = values.iter().zip(hashes.values()).all(|(value, hash)| hash_bytes(value, 42) == *hash);
+    law(as_one, "values hash alike alone and in lanes")?;
+    let numbers: Vec<i64> = input.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect();
+    let hashes = hash_longs(&Int64Array::from(numbers.clone()), 42, |hash| hash);
+    let as_bytes = numbers.iter().zip(hashes.values()).all(|(n, hash)| hash_bytes(&n.to_le_bytes(), 42) == *hash);
+    law(as_bytes, "numbers hash as their bytes")
+}
+
 fn roaring(input: &[u8]) -> Outcome {
-    let positions = Positions::decode_portable64(input)?;
+    let mask = kept_of_portable64(input, MASK_ROWS);
+    let positions = Positions::decode_portable64(input);
+    let below = positions.as_ref().ok().filter(|positions| positions.max().is_none_or(|max| max < MASK_ROWS as u64));
+    law(mask.ok() == below.map(|positions| positions.kept(0, MASK_ROWS)), "the mask is that of the positions")?;
+    let positions = positions?;
     // The form fills the gap before a high key, which takes gigabytes.
     if positions.max().is_none_or(|max| max < 1 << 40) {
         let again = Positions::decode_portable64(&positions.encode_portable64()?)?;

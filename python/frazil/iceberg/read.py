@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakValueDictionary
 
 from frazil.data_file import open_data_file
 from frazil.errors import CorruptData, CorruptDeletes
@@ -27,12 +30,10 @@ def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
         CorruptDataFile: The data file cannot be decoded or is not the recorded one.
         CorruptDeletes: A delete file cannot be decoded.
     """
-    reader = task.reader()
+    reader = _with_deletes(task)
     if reader.is_empty:
         return
     files = task.files
-    for deletes in reader.pending_deletes():
-        _read_deletes(reader, files, deletes)
     with open_data_file(files, task.file_path, task.file_format, int96_unit=INT96_UNIT) as data:
         wanted = reader.open(data.schema)
         selected = None
@@ -53,6 +54,32 @@ def read_tasks(
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of tasks in their order; up to `workers` threads read ahead."""
     return read_parts(tasks, read_task, workers=workers, limit=limit)
+
+
+class _Turn:
+    """Whose turn it is to read some delete files; others find them in the cache of their table afterwards."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+_turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+"""By the first of the delete files."""
+# A thread of the parent that has its turn does not come along.
+os.register_at_fork(after_in_child=_turns.clear)
+
+
+def _with_deletes(task: _native.FileScanTask) -> _native.TaskReader:
+    reader = task.reader()
+    pending = [] if reader.is_empty else reader.pending_deletes()
+    if not pending:
+        return reader
+    turn = _turns.setdefault(pending[0].file_path, _Turn())
+    with turn.lock:
+        reader = task.reader()
+        for deletes in reader.pending_deletes():
+            _read_deletes(reader, task.files, deletes)
+    return reader
 
 
 def _read_deletes(reader: _native.TaskReader, files: _native.Files, deletes: _native.DeleteFile) -> None:

@@ -17,5 +17,6 @@ pub mod parallel;
 pub mod predicate;
 pub mod prune;
 pub mod scalar;
+pub mod simd;
 pub mod storage;
 pub mod variant;

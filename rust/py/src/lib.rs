@@ -3,6 +3,7 @@
 mod arrow;
 mod cache;
 mod data_file;
+mod deletion_vector;
 mod errors;
 mod files;
 mod interrupt;
@@ -16,6 +17,10 @@ mod transforms;
 mod write;
 
 use pyo3::prelude::*;
+
+/// Results are large and short-lived: what was freed is given out again, before the system took its pages away.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Private: use the `frazil` package.
 #[pymodule]
@@ -38,6 +43,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cache::cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(data_file::int96_timestamps, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
+    module.add_function(wrap_pyfunction!(deletion_vector::kept_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(deletion_vector::deleted_positions, module)?)?;
+    module.add_function(wrap_pyfunction!(deletion_vector::encode_positions, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::variant_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scan::normalize_predicate, module)?)?;

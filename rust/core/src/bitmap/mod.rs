@@ -5,6 +5,7 @@
 //! containers are our own, and the crate is the oracle of the tests.
 
 mod container;
+mod mask;
 mod portable;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::ops::Range;
 use arrow_buffer::{BooleanBuffer, Buffer};
 
 use self::container::{Container, SPAN};
+pub use self::mask::kept_of_portable64;
 pub use self::portable::portable32_bytes;
 use crate::error::{Error, Result};
 
@@ -125,23 +127,34 @@ impl Positions {
     ///
     /// The buffer may start at a bit offset other than 0.
     pub fn kept(&self, first: u64, len: usize) -> BooleanBuffer {
+        Self::kept_by_all([self], first, len)
+    }
+
+    /// Which of the rows `first .. first + len` are in none of the sets, as [`Positions::kept`] gives them.
+    pub fn kept_by_all<'a>(sets: impl IntoIterator<Item = &'a Self>, first: u64, len: usize) -> BooleanBuffer {
         let skew = first & 63;
         let start = first - skew;
         let bits = len.saturating_add(usize::from(low16(skew)));
         let mut words = vec![u64::MAX; bits.div_ceil(64)];
+        sets.into_iter().for_each(|set| set.clear_in(&mut words, start));
+        BooleanBuffer::new(Buffer::from_vec(words), usize::from(low16(skew)), len)
+    }
+
+    /// Clears the bits of the positions in a mask whose first bit is that of position `start`, a multiple of 64.
+    fn clear_in(&self, words: &mut [u64], start: u64) {
         let end = start.saturating_add(64 * words.len() as u64);
-        if start < end {
-            // Containers start at multiples of 65,536 and the words here at multiples of 64: a word of a container
-            // meets exactly one word of the mask.
-            for (&prefix, container) in self.chunks.range(start >> 16..=(end - 1) >> 16) {
-                let base = prefix << 16;
-                let (from, to) = (base.max(start), base.saturating_add(SPAN).min(end));
-                if let Some(window) = words.get_mut(word_of(from - start)..word_of(to - start)) {
-                    container.clear_in(window, word_of(from - base));
-                }
+        if start >= end {
+            return;
+        }
+        // Containers start at multiples of 65,536 and the words here at multiples of 64: a word of a container
+        // meets exactly one word of the mask.
+        for (&prefix, container) in self.chunks.range(start >> 16..=(end - 1) >> 16) {
+            let base = prefix << 16;
+            let (from, to) = (base.max(start), base.saturating_add(SPAN).min(end));
+            if let Some(window) = words.get_mut(word_of(from - start)..word_of(to - start)) {
+                container.clear_in(window, word_of(from - base));
             }
         }
-        BooleanBuffer::new(Buffer::from_vec(words), usize::from(low16(skew)), len)
     }
 
     /// The memory this holds, roughly.

@@ -40,25 +40,11 @@ impl Positions {
     /// `CorruptData` for anything the format forbids: a wrong cookie, count, order, cardinality or offset, a key of
     /// 2^31 - 1 or more, an empty or overlapping run, missing or left-over bytes.
     pub fn decode_portable64(bytes: &[u8]) -> Result<Self> {
-        let mut cursor = Cursor::new(bytes);
-        let count = cursor.le_u64()?;
         let mut chunks = BTreeMap::new();
-        let mut previous = None;
-        for _ in 0..count {
-            let key = cursor.le_u32()?;
-            if key >= KEY_LIMIT {
-                return Err(cursor.error(format_args!("bitmap key {key} is not below 2^31 - 1")));
-            }
-            if previous.replace(key).is_some_and(|previous| previous >= key) {
-                return Err(cursor.error(format_args!("bitmap key {key} does not ascend")));
-            }
-            decode32(&mut cursor, |chunk, container| {
-                chunks.insert(u64::from(key) << 16 | u64::from(chunk), container);
-            })?;
-        }
-        if !cursor.is_empty() {
-            return Err(cursor.error(format_args!("{} bytes left after {count} bitmaps", cursor.remaining())));
-        }
+        each_container64(bytes, |prefix, cardinality, stored| {
+            chunks.insert(prefix, stored.checked(cardinality)?);
+            Ok(())
+        })?;
         Ok(Self { chunks })
     }
 
@@ -81,8 +67,9 @@ impl Positions {
     /// `CorruptData` for anything the format forbids.
     pub fn take_portable32(cursor: &mut Cursor<'_>) -> Result<Self> {
         let mut chunks = BTreeMap::new();
-        decode32(cursor, |chunk, container| {
-            chunks.insert(u64::from(chunk), container);
+        each_container32(cursor, |chunk, cardinality, stored| {
+            chunks.insert(u64::from(chunk), stored.checked(cardinality)?);
+            Ok(())
         })?;
         Ok(Self { chunks })
     }
@@ -184,8 +171,64 @@ impl<'a> Header32<'a> {
     }
 }
 
-/// Reads a 32-bit bitmap and hands on its containers with their keys, ascending.
-fn decode32(cursor: &mut Cursor<'_>, mut take: impl FnMut(u16, Container)) -> Result<()> {
+/// A container as it is stored.
+pub(super) enum Stored<'a> {
+    /// Words, whose number of bits is yet to be compared with the declared one.
+    Bits(&'a [[u8; 8]; WORDS]),
+    /// As many values as are declared.
+    Other(Container),
+}
+
+impl Stored<'_> {
+    fn checked(self, cardinality: u32) -> Result<Container> {
+        let container = match self {
+            Self::Bits(bits) => Container::from_words(Box::new(bits.map(u64::from_le_bytes))),
+            Self::Other(container) => container,
+        };
+        check_cardinality(container.len(), cardinality)?;
+        Ok(container)
+    }
+}
+
+fn check_cardinality(found: u32, declared: u32) -> Result<()> {
+    if found != declared {
+        return Err(Error::corrupt(format!("a container holds {found} values, {declared} are declared")));
+    }
+    Ok(())
+}
+
+/// Hands on the containers of a 64-bit bitmap, which must be all of `bytes`, with their prefixes, ascending, and their
+/// declared cardinalities.
+pub(super) fn each_container64<'a>(
+    bytes: &'a [u8],
+    mut take: impl FnMut(u64, u32, Stored<'a>) -> Result<()>,
+) -> Result<()> {
+    let mut cursor = Cursor::new(bytes);
+    let count = cursor.le_u64()?;
+    let mut previous = None;
+    for _ in 0..count {
+        let key = cursor.le_u32()?;
+        if key >= KEY_LIMIT {
+            return Err(cursor.error(format_args!("bitmap key {key} is not below 2^31 - 1")));
+        }
+        if previous.replace(key).is_some_and(|previous| previous >= key) {
+            return Err(cursor.error(format_args!("bitmap key {key} does not ascend")));
+        }
+        each_container32(&mut cursor, |chunk, cardinality, stored| {
+            take(u64::from(key) << 16 | u64::from(chunk), cardinality, stored)
+        })?;
+    }
+    if !cursor.is_empty() {
+        return Err(cursor.error(format_args!("{} bytes left after {count} bitmaps", cursor.remaining())));
+    }
+    Ok(())
+}
+
+/// Hands on the containers of a 32-bit bitmap as [`each_container64`] does.
+fn each_container32<'a>(
+    cursor: &mut Cursor<'a>,
+    mut take: impl FnMut(u16, u32, Stored<'a>) -> Result<()>,
+) -> Result<()> {
     let start = cursor.position();
     let mut header = Header32::read(cursor)?;
     let mut previous = None;
@@ -199,16 +242,15 @@ fn decode32(cursor: &mut Cursor<'_>, mut take: impl FnMut(u16, Container)) -> Re
         {
             return Err(cursor.error(format_args!("the offset of container {key} is not where it lies")));
         }
-        let container = match (header.is_runs(i), cardinality as usize) {
-            (true, _) => decode_runs(cursor)?,
-            (false, cardinality @ ..=ARRAY_MAX) => decode_array(cursor, cardinality)?,
-            (false, _) => decode_bits(cursor)?,
+        let stored = match (header.is_runs(i), cardinality as usize) {
+            (true, _) => Stored::Other(decode_runs(cursor)?),
+            (false, cardinality @ ..=ARRAY_MAX) => Stored::Other(decode_array(cursor, cardinality)?),
+            (false, _) => Stored::Bits(bits(cursor)?),
         };
-        if container.len() != cardinality {
-            return Err(cursor
-                .error(format_args!("container {key} holds {} values, {cardinality} are declared", container.len())));
+        if let Stored::Other(container) = &stored {
+            check_cardinality(container.len(), cardinality)?;
         }
-        take(key, container);
+        take(key, cardinality, stored)?;
     }
     Ok(())
 }
@@ -222,11 +264,9 @@ fn decode_array(cursor: &mut Cursor<'_>, cardinality: usize) -> Result<Container
     Ok(Container::Array(values))
 }
 
-fn decode_bits(cursor: &mut Cursor<'_>) -> Result<Container> {
-    let (bytes, _) = cursor.take(WORDS * 8)?.as_chunks::<8>();
-    let mut words = Box::new([0; WORDS]);
-    words.iter_mut().zip(bytes).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
-    Ok(Container::from_words(words))
+fn bits<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [[u8; 8]; WORDS]> {
+    let (words, _) = cursor.take(WORDS * 8)?.as_chunks::<8>();
+    words.first_chunk().ok_or_else(|| cursor.error(format_args!("a container of bits is cut")))
 }
 
 fn decode_runs(cursor: &mut Cursor<'_>) -> Result<Container> {

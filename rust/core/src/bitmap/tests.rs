@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
 
+use arrow_buffer::BooleanBuffer;
 use proptest::prelude::*;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use super::{Positions, portable32_bytes};
+use super::{Positions, kept_of_portable64, portable32_bytes};
 use crate::bytes::Cursor;
 use crate::error::ErrorKind;
 
@@ -28,6 +29,14 @@ fn map64(bitmaps: &[&str]) -> Vec<u8> {
     let mut bytes = (bitmaps.len() as u64).to_le_bytes().to_vec();
     bytes.extend(bitmaps.iter().flat_map(|bitmap| hex(bitmap)));
     bytes
+}
+
+/// Masks of tests go up to here, behind all [`values`] but those of one far chunk.
+const FAR: u64 = 1 << 20;
+
+/// The mask by way of the set; None where a position is not below `rows`.
+fn kept_below(set: &Positions, rows: usize) -> Option<BooleanBuffer> {
+    set.max().is_none_or(|last| last < rows as u64).then(|| set.kept(0, rows))
 }
 
 const FIVE_ODD: &str = "00000000 3a300000 01000000 00000400 10000000 0100030005000700 0900";
@@ -205,6 +214,12 @@ proptest! {
         let set = Positions::decode_portable64(&bytes).unwrap();
         prop_assert_eq!(all(&set), oracle.iter().collect::<Vec<_>>());
 
+        for rows in set.max().into_iter().flat_map(|last| [last + 1, last + 70, last, last.saturating_sub(66_000), FAR]) {
+            if let Some(rows) = usize::try_from(rows).ok().filter(|_| rows <= FAR) {
+                prop_assert_eq!(kept_of_portable64(&bytes, rows).ok(), kept_below(&set, rows));
+            }
+        }
+
         let ours = set.encode_portable64().unwrap();
         prop_assert_eq!(RoaringTreemap::deserialize_from(&*ours).unwrap(), oracle);
         let decoded = Positions::decode_portable64(&ours).unwrap();
@@ -249,7 +264,8 @@ proptest! {
         let mut bytes = positions(values).encode_portable64().unwrap();
         let at = at.index(bytes.len());
         bytes[at] = byte;
-        let _ = Positions::decode_portable64(&bytes);
+        let kept = Positions::decode_portable64(&bytes).ok().and_then(|set| kept_below(&set, 300_000));
+        prop_assert_eq!(kept_of_portable64(&bytes, 300_000).ok(), kept);
         let _ = Positions::decode_portable64(&bytes[..cut.index(bytes.len())]);
     }
 
@@ -257,6 +273,7 @@ proptest! {
     fn any_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Positions::decode_portable64(&bytes);
         let _ = Positions::decode_portable32(&bytes);
+        let _ = kept_of_portable64(&bytes, 100);
         let _ = portable32_bytes(&mut Cursor::new(&bytes));
     }
 }

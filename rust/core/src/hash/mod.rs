@@ -1,5 +1,7 @@
 //! Hashes that table formats prescribe, over values and over Arrow arrays.
 
+mod lanes;
+pub mod modulo;
 pub mod murmur3;
 
 /// How many bytes the shortest two's complement form of `value` has, 1 to 16: the last so many of its big-endian bytes.

@@ -10,12 +10,15 @@
 //! The array kernels differ in how a value becomes bytes. Each takes `then`, which turns the hash into the result in
 //! the same pass (a bucket number, say). NULL gives NULL.
 
+#![expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+
 use arrow_array::types::{ByteArrayType, Int32Type};
 use arrow_array::{Array, ArrowPrimitiveType, Decimal128Array, FixedSizeBinaryArray, GenericByteArray};
 use arrow_array::{Int32Array, PrimitiveArray};
-use arrow_buffer::ArrowNativeType;
 
+use super::lanes::{Bytes, Ends, Fixed, Longs, Strings};
 use super::twos_complement_len;
+use crate::simd::{self, Level};
 
 const C1: u32 = 0xcc9e_2d51;
 const C2: u32 = 0x1b87_3593;
@@ -23,22 +26,14 @@ const C2: u32 = 0x1b87_3593;
 /// The hash of `bytes`.
 #[inline]
 pub fn hash_bytes(bytes: &[u8], seed: u32) -> i32 {
-    let (words, tail) = bytes.as_chunks::<4>();
-    let mut hash = words.iter().fold(seed, |hash, word| mix(hash, u32::from_le_bytes(*word)));
-    if !tail.is_empty() {
-        hash ^= scramble(tail.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)));
-    }
     #[expect(clippy::cast_possible_truncation, reason = "the length enters the hash modulo 2^32")]
-    finish(hash, bytes.len() as u32)
+    finish(mix_bytes(seed, bytes), bytes.len() as u32)
 }
 
 /// The hash of the eight little-endian bytes of `value`.
-#[inline]
+#[inline(always)]
 pub fn hash_i64(value: i64, seed: u32) -> i32 {
-    let value = value.cast_unsigned();
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the number")]
-    let (low, high) = (value as u32, (value >> 32) as u32);
-    finish(mix(mix(seed, low), high), 8)
+    finish(mix_i64(seed, value), 8)
 }
 
 /// The hash of the shortest big-endian two's complement form of an unscaled decimal.
@@ -54,7 +49,29 @@ where
     T: ArrowPrimitiveType,
     T::Native: Into<i64>,
 {
-    array.unary::<_, Int32Type>(|value| then(hash_i64(value.into(), seed)))
+    hash_numbers(array, Into::into, seed, then)
+}
+
+/// Hashes values of at most 64 bits as the eight bytes of their `number`s.
+pub fn hash_numbers<T: ArrowPrimitiveType>(
+    array: &PrimitiveArray<T>,
+    number: impl Fn(T::Native) -> i64,
+    seed: u32,
+    then: impl Fn(i32) -> i32,
+) -> Int32Array {
+    let hashes = simd::run(Longs { values: array.values(), number, seed, length: 8, then });
+    Int32Array::new(hashes.into(), array.nulls().cloned())
+}
+
+/// Hashes the eight bytes of each `number` behind those of `head`; also of values that are NULL.
+pub fn hash_behind<T: Copy>(
+    head: [u8; 8],
+    values: &[T],
+    number: impl Fn(T) -> i64,
+    seed: u32,
+    then: impl Fn(i32) -> i32,
+) -> Vec<i32> {
+    simd::run(Longs { values, number, seed: mix_bytes(seed, &head), length: 16, then })
 }
 
 /// Hashes decimals as [`hash_decimal`] does.
@@ -68,41 +85,62 @@ pub fn hash_byte_arrays<T: ByteArrayType>(
     seed: u32,
     then: impl Fn(i32) -> i32,
 ) -> Int32Array {
-    let data = array.value_data();
-    let hash = |(start, end): (&T::Offset, &T::Offset)| {
-        then(hash_bytes(data.get(start.as_usize()..end.as_usize()).unwrap_or_default(), seed))
-    };
-    let offsets = array.value_offsets();
-    let hashes: Vec<i32> = offsets.iter().zip(offsets.iter().skip(1)).map(hash).collect();
-    Int32Array::new(hashes.into(), array.nulls().cloned())
+    let values = Ends { data: array.value_data(), ends: array.value_offsets() };
+    Int32Array::new(hash_strings(&values, seed, then).into(), array.nulls().cloned())
 }
 
 /// Hashes bytes of one length.
 pub fn hash_fixed(array: &FixedSizeBinaryArray, seed: u32, then: impl Fn(i32) -> i32) -> Int32Array {
-    let hashes: Vec<i32> = match usize::try_from(array.value_length()) {
-        Ok(length @ 1..) => {
-            array.value_data().chunks_exact(length).map(|bytes| then(hash_bytes(bytes, seed))).collect()
-        }
-        _ => vec![then(hash_bytes(&[], seed)); array.len()],
-    };
-    Int32Array::new(hashes.into(), array.nulls().cloned())
+    let width = usize::try_from(array.value_length()).unwrap_or(0);
+    let values = Fixed { data: array.value_data(), width, len: array.len() };
+    Int32Array::new(hash_strings(&values, seed, then).into(), array.nulls().cloned())
 }
 
-#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+fn hash_strings<B: Bytes>(values: &B, seed: u32, then: impl Fn(i32) -> i32) -> Vec<i32> {
+    let level = Level::best();
+    // Without vector multiplication, lanes of different lengths take longer than one value after the other.
+    if level == Level::Portable && cfg!(target_arch = "x86_64") {
+        let hashes = (0..values.len()).map(|at| then(hash_bytes(values.value(at), seed)));
+        return hashes.collect();
+    }
+    simd::run_at(level, Strings { values, seed, then })
+}
+
+/// The hash after all words and the tail of `bytes`.
+#[inline]
+pub(super) fn mix_bytes(seed: u32, bytes: &[u8]) -> u32 {
+    let (words, tail) = bytes.as_chunks::<4>();
+    let hash = words.iter().fold(seed, |hash, word| mix(hash, u32::from_le_bytes(*word)));
+    // A tail of nothing scrambles to nothing.
+    hash ^ scramble(tail.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)))
+}
+
+/// The hash after the eight little-endian bytes of `value`.
 #[inline(always)]
-fn scramble(word: u32) -> u32 {
+pub(super) fn mix_i64(seed: u32, value: i64) -> u32 {
+    let value = value.cast_unsigned();
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the number")]
+    let (low, high) = (value as u32, (value >> 32) as u32);
+    mix(mix(seed, low), high)
+}
+
+#[inline(always)]
+pub(super) fn scramble(word: u32) -> u32 {
     word.wrapping_mul(C1).rotate_left(15).wrapping_mul(C2)
 }
 
-#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
 #[inline(always)]
-fn mix(hash: u32, word: u32) -> u32 {
-    (hash ^ scramble(word)).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+pub(super) fn mix(hash: u32, word: u32) -> u32 {
+    advance(hash ^ scramble(word))
 }
 
-#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
 #[inline(always)]
-fn finish(hash: u32, length: u32) -> i32 {
+pub(super) fn advance(hash: u32) -> u32 {
+    hash.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+}
+
+#[inline(always)]
+pub(super) fn finish(hash: u32, length: u32) -> i32 {
     let hash = hash ^ length;
     let hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
     let hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
@@ -194,6 +232,39 @@ mod tests {
             let redundant = |at: usize| (bytes[at] == 0 && bytes[at + 1] < 128) || (bytes[at] == 255 && bytes[at + 1] > 127);
             let start = (0..15).find(|at| !redundant(*at)).unwrap_or(15);
             prop_assert_eq!(hash_decimal(unscaled, seed), oracle(&bytes[start..], seed));
+        }
+
+        #[test]
+        fn every_level_hashes_as_the_reference_does(
+            lengths in prop::collection::vec(prop_oneof![Just(16_usize), 0..40_usize, 0..200_usize], 0..200),
+            one_length in prop::option::of(0..70_usize),
+            bytes in prop::collection::vec(any::<u8>(), 1..500),
+            seed: u32,
+        ) {
+            let values: Vec<Vec<u8>> = (0..).zip(lengths).map(|(at, length)| {
+                bytes.iter().cycle().skip(at).take(one_length.unwrap_or(length)).copied().collect()
+            }).collect();
+            let array: BinaryArray = values.iter().map(Some).collect();
+            let ends = Ends { data: array.value_data(), ends: array.value_offsets() };
+            let expected: Vec<i32> = values.iter().map(|value| oracle(value, seed)).collect();
+            let numbers: Vec<i64> = (0..).zip(&expected).map(|(at, hash)| i64::from(*hash) << (at % 40)).collect();
+            let of_numbers: Vec<i32> = numbers.iter().map(|number| oracle(&number.to_le_bytes(), seed)).collect();
+            for level in Level::available() {
+                let hashes = simd::run_at(level, Strings { values: &ends, seed, then: |hash| hash });
+                prop_assert_eq!(hashes, &expected[..], "{:?}", level);
+                let hashes = simd::run_at(level, Longs { values: &numbers, number: |number| number, seed, length: 8, then: |hash| hash });
+                prop_assert_eq!(hashes, &of_numbers[..], "{:?}", level);
+            }
+            let behind = |number: &i64| oracle(&[[9; 8], number.to_le_bytes()].concat(), seed);
+            let of_both: Vec<i32> = numbers.iter().map(behind).collect();
+            prop_assert_eq!(hash_behind([9; 8], &numbers, |number| number, seed, |hash| hash), of_both);
+            if let Some(width) = one_length {
+                let fixed = Fixed { data: array.value_data(), width, len: array.len() };
+                for level in Level::available() {
+                    prop_assert_eq!(simd::run_at(level, Strings { values: &fixed, seed, then: |hash| hash }), &expected[..]);
+                }
+                prop_assert_eq!(hash_strings(&fixed, seed, |hash| hash), &expected[..]);
+            }
         }
 
         #[test]

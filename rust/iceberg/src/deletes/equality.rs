@@ -14,9 +14,8 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, Scal
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::DataType;
 use frazil_core::error::{Error, ErrorKind, Result};
-use hashbrown::HashMap;
 
-use super::key_table::KeyTable;
+use super::key_table::{IntegerTable, KeyTable};
 
 /// How many rows are encoded at a time: their keys stay in the cache until they are looked up.
 const ROWS_AT_A_TIME: usize = 8192;
@@ -36,7 +35,7 @@ pub struct EqualityKeys {
 #[derive(Debug)]
 enum Keys {
     /// One column of a type of up to 64 bits.
-    Integers(HashMap<i64, i64>),
+    Integers(IntegerTable),
     /// One column of strings, bytes or decimals.
     Bytes(KeyTable),
     /// Anything else: all columns, encoded as rows.
@@ -55,7 +54,7 @@ impl EqualityKeysBuilder {
     pub fn new(types: &[DataType]) -> Result<Self> {
         let keys = match types {
             [] => return Err(Error::new(ErrorKind::CorruptDeletes, "equality deletes without equality ids")),
-            [one] if is_integer(one) => Keys::Integers(HashMap::new()),
+            [one] if is_integer(one) => Keys::Integers(IntegerTable::default()),
             [DataType::Utf8 | DataType::Binary | DataType::FixedSizeBinary(_) | DataType::Decimal128(..)] => {
                 Keys::Bytes(KeyTable::default())
             }
@@ -89,13 +88,7 @@ impl EqualityKeysBuilder {
         match (keys, columns) {
             (Keys::Integers(keys), [column]) => {
                 let nulls = column.nulls();
-                keys.reserve(rows);
-                for (row, value) in integers(column)?.iter().enumerate() {
-                    if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-                        let own = keys.entry(*value).or_insert(sequence_number);
-                        *own = sequence_number.max(*own);
-                    }
-                }
+                keys.insert_all(&integers(column)?, nulls, sequence_number);
                 note_null(null_key, nulls, sequence_number);
             }
             (Keys::Bytes(keys), [column]) => {
@@ -136,24 +129,21 @@ impl EqualityKeys {
         if self.newest <= data_sequence_number || self.is_empty() {
             return Ok(BooleanBuffer::new_unset(rows));
         }
-        let applies = |at: i64| at > data_sequence_number;
-        let deletes_null = self.null_key.is_some_and(applies);
+        let deletes_null = self.null_key.is_some_and(|at| at > data_sequence_number);
         match (&self.keys, columns) {
             (Keys::Integers(keys), [column]) => {
                 let values = integers(column)?;
-                let is_deleted = |value: &i64| keys.get(value).is_some_and(|at| applies(*at));
-                let found = mask_of(&values, is_deleted);
-                Ok(with_nulls(found, column.nulls(), deletes_null))
+                let found = keys.find_above(&values, data_sequence_number);
+                Ok(with_nulls(mask(found, rows), column.nulls(), deletes_null))
             }
             (Keys::Bytes(keys), [column]) => {
                 let values = ByteColumn::new(column)?;
-                let is_deleted = |row| keys.find(values.value(row)).is_some_and(applies);
-                let found = BooleanBuffer::collect_bool(rows, is_deleted);
-                Ok(with_nulls(found, column.nulls(), deletes_null))
+                let found = keys.find_above(rows, |row| values.value(row), data_sequence_number);
+                Ok(with_nulls(mask(found, rows), column.nulls(), deletes_null))
             }
             (Keys::Rows(converter, keys), _) => {
                 let mut found = BooleanBufferBuilder::new(rows);
-                each_row(converter, columns, rows, |key| found.append(keys.find(key).is_some_and(applies)))?;
+                each_row(converter, columns, rows, |key| found.append(keys.is_above(key, data_sequence_number)))?;
                 Ok(found.finish())
             }
             _ => Err(Error::internal("a key of one column has several")),
@@ -177,7 +167,7 @@ impl EqualityKeys {
     /// The memory this holds, roughly.
     pub fn size_bytes(&self) -> usize {
         match &self.keys {
-            Keys::Integers(keys) => keys.allocation_size(),
+            Keys::Integers(keys) => keys.size_bytes(),
             Keys::Bytes(keys) => keys.size_bytes(),
             Keys::Rows(converter, keys) => converter.size() + keys.size_bytes(),
         }
@@ -263,10 +253,8 @@ fn each_row(converter: &RowConverter, columns: &[ArrayRef], rows: usize, mut tak
     Ok(())
 }
 
-/// One bit per value; chunks of 64 spare the check of every index.
-fn mask_of(values: &[i64], is_set: impl Fn(&i64) -> bool) -> BooleanBuffer {
-    let word = |chunk: &[i64]| chunk.iter().rev().fold(0, |word: u64, value| word << 1 | u64::from(is_set(value)));
-    BooleanBuffer::new(values.chunks(64).map(word).collect::<Vec<_>>().into(), 0, values.len())
+fn mask(words: Vec<u64>, rows: usize) -> BooleanBuffer {
+    BooleanBuffer::new(words.into(), 0, rows)
 }
 
 /// The number of rows, if the columns are of these types.

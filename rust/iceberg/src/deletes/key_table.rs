@@ -1,67 +1,189 @@
-//! A hash table from byte strings to the sequence numbers that they are deleted at.
+//! Hash tables from keys to the sequence numbers that they are deleted at.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
-use hashbrown::hash_table::Entry;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use arrow_buffer::NullBuffer;
+use hashbrown::DefaultHashBuilder;
+
+use super::code_table::CodeTable;
+
+/// How many words of rows are touched before they are looked up: what they touch stays in the smallest cache.
+const TOUCHED_WORDS: usize = 16;
+/// How many keys are touched before they are inserted.
+const TOUCHED_KEYS: usize = 64;
+
+/// Integers, each with the highest sequence number it was inserted with.
+#[derive(Debug)]
+pub(super) struct IntegerTable {
+    table: CodeTable<i64>,
+    /// Nobody else knows it, so that nobody can write a file of keys that all fall into one line.
+    seed: u64,
+}
+
+impl Default for IntegerTable {
+    fn default() -> Self {
+        Self { table: CodeTable::default(), seed: DefaultHashBuilder::default().hash_one(0) }
+    }
+}
+
+impl IntegerTable {
+    fn reserve(&mut self, keys: usize) {
+        let seed = self.seed;
+        self.table.reserve(keys, |code| folded(code, seed));
+    }
+
+    /// Inserts the keys that are not NULL.
+    pub(super) fn insert_all(&mut self, keys: &[i64], nulls: Option<&NullBuffer>, sequence_number: i64) {
+        self.reserve(keys.len());
+        for (start, block) in (0..).step_by(TOUCHED_KEYS).zip(keys.chunks(TOUCHED_KEYS)) {
+            for key in block {
+                self.table.touch(folded(key.cast_unsigned(), self.seed));
+            }
+            for (row, key) in (start..).zip(block) {
+                if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                    self.insert(*key, sequence_number);
+                }
+            }
+        }
+    }
+
+    fn insert(&mut self, key: i64, sequence_number: i64) {
+        let code = key.cast_unsigned();
+        let hash = folded(code, self.seed);
+        if let Some(own) = self.table.find_mut(hash, code, |_| true) {
+            *own = sequence_number.max(*own);
+        } else {
+            self.reserve(1);
+            self.table.put(hash, code, sequence_number);
+        }
+    }
+
+    /// Which of the keys were inserted with a sequence number above `sequence_number`: one bit for each, 64 to a word.
+    pub(super) fn find_above(&self, keys: &[i64], sequence_number: i64) -> Vec<u64> {
+        let code = |row: usize| keys.get(row).map_or(0, |key| key.cast_unsigned());
+        let mut found = self.table.may_have(keys.len(), |row| folded(code(row), self.seed));
+        let touch = |row| self.table.touch(folded(code(row), self.seed));
+        retain(&mut found, touch, |row| {
+            let code = code(row);
+            self.table.find(folded(code, self.seed), code, |at| *at > sequence_number).is_some()
+        });
+        found
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(super) fn size_bytes(&self) -> usize {
+        self.table.size_bytes()
+    }
+}
 
 /// Byte strings, end to end in one arena, each with the highest sequence number it was inserted with.
 #[derive(Debug, Default)]
 pub(super) struct KeyTable {
-    slots: HashTable<Slot>,
+    table: CodeTable<Key>,
     arena: Vec<u8>,
     hasher: DefaultHashBuilder,
 }
 
-#[derive(Debug)]
-struct Slot {
-    /// Compared before the key, since the arena is seldom in the cache.
-    hash: u64,
+#[derive(Debug, Clone, Copy, Default)]
+struct Key {
     start: usize,
     end: usize,
     sequence_number: i64,
 }
 
-impl Slot {
-    #[inline]
-    fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+impl Key {
+    fn bytes<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
         arena.get(self.start..self.end).unwrap_or_default()
     }
 }
 
 impl KeyTable {
     pub(super) fn reserve(&mut self, keys: usize) {
-        self.slots.reserve(keys, |slot| slot.hash);
+        self.table.reserve(keys, |code| code);
     }
 
     pub(super) fn insert(&mut self, key: &[u8], sequence_number: i64) {
-        let Self { slots, arena, hasher } = self;
-        let hash = hasher.hash_one(key);
-        match slots.entry(hash, |slot| slot.hash == hash && slot.key(arena) == key, |slot| slot.hash) {
-            Entry::Occupied(mut slot) => {
-                let slot = slot.get_mut();
-                slot.sequence_number = slot.sequence_number.max(sequence_number);
-            }
-            Entry::Vacant(slot) => {
-                let start = arena.len();
-                slot.insert(Slot { hash, start, end: start + key.len(), sequence_number });
-                arena.extend_from_slice(key);
-            }
+        let code = self.code(key);
+        if let Some(own) = self.table.find_mut(code, code, |own| own.bytes(&self.arena) == key) {
+            own.sequence_number = sequence_number.max(own.sequence_number);
+            return;
         }
+        self.reserve(1);
+        let start = self.arena.len();
+        self.table.put(code, code, Key { start, end: start + key.len(), sequence_number });
+        self.arena.extend_from_slice(key);
     }
 
-    #[inline]
-    pub(super) fn find(&self, key: &[u8]) -> Option<i64> {
-        let hash = self.hasher.hash_one(key);
-        let slot = self.slots.find(hash, |slot| slot.hash == hash && slot.key(&self.arena) == key);
-        slot.map(|slot| slot.sequence_number)
+    /// Which of the keys of `rows` rows were inserted with a sequence number above `sequence_number`: one bit for each,
+    /// 64 to a word.
+    pub(super) fn find_above<'a>(
+        &self,
+        rows: usize,
+        key: impl Fn(usize) -> &'a [u8],
+        sequence_number: i64,
+    ) -> Vec<u64> {
+        let mut found = self.table.may_have(rows, |row| self.code(key(row)));
+        let touch = |row| self.table.touch(self.code(key(row)));
+        retain(&mut found, touch, |row| self.is_above(key(row), sequence_number));
+        found
+    }
+
+    /// Whether one key was inserted with a sequence number above `sequence_number`.
+    pub(super) fn is_above(&self, key: &[u8], sequence_number: i64) -> bool {
+        let code = self.code(key);
+        let applies = |own: &Key| own.sequence_number > sequence_number && own.bytes(&self.arena) == key;
+        self.table.find(code, code, applies).is_some()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.table.len()
     }
 
     pub(super) fn size_bytes(&self) -> usize {
-        self.slots.allocation_size() + self.arena.capacity()
+        self.table.size_bytes() + self.arena.capacity()
     }
+
+    /// The hash of a key is its code as well.
+    #[inline]
+    fn code(&self, key: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(key);
+        hasher.finish()
+    }
+}
+
+/// Both halves of a product: all bits of a number decide about all bits of its hash.
+#[inline]
+fn folded(number: u64, seed: u64) -> u64 {
+    let product = u128::from(number ^ seed) * 0x9e37_79b9_7f4a_7c15;
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the product")]
+    let (low, high) = (product as u64, (product >> 64) as u64);
+    low ^ high
+}
+
+/// Clears the bits of rows that are not kept; `touch` comes before, for some rows at a time.
+fn retain(words: &mut [u64], touch: impl Fn(usize), keep: impl Fn(usize) -> bool) {
+    for (number, words) in words.chunks_mut(TOUCHED_WORDS).enumerate() {
+        let start = 64 * TOUCHED_WORDS * number;
+        for (first, word) in (start..).step_by(64).zip(&*words) {
+            set_bits(*word).for_each(|bit| touch(first + bit));
+        }
+        for (first, word) in (start..).step_by(64).zip(words) {
+            for bit in set_bits(*word).filter(|bit| !keep(first + bit)) {
+                *word &= !(1 << bit);
+            }
+        }
+    }
+}
+
+/// The numbers of the bits that are set, from the lowest.
+fn set_bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
 }

@@ -1,6 +1,7 @@
 //! Deleted rows (table spec, "Delete Formats"): position delete files, deletion vectors, equality delete files, and
 //! what is left of a data file when they are applied. Which deletes apply to which file is decided in planning.
 
+mod code_table;
 pub mod equality;
 mod key_table;
 pub mod position;
@@ -44,20 +45,14 @@ impl RowDeletes {
         data_sequence_number: i64,
         mut columns: impl FnMut(&[i32]) -> Result<Vec<ArrayRef>>,
     ) -> Result<Option<BooleanBuffer>> {
-        let mut kept: Option<BooleanBuffer> = None;
-        let mut keep = |mask: BooleanBuffer| {
-            kept = Some(kept.take().map_or_else(|| mask.clone(), |kept| &kept & &mask));
-        };
         let range = first_position..first_position.saturating_add(rows as u64);
-        for positions in &self.positions {
-            if positions.count_in(range.clone()) > 0 {
-                keep(positions.kept(first_position, rows));
-            }
-        }
+        let is_here = |positions: &&Positions| positions.count_in(range.clone()) > 0;
+        let here: Vec<&Positions> = self.positions.iter().map(AsRef::as_ref).filter(is_here).collect();
+        let mut kept = (!here.is_empty()).then(|| Positions::kept_by_all(here, first_position, rows));
         for (equality_ids, keys) in &self.equality {
             let deleted = keys.deleted(&columns(equality_ids)?, data_sequence_number)?;
             if deleted.has_true() {
-                keep(!&deleted);
+                kept = Some(kept.map_or_else(|| !&deleted, |kept| &kept & &!&deleted));
             }
         }
         Ok(kept)

@@ -9,7 +9,8 @@
 
 use std::ops::Range;
 
-use frazil_core::bitmap::Positions;
+use arrow_buffer::BooleanBuffer;
+use frazil_core::bitmap::{Positions, kept_of_portable64};
 use frazil_core::bytes::Cursor;
 use frazil_core::error::{Error, ErrorKind, Result};
 
@@ -55,6 +56,15 @@ pub fn decode(blob: &[u8], record_count: Option<i64>) -> Result<Positions> {
     decode_frame(blob, record_count).map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
 }
 
+/// Which of `rows` rows a blob does *not* delete: the mask of the rows to keep, without a set of positions in between.
+///
+/// # Errors
+/// As [`decode`]; also when a row of `rows` or above is deleted. `LimitExceeded` for a mask that memory does not hold.
+pub fn kept(blob: &[u8], rows: usize) -> Result<BooleanBuffer> {
+    let kept = bitmap_of(blob).and_then(|bitmap| kept_of_portable64(bitmap, rows));
+    kept.map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
+}
+
 /// The blob of these positions, byte for byte as the reference implementation writes it.
 ///
 /// # Errors
@@ -73,6 +83,18 @@ pub fn encode(positions: &Positions) -> Result<Vec<u8>> {
 }
 
 fn decode_frame(blob: &[u8], record_count: Option<i64>) -> Result<Positions> {
+    let positions = Positions::decode_portable64(bitmap_of(blob)?)?;
+    match record_count {
+        Some(count) if u64::try_from(count) != Ok(positions.len()) => Err(Error::corrupt(format!(
+            "a deletion vector holds {} positions, its manifest entry says {count}",
+            positions.len()
+        ))),
+        _ => Ok(positions),
+    }
+}
+
+/// The bitmap of a blob, once length, checksum and magic are right.
+fn bitmap_of(blob: &[u8]) -> Result<&[u8]> {
     let mut cursor = Cursor::new(blob);
     let length = cursor.be_u32()? as usize;
     if length.checked_add(8) != Some(blob.len()) {
@@ -89,14 +111,7 @@ fn decode_frame(blob: &[u8], record_count: Option<i64>) -> Result<Positions> {
             "the checksum of a deletion vector is {actual:08x}, {expected:08x} is recorded"
         )));
     }
-    let positions = Positions::decode_portable64(bitmap)?;
-    match record_count {
-        Some(count) if u64::try_from(count) != Ok(positions.len()) => Err(Error::corrupt(format!(
-            "a deletion vector holds {} positions, its manifest entry says {count}",
-            positions.len()
-        ))),
-        _ => Ok(positions),
-    }
+    Ok(bitmap)
 }
 
 #[cfg(test)]
@@ -119,6 +134,8 @@ mod tests {
             let positions = decode(&blob, i64::try_from(expected.len()).ok()).unwrap();
             assert_eq!(positions.iter().collect::<Vec<_>>(), expected);
             assert_eq!(encode(&positions).unwrap(), blob);
+            assert_eq!(kept(&blob, 100).unwrap(), positions.kept(0, 100));
+            assert_eq!(kept(&blob, 9).is_ok(), expected.is_empty(), "row 9 is not one of nine");
         }
     }
 
@@ -130,6 +147,7 @@ mod tests {
                 let mut damaged = blob.clone();
                 damaged[at] ^= 1 << bit;
                 assert_eq!(decode(&damaged, None).unwrap_err().kind(), ErrorKind::CorruptDeletes, "{at}.{bit}");
+                assert_eq!(kept(&damaged, 10).unwrap_err().kind(), ErrorKind::CorruptDeletes, "{at}.{bit}");
             }
             assert_eq!(decode(&blob[..at], None).unwrap_err().kind(), ErrorKind::CorruptDeletes, "{at}");
         }

@@ -17,8 +17,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::TimeUnit;
+use frazil_core::hash::modulo::Modulo;
 use frazil_core::hash::murmur3::{
-    hash_byte_arrays, hash_bytes, hash_decimal, hash_decimals, hash_fixed, hash_i64, hash_longs,
+    hash_byte_arrays, hash_bytes, hash_decimal, hash_decimals, hash_fixed, hash_i64, hash_longs, hash_numbers,
 };
 use frazil_core::scalar::Scalar;
 
@@ -30,7 +31,7 @@ const NANOS_PER_MICRO: i64 = 1_000;
 /// The bucket numbers of an array that has the Arrow type of `source`; None for a type that cannot be hashed.
 pub(super) fn apply(array: &dyn Array, source: &PrimitiveType, buckets: u32) -> Option<ArrayRef> {
     let modulo = Modulo::by(buckets)?;
-    let bucket = |hash| modulo.bucket(hash);
+    let bucket = |hash| bucket(hash, modulo);
     Some(Arc::new(match source {
         PrimitiveType::Int => hash_longs(array.as_primitive::<Int32Type>(), SEED, bucket),
         PrimitiveType::Long => hash_longs(array.as_primitive::<Int64Type>(), SEED, bucket),
@@ -40,9 +41,8 @@ pub(super) fn apply(array: &dyn Array, source: &PrimitiveType, buckets: u32) -> 
             hash_longs(array.as_primitive::<TimestampMicrosecondType>(), SEED, bucket)
         }
         PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs => {
-            array
-                .as_primitive::<TimestampNanosecondType>()
-                .unary::<_, Int32Type>(|nanos| bucket(hash_i64(nanos.div_euclid(NANOS_PER_MICRO), SEED)))
+            let micros = |nanos: i64| nanos.div_euclid(NANOS_PER_MICRO);
+            hash_numbers(array.as_primitive::<TimestampNanosecondType>(), micros, SEED, bucket)
         }
         PrimitiveType::Decimal { .. } => hash_decimals(array.as_primitive(), SEED, bucket),
         PrimitiveType::String => hash_byte_arrays::<Utf8Type>(array.as_bytes(), SEED, bucket),
@@ -68,7 +68,7 @@ pub(super) fn apply_scalar(value: &Scalar, buckets: u32) -> Option<i32> {
         Scalar::Fixed(bytes) | Scalar::Binary(bytes) => hash_bytes(bytes, SEED),
         _ => return None,
     };
-    Some(Modulo::by(buckets)?.bucket(hash))
+    Some(bucket(hash, Modulo::by(buckets)?))
 }
 
 /// Whether values of `source` can be hashed.
@@ -97,39 +97,15 @@ pub(super) fn takes(source: &PrimitiveType) -> bool {
     }
 }
 
-/// The remainder of 31-bit numbers by one divisor, as a multiplication and a shift that vectorise.
-///
-/// With `2^(l-1) < divisor <= 2^l` and `reciprocal = ceil(2^(31+l) / divisor)`, which is at most `2^32`, the quotient of
-/// every number below `2^31` is `number * reciprocal >> (31 + l)`, exactly, and no step leaves 64 bits.
-#[derive(Clone, Copy)]
-struct Modulo {
-    divisor: u64,
-    reciprocal: u64,
-    shift: u32,
-}
-
-impl Modulo {
-    fn by(divisor: u32) -> Option<Self> {
-        let shift = 31 + u32::BITS - divisor.checked_sub(1)?.leading_zeros();
-        let divisor = u64::from(divisor);
-        Some(Self { divisor, reciprocal: (1_u64 << shift).div_ceil(divisor), shift })
-    }
-
-    #[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
-    #[inline(always)]
-    fn bucket(self, hash: i32) -> i32 {
-        let number = u64::from((hash & i32::MAX).cast_unsigned());
-        let quotient = (number * self.reciprocal) >> self.shift;
-        #[expect(clippy::cast_possible_truncation, reason = "a remainder is at most the 31-bit number")]
-        let bucket = (number - quotient * self.divisor) as i32;
-        bucket
-    }
+#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+#[inline(always)]
+fn bucket(hash: i32, modulo: Modulo) -> i32 {
+    modulo.remainder((hash & i32::MAX).cast_unsigned()).cast_signed()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn buckets_of_the_specification_hold() {
@@ -162,18 +138,5 @@ mod tests {
             assert_eq!(apply_scalar(&value, 4), None);
         }
         assert_eq!(apply_scalar(&Scalar::Int32(1), 0), None);
-    }
-
-    proptest! {
-        #[test]
-        fn the_reciprocal_divides_exactly(divisor in prop_oneof![1_u32..=u32::MAX, 1_u32..100], hash: i32, near in 0_u32..3) {
-            let modulo = Modulo::by(divisor).unwrap();
-            let number = (hash & i32::MAX).cast_unsigned();
-            // Just below and at multiples of the divisor is where a wrong reciprocal shows.
-            let edge = (number / divisor * divisor).wrapping_sub(near) & (i32::MAX.cast_unsigned());
-            for number in [number, edge, i32::MAX.cast_unsigned(), 0] {
-                prop_assert_eq!(modulo.bucket(number.cast_signed()).cast_unsigned(), number % divisor);
-            }
-        }
     }
 }

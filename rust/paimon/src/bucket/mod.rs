@@ -1,6 +1,7 @@
 //! Which bucket a row belongs to (documentation: "Data Distribution", options `bucket-key` and `bucket-function.type`).
 
 mod hive;
+mod one_number;
 #[cfg(test)]
 mod tests;
 
@@ -9,6 +10,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
 use frazil_core::error::{Error, Result};
+use frazil_core::hash::modulo::Modulo;
 use frazil_core::hash::murmur3::hash_byte_arrays;
 
 use crate::binary_row;
@@ -60,8 +62,9 @@ pub fn bucket_ids(function: BucketFunction, keys: &[ArrayRef], types: &[DataType
     }
     match function {
         BucketFunction::Default => {
-            let rows = binary_row::encode(keys, types)?;
-            Ok(hash_byte_arrays(&rows, SEED, |hash| (hash % buckets).abs()))
+            let modulo = Modulo::by(buckets.unsigned_abs()).ok_or_else(|| Error::internal("no buckets"))?;
+            // The remainder has the sign of the hash, and the bucket none.
+            hashed(keys, types, |hash| modulo.remainder(hash.unsigned_abs()).cast_signed())
         }
         BucketFunction::Mod => modulo(keys, buckets),
         BucketFunction::Hive => {
@@ -121,7 +124,15 @@ pub fn key_fields<'a>(schema: &'a TableSchema, options: &Options) -> Option<Vec<
 /// # Errors
 /// `InvalidArgument` for keys of other Arrow types than theirs.
 pub fn row_hashes(keys: &[ArrayRef], types: &[DataType]) -> Result<Int32Array> {
-    Ok(hash_byte_arrays(&binary_row::encode(keys, types)?, SEED, |hash| hash))
+    hashed(keys, types, |hash| hash)
+}
+
+/// What `then` makes of the hash of each row.
+fn hashed(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -> i32) -> Result<Int32Array> {
+    if let Some(hashes) = one_number::hashes(keys, types, &then) {
+        return Ok(hashes.into());
+    }
+    Ok(hash_byte_arrays(&binary_row::encode(keys, types)?, SEED, then))
 }
 
 /// NULL counts as 0, which is what stands in its place in a row.

@@ -135,3 +135,21 @@ fn the_hash_of_hive_is_that_of_javas_decimals() {
     let types = [DataType::nullable(TypeRoot::BigInt)];
     assert_eq!(hive::hashes(&[longs], &types).unwrap(), [0, 1, 0]);
 }
+
+#[test]
+fn rows_of_one_number_hash_as_rows() {
+    let numbers = [None, Some(-1), Some(0), Some(i64::MIN), Some(i64::MAX), Some(77), None];
+    let values: Vec<Value> = numbers.iter().flat_map(|n| [n.map_or(Value::Null, Value::from), Value::Null]).collect();
+    for (name, bits) in [("TINYINT", 8), ("SMALLINT", 16), ("INT", 32), ("DATE", 32), ("TIME(3)", 32), ("BIGINT", 64)] {
+        let narrow = |value: &Value| value.as_i64().map_or(Value::Null, |n| Value::from(n >> (64 - bits)));
+        let values: Vec<Value> = values.iter().map(narrow).collect();
+        let types = [DataType::nullable(root(name))];
+        let key = column(&values.iter().collect::<Vec<_>>(), &types[0].root);
+        for key in [key.clone(), key.slice(1, 9), key.slice(2, 1)] {
+            let rows = binary_row::encode(std::slice::from_ref(&key), &types).unwrap();
+            let expected = hash_byte_arrays(&rows, SEED, |hash| hash);
+            assert!(one_number::hashes(std::slice::from_ref(&key), &types, |hash| hash).is_some());
+            assert_eq!(row_hashes(&[key], &types).unwrap(), expected, "{name}");
+        }
+    }
+}

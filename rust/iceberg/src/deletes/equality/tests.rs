@@ -183,6 +183,40 @@ fn model_key(row: &Row, which: u8) -> Row {
     (row.0.filter(|_| which & 1 != 0), float.filter(|_| which & 2 != 0), row.2.clone().filter(|_| which & 4 != 0))
 }
 
+/// The same numbers as keys of one column of integers, of one of text, and of two columns, which are encoded as rows.
+fn in_every_form(numbers: &[Option<i64>]) -> [Vec<ArrayRef>; 3] {
+    let integers: ArrayRef = Arc::new(Int64Array::from(numbers.to_vec()));
+    let text = numbers.iter().map(|number| number.map(|number| number.to_string()));
+    let nothing: ArrayRef = Arc::new(Int32Array::from(vec![7; numbers.len()]));
+    [vec![integers.clone()], vec![Arc::new(text.collect::<StringArray>())], vec![integers, nothing]]
+}
+
+fn numbers(max: usize) -> impl Strategy<Value = Vec<Option<i64>>> {
+    let number = prop_oneof![-3..3_i64, -500..500_i64, any::<i64>(), (0..1000_i64).prop_map(|i| i << 48)];
+    prop::collection::vec(prop::option::weighted(0.95, number), 0..max)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn keys_of_every_form_delete_the_same_rows(
+        deletes in prop::collection::vec((numbers(700), 0..4_i64), 1..5),
+        data in numbers(700),
+        data_sequence_number in -1..4_i64,
+    ) {
+        let mut data = data;
+        data.extend(deletes.iter().flat_map(|(numbers, _)| numbers.iter().step_by(3)));
+        let masks = [0, 1, 2].map(|form| {
+            let batches: Vec<_> = deletes.iter().map(|(numbers, at)| (in_every_form(numbers)[form].clone(), *at)).collect();
+            let keys = keys(&batches.iter().map(|(columns, at)| (columns.as_slice(), *at)).collect::<Vec<_>>());
+            (keys.len(), deleted(&keys, &in_every_form(&data)[form], data_sequence_number))
+        });
+        prop_assert_eq!(&masks[0], &masks[2]);
+        prop_assert_eq!(&masks[1], &masks[2]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 

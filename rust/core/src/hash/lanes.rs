@@ -1,0 +1,283 @@
+//! Murmur3 of many values at once: one value in each lane of a vector.
+//!
+//! Loops count lanes: what adapters of iterators call may be compiled apart from the kernel, for no vectors at all.
+
+#![expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::needless_range_loop,
+    reason = "lanes are counted up to the length of arrays"
+)]
+
+use arrow_buffer::ArrowNativeType;
+
+use super::murmur3::{advance, finish, hash_bytes, mix, mix_bytes, mix_i64, scramble};
+use crate::simd::Kernel;
+
+/// How many values are hashed together: some vectors, so that the processor has other work while one waits.
+const LANES: usize = 64;
+/// How many words of a value are hashed in its lane; longer ones go on alone.
+const WORDS: usize = 8;
+const WORDS_BYTES: usize = 4 * WORDS;
+/// What the lengths of lanes can tell apart, and a value in a lane may have.
+const LONGEST: usize = u32::MAX as usize;
+
+/// Hashes numbers as eight bytes each, behind bytes that are the same for all of them.
+pub(super) struct Longs<'a, T, V, F> {
+    pub(super) values: &'a [T],
+    /// Makes the number of a value.
+    pub(super) number: V,
+    /// The hash after what stands before a number, which is whole words.
+    pub(super) seed: u32,
+    /// The bytes of those and of the number.
+    pub(super) length: u32,
+    /// Makes the result of a hash.
+    pub(super) then: F,
+}
+
+impl<T: Copy, V: Fn(T) -> i64, F: Fn(i32) -> i32> Kernel for Longs<'_, T, V, F> {
+    type Output = Vec<i32>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<i32> {
+        let Self { values, number, seed, length, then } = self;
+        let (blocks, rest) = values.as_chunks::<LANES>();
+        let mut results = Vec::with_capacity(values.len());
+        for block in blocks {
+            let mut lanes = [0; LANES];
+            for lane in 0..LANES {
+                lanes[lane] = finish(mix_i64(seed, number(block[lane])), length);
+            }
+            for lane in 0..LANES {
+                lanes[lane] = then(lanes[lane]);
+            }
+            results.extend_from_slice(&lanes);
+        }
+        results.extend(rest.iter().map(|value| then(finish(mix_i64(seed, number(*value)), length))));
+        results
+    }
+}
+
+/// Values that are hashed as bytes, end to end.
+pub(super) trait Bytes {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// One value.
+    fn value(&self, at: usize) -> &[u8];
+
+    /// Where the values from `at` on start, and behind the last of them where it ends; as many as there are lanes.
+    fn starts(&self, at: usize) -> [usize; LANES + 1];
+
+    /// The bytes that they start in.
+    fn data(&self) -> &[u8];
+}
+
+/// Values between offsets.
+pub(super) struct Ends<'a, O> {
+    pub(super) data: &'a [u8],
+    /// Where the first value starts, and where each ends.
+    pub(super) ends: &'a [O],
+}
+
+impl<O: ArrowNativeType> Bytes for Ends<'_, O> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.ends.len().saturating_sub(1)
+    }
+
+    fn value(&self, at: usize) -> &[u8] {
+        let Some([start, end]) = self.ends.get(at..).and_then(|ends| ends.first_chunk()) else { return &[] };
+        self.data.get(start.as_usize()..end.as_usize()).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn starts(&self, at: usize) -> [usize; LANES + 1] {
+        let ends = self.ends.get(at..).unwrap_or_default();
+        if let Some(ends) = ends.first_chunk::<{ LANES + 1 }>() {
+            let mut starts = [0; LANES + 1];
+            for lane in 0..=LANES {
+                starts[lane] = ends[lane].as_usize();
+            }
+            return starts;
+        }
+        let last = ends.last().map_or(0, |end| end.as_usize());
+        let mut starts = [last; LANES + 1];
+        starts.iter_mut().zip(ends).for_each(|(start, end)| *start = end.as_usize());
+        starts
+    }
+
+    #[inline(always)]
+    fn data(&self) -> &[u8] {
+        self.data
+    }
+}
+
+/// Values of one width.
+pub(super) struct Fixed<'a> {
+    pub(super) data: &'a [u8],
+    pub(super) width: usize,
+    pub(super) len: usize,
+}
+
+impl Bytes for Fixed<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn value(&self, at: usize) -> &[u8] {
+        self.data.get(at * self.width..(at + 1) * self.width).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn starts(&self, at: usize) -> [usize; LANES + 1] {
+        let mut starts = [0; LANES + 1];
+        for lane in 0..=LANES {
+            starts[lane] = (at + lane) * self.width;
+        }
+        starts
+    }
+
+    #[inline(always)]
+    fn data(&self) -> &[u8] {
+        self.data
+    }
+}
+
+/// Hashes bytes.
+pub(super) struct Strings<'a, B, F> {
+    pub(super) values: &'a B,
+    pub(super) seed: u32,
+    /// Makes the result of a hash.
+    pub(super) then: F,
+}
+
+impl<B: Bytes, F: Fn(i32) -> i32> Kernel for Strings<'_, B, F> {
+    type Output = Vec<i32>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<i32> {
+        let Self { values, seed, then } = self;
+        let len = values.len();
+        let mut results = Vec::with_capacity(len.next_multiple_of(LANES));
+        let mut block = Block { words: [[0; LANES]; WORDS], lengths: [0; LANES] };
+        for at in (0..len).step_by(LANES) {
+            let mut lanes = block.hash(values.data(), &values.starts(at), seed);
+            for lane in 0..LANES {
+                lanes[lane] = then(lanes[lane]);
+            }
+            results.extend_from_slice(&lanes);
+        }
+        results.truncate(len);
+        results
+    }
+}
+
+/// The first words of as many values as there are lanes.
+struct Block {
+    /// Word by word, one lane beside the other; behind the end of a value anything.
+    words: [[u32; LANES]; WORDS],
+    /// In bytes.
+    lengths: [u32; LANES],
+}
+
+impl Block {
+    /// Hashes values of `data`.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "longer values do not come into lanes")]
+    fn hash(&mut self, data: &[u8], starts: &[usize; LANES + 1], seed: u32) -> [i32; LANES] {
+        let mut longest = 0;
+        for lane in 0..LANES {
+            let length = starts[lane + 1].wrapping_sub(starts[lane]);
+            self.lengths[lane] = length as u32;
+            longest = longest.max(length);
+        }
+        let filled = match longest {
+            0..=8 => self.fill::<8>(data, starts),
+            9..=16 => self.fill::<16>(data, starts),
+            17..=LONGEST => self.fill::<WORDS_BYTES>(data, starts),
+            _ => None,
+        };
+        let mut lanes = [0; LANES];
+        if filled.is_none() {
+            for lane in 0..LANES {
+                lanes[lane] = hash_bytes(data.get(starts[lane]..starts[lane + 1]).unwrap_or_default(), seed);
+            }
+            return lanes;
+        }
+        let mut hashes = self.mixed(longest, seed);
+        if longest > WORDS_BYTES {
+            for lane in 0..LANES {
+                let rest = data.get(starts[lane].saturating_add(WORDS_BYTES)..starts[lane + 1]);
+                hashes[lane] = rest.map_or(hashes[lane], |rest| mix_bytes(hashes[lane], rest));
+            }
+        }
+        for lane in 0..LANES {
+            lanes[lane] = finish(hashes[lane], self.lengths[lane]);
+        }
+        lanes
+    }
+
+    /// Takes the first `BYTES` bytes from each start on; None where there are not so many.
+    #[inline(always)]
+    fn fill<const BYTES: usize>(&mut self, data: &[u8], starts: &[usize; LANES + 1]) -> Option<()> {
+        // Four by four is what the compiler makes vector instructions of.
+        for four in (0..LANES).step_by(4) {
+            let a = window::<BYTES>(data, starts[four])?;
+            let b = window::<BYTES>(data, starts[four + 1])?;
+            let c = window::<BYTES>(data, starts[four + 2])?;
+            let d = window::<BYTES>(data, starts[four + 3])?;
+            for number in 0..BYTES / 4 {
+                let lanes = &mut self.words[number];
+                lanes[four] = word(a, number);
+                lanes[four + 1] = word(b, number);
+                lanes[four + 2] = word(c, number);
+                lanes[four + 3] = word(d, number);
+            }
+        }
+        Some(())
+    }
+
+    /// The hashes after the first words of each value, and its tail where that is among them. `longest` is the length of
+    /// the longest value.
+    #[inline(always)]
+    fn mixed(&self, longest: usize, seed: u32) -> [u32; LANES] {
+        let words = WORDS.min(longest.div_ceil(4));
+        let mut hashes = [seed; LANES];
+        let mut uneven = longest % 4;
+        for lane in 0..LANES {
+            uneven |= longest ^ self.lengths[lane] as usize;
+        }
+        if uneven == 0 {
+            for number in 0..words {
+                for lane in 0..LANES {
+                    hashes[lane] = mix(hashes[lane], self.words[number][lane]);
+                }
+            }
+            return hashes;
+        }
+        for (number, before) in (0..words).zip((0..).step_by(4)) {
+            for lane in 0..LANES {
+                let left = self.lengths[lane].saturating_sub(before);
+                // A word of which nothing is left scrambles to nothing.
+                let kept = if left < 4 { (1_u32 << (8 * (left & 3))) - 1 } else { u32::MAX };
+                let scrambled = hashes[lane] ^ scramble(self.words[number][lane] & kept);
+                hashes[lane] = if left < 4 { scrambled } else { advance(scrambled) };
+            }
+        }
+        hashes
+    }
+}
+
+/// The first bytes of a value, and of those behind it.
+#[inline(always)]
+fn window<const BYTES: usize>(data: &[u8], start: usize) -> Option<&[u8; BYTES]> {
+    data.get(start..)?.first_chunk()
+}
+
+/// A word of the first bytes of a value.
+#[inline(always)]
+fn word<const BYTES: usize>(window: &[u8; BYTES], number: usize) -> u32 {
+    u32::from_le_bytes([window[4 * number], window[4 * number + 1], window[4 * number + 2], window[4 * number + 3]])
+}

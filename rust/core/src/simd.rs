@@ -1,0 +1,124 @@
+//! Loops compiled for the vector instructions of the processor at hand.
+//!
+//! Wheels are built for the oldest x86-64, which has no 32-bit vector multiplication. A [`Kernel`] is plain, safe code
+//! over slices; [`run`] holds it once for each level of instructions that the compiler vectorises it for, and chooses
+//! among them at run time. On other processors (AArch64 always has NEON) the one portable copy is what the compiler
+//! makes of it.
+
+/// A loop that is worth compiling several times. All that it calls in its loop is to be `#[inline(always)]`, since only
+/// what is inlined is compiled for the level.
+pub trait Kernel {
+    /// What the loop gives.
+    type Output;
+
+    /// Runs the loop; to be `#[inline(always)]`.
+    fn run(self) -> Self::Output;
+}
+
+/// The instructions that a kernel is compiled for. Tests run kernels on every level that the processor has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// What every processor of the target has.
+    Portable,
+    /// Vectors of 256 bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// Vectors of 512 bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// The best level that this processor has.
+    pub fn best() -> Self {
+        Self::available().last().unwrap_or(Self::Portable)
+    }
+
+    /// The levels that this processor has, the best last.
+    pub fn available() -> impl Iterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let wide = [(Self::Avx2, has_avx2()), (Self::Avx512, has_avx512())];
+        #[cfg(not(target_arch = "x86_64"))]
+        let wide: [(Self, bool); 0] = [];
+        let wide = wide.into_iter().filter(|(_, there)| *there).map(|(level, _)| level);
+        std::iter::once(Self::Portable).chain(wide)
+    }
+}
+
+/// Runs a kernel at the best level that the processor has.
+pub fn run<K: Kernel>(kernel: K) -> K::Output {
+    run_at(Level::best(), kernel)
+}
+
+/// Runs a kernel at `level`, or portably where the processor does not have it.
+#[expect(unsafe_code, reason = "functions with target features are called where the processor has them")]
+pub fn run_at<K: Kernel>(level: Level, kernel: K) -> K::Output {
+    match level {
+        // SAFETY: the function asks for nothing but the instructions that were just found.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 if has_avx512() => unsafe { avx512(kernel) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 if has_avx2() => unsafe { avx2(kernel) },
+        _ => kernel.run(),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
+}
+
+/// Whether the processor has what `avx2` is compiled for. The answer is kept by the standard library.
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
+
+/// Whether the processor has what `avx512` is compiled for.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    has_avx2()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Sum<'a>(&'a [u32]);
+
+    impl Kernel for Sum<'_> {
+        type Output = u32;
+
+        #[inline]
+        fn run(self) -> u32 {
+            self.0.iter().fold(0, |sum, value| sum.wrapping_add(value.wrapping_mul(*value)))
+        }
+    }
+
+    #[test]
+    fn every_level_gives_the_same() {
+        let values: Vec<u32> = (0..1001).map(|i| i * 7919).collect();
+        let portable = Sum(&values).run();
+        assert_eq!(run(Sum(&values)), portable);
+        for level in Level::available() {
+            assert_eq!(run_at(level, Sum(&values)), portable, "{level:?}");
+        }
+    }
+}

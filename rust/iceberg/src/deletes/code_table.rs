@@ -1,0 +1,158 @@
+//! A hash table of 64-bit codes, behind a filter that stays in the cache.
+//!
+//! Most rows of most files are not deleted, and the table is larger than a cache. So each code sets two bits in one word
+//! of a filter, and only rows whose bits are set are looked up: those that are there, and one in some fifty others.
+//! Codes lie in lines of four with their values, filled from the front; a full line runs over into the next. At most half
+//! of the table is taken, so that lines are seldom full.
+
+/// Codes in a line: with values of eight bytes it is a cache line.
+const LINE: usize = 4;
+/// How many lines share a word of the filter, which has two bits set for each of at most four codes then.
+const FILTERED_LINES: usize = 2;
+/// The shortest table has two lines, so that a line is some upper bits of a hash.
+const LINES_MIN: usize = 2;
+
+/// Codes, each with a `T`. The same code may be there several times.
+#[derive(Debug)]
+pub(super) struct CodeTable<T> {
+    /// None at first, then a power of two.
+    lines: Vec<Line<T>>,
+    /// How many codes each line has.
+    filled: Vec<u8>,
+    /// A word for some lines: see [`FILTERED_LINES`].
+    filter: Vec<u64>,
+    len: usize,
+}
+
+#[repr(align(64))]
+#[derive(Debug, Clone, Default)]
+struct Line<T> {
+    codes: [u64; LINE],
+    values: [T; LINE],
+}
+
+impl<T> Default for CodeTable<T> {
+    fn default() -> Self {
+        Self { lines: Vec::new(), filled: Vec::new(), filter: Vec::new(), len: 0 }
+    }
+}
+
+impl<T: Clone + Default> CodeTable<T> {
+    /// How many codes there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn size_bytes(&self) -> usize {
+        self.lines.len() * (size_of::<Line<T>>() + size_of::<u8>()) + self.filter.len() * size_of::<u64>()
+    }
+
+    /// Makes room for so many codes more. `hash` gives the hash that a code was put with.
+    pub(super) fn reserve(&mut self, codes: usize, hash: impl Fn(u64) -> u64) {
+        let lines = (2 * (self.len + codes)).div_ceil(LINE);
+        if lines <= self.lines.len() {
+            return;
+        }
+        let lines = lines.next_power_of_two().max(LINES_MIN);
+        let mut larger = Self {
+            lines: vec![Line::default(); lines],
+            filled: vec![0; lines],
+            filter: vec![0; lines / FILTERED_LINES],
+            len: 0,
+        };
+        for (line, filled) in self.lines.iter_mut().zip(&self.filled) {
+            for (code, value) in line.codes.iter().zip(&mut line.values).take(usize::from(*filled)) {
+                larger.put(hash(*code), *code, std::mem::take(value));
+            }
+        }
+        *self = larger;
+    }
+
+    /// The value of a code that `accept` takes.
+    pub(super) fn find(&self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<&T> {
+        let (line, slot) = self.place(hash, code, accept)?;
+        self.lines.get(line)?.values.get(slot)
+    }
+
+    /// As [`CodeTable::find`], to change it.
+    pub(super) fn find_mut(&mut self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<&mut T> {
+        let (line, slot) = self.place(hash, code, accept)?;
+        self.lines.get_mut(line)?.values.get_mut(slot)
+    }
+
+    /// Adds a code, for which there must be room.
+    pub(super) fn put(&mut self, hash: u64, code: u64, value: T) {
+        let mut at = self.home(hash);
+        if let Some(word) = self.filter.get_mut(at / FILTERED_LINES) {
+            *word |= bits(hash);
+        }
+        while let (Some(line), Some(filled)) = (self.lines.get_mut(at), self.filled.get_mut(at)) {
+            let free = usize::from(*filled);
+            if let (Some(own), Some(to)) = (line.codes.get_mut(free), line.values.get_mut(free)) {
+                (*own, *to) = (code, value);
+                *filled += 1;
+                self.len += 1;
+                return;
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// Reads the line of a hash for nothing but that it is in the cache then. Reads that wait for nothing are under way
+    /// together; finding one code after the other waits for each.
+    #[inline]
+    pub(super) fn touch(&self, hash: u64) {
+        std::hint::black_box(self.lines.get(self.home(hash)).and_then(|line| line.codes.first().copied()));
+    }
+
+    /// The line and the place in it of a code that `accept` takes.
+    #[inline]
+    fn place(&self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<(usize, usize)> {
+        let mut at = self.home(hash);
+        loop {
+            let (line, filled) = (self.lines.get(at)?, usize::from(*self.filled.get(at)?));
+            let mut codes = line.codes.iter().zip(&line.values).take(filled);
+            if let Some(slot) = codes.position(|(own, value)| *own == code && accept(value)) {
+                return Some((at, slot));
+            }
+            if filled < LINE {
+                return None;
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// Which of `rows` rows may have a code that is there, by their hashes: one bit for each, 64 to a word.
+    #[inline]
+    pub(super) fn may_have(&self, rows: usize, hash: impl Fn(usize) -> u64) -> Vec<u64> {
+        let mut words = Vec::with_capacity(rows.div_ceil(64));
+        for start in (0..rows).step_by(64) {
+            let mut word = 0;
+            for row in start..rows.min(start + 64) {
+                let hash = hash(row);
+                let found = self.filter.get(self.home(hash) / FILTERED_LINES).copied().unwrap_or(0);
+                word |= u64::from(found & bits(hash) == bits(hash)) << (row - start);
+            }
+            words.push(word);
+        }
+        words
+    }
+
+    /// The line that a code of this hash is put into, if there is room in it: some upper bits.
+    #[expect(clippy::cast_possible_truncation, reason = "the index of a line")]
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        (hash >> (64 - self.lines.len().max(LINES_MIN).trailing_zeros())) as usize
+    }
+
+    #[inline]
+    fn after(&self, line: usize) -> usize {
+        (line + 1) & (self.lines.len() - 1)
+    }
+}
+
+/// Two bits of a word, by lower bits of a hash.
+#[inline]
+fn bits(hash: u64) -> u64 {
+    1 << (hash & 63) | 1 << (hash >> 6 & 63)
+}

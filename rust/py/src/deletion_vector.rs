@@ -1,0 +1,48 @@
+//! The blobs of deletion vectors, to masks and back.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, BooleanArray, Int64Array};
+use arrow_schema::{DataType, Field};
+use frazil_core::bitmap::Positions;
+use frazil_core::error::Error;
+use frazil_iceberg::deletes::vector;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use pyo3_arrow::PyArray;
+
+use crate::arrow;
+use crate::interrupt::detached;
+
+/// The mask of the rows that a blob does not delete.
+#[pyfunction]
+pub(crate) fn kept_rows(py: Python<'_>, blob: &[u8], row_count: usize) -> PyResult<Py<PyAny>> {
+    let kept = detached(py, || vector::kept(blob, row_count))?;
+    arrow::array(py, Arc::new(BooleanArray::new(kept, None)), Arc::new(Field::new("", DataType::Boolean, true)))
+}
+
+/// The positions of a blob, ascending.
+#[pyfunction]
+pub(crate) fn deleted_positions(py: Python<'_>, blob: &[u8]) -> PyResult<Py<PyAny>> {
+    let positions = detached(py, || {
+        let positions = vector::decode(blob, None)?;
+        Ok(Int64Array::from_iter_values(positions.iter().map(u64::cast_signed)))
+    })?;
+    arrow::array(py, Arc::new(positions), Arc::new(Field::new("", DataType::Int64, true)))
+}
+
+/// The blob of positions.
+#[pyfunction]
+pub(crate) fn encode_positions(py: Python<'_>, positions: PyArray) -> PyResult<Bound<'_, PyBytes>> {
+    let (positions, _) = positions.into_inner();
+    let blob = detached(py, || {
+        let positions = positions.as_primitive_opt::<Int64Type>().filter(|positions| positions.null_count() == 0);
+        let positions = positions.ok_or_else(|| Error::invalid("positions are integers of 64 bits, none NULL"))?;
+        let mut set = Positions::new();
+        set.insert_all(positions.values())?;
+        vector::encode(&set)
+    })?;
+    Ok(PyBytes::new(py, &blob))
+}
