@@ -62,8 +62,11 @@ def open_data_file(
     *,
     int96_unit: Literal["us", "ns"],
     nanosecond_ids: Sequence[int] = (),
+    dictionaries: Sequence[str] = (),
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
+
+    Top-level columns of Parquet that are named in `dictionaries` come as such: for text that is repeated.
 
     INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit; what does
     not fit nanoseconds is refused. Inside other columns what pyarrow gives does not tell 2262 to 2554 from the times
@@ -72,7 +75,7 @@ def open_data_file(
     """
     with _named(path), contextlib.ExitStack() as stack:
         if file_format == "PARQUET":
-            yield _ParquetFile(files, path, stack, int96_unit)
+            yield _ParquetFile(files, path, stack, int96_unit, dictionaries)
         elif file_format == "ORC":
             yield _OrcFile(files, path, stack, nanosecond_ids)
         elif file_format == "AVRO":
@@ -95,13 +98,26 @@ def open_stream(files: _native.Files, path: str, compression: str | None) -> Ite
 class _ParquetFile:
     row_groups = True
 
-    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack, int96_unit: str) -> None:
+    def __init__(
+        self,
+        files: _native.Files,
+        path: str,
+        stack: contextlib.ExitStack,
+        int96_unit: str,
+        dictionaries: Sequence[str],
+    ) -> None:
         self._files, self._path, self._stack, self._int96_unit = files, path, stack, int96_unit
         self._source = stack.enter_context(_source(files, path))
         self._file = self._open(int96_unit)
         self.schema = self._file.schema_arrow
+        there = [name for name in dictionaries if name in self.schema.names]
+        if there:
+            self._file = self._open(int96_unit, self._file.metadata, there)
+            self.schema = self._file.schema_arrow
 
-    def _open(self, int96_unit: str, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    def _open(
+        self, int96_unit: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] = ()
+    ) -> pq.ParquetFile:
         is_local = isinstance(self._source, pa.OSFile)
         opened = pq.ParquetFile(
             self._source,
@@ -109,6 +125,7 @@ class _ParquetFile:
             buffer_size=BUFFER_BYTES if is_local else 0,
             # What is fetched ahead is held until the last row group was read.
             pre_buffer=not is_local,
+            read_dictionary=list(dictionaries),
             coerce_int96_timestamp_unit=int96_unit,
             page_checksum_verification=True,
         )
