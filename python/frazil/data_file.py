@@ -32,6 +32,10 @@ BUFFER_BYTES = 131_072
 """What is read at once of a column of a local Parquet file. Without it a column of a row group would be held whole:
 memory costs more than calls of the system. A remote file is asked for whole columns: each request has its delay."""
 
+AHEAD_BYTES = 64 << 20
+"""How much of a remote Parquet file is asked for at once, as it is stored: columns of as many row groups. All of it is
+held until the last of them was read."""
+
 Wanted = tuple[list[int], list[int]]
 """Leaf columns in depth-first order, and the top-level columns that hold them."""
 
@@ -108,6 +112,7 @@ class _ParquetFile:
     ) -> None:
         self._files, self._path, self._stack, self._int96_unit = files, path, stack, int96_unit
         self._source = stack.enter_context(_source(files, path))
+        self._is_local = isinstance(self._source, pa.OSFile)
         self._file = self._open(int96_unit)
         self.schema = self._file.schema_arrow
         there = [name for name in dictionaries if name in self.schema.names]
@@ -118,13 +123,12 @@ class _ParquetFile:
     def _open(
         self, int96_unit: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] = ()
     ) -> pq.ParquetFile:
-        is_local = isinstance(self._source, pa.OSFile)
         opened = pq.ParquetFile(
             self._source,
             metadata=metadata,
-            buffer_size=BUFFER_BYTES if is_local else 0,
-            # What is fetched ahead is held until the last row group was read.
-            pre_buffer=not is_local,
+            buffer_size=BUFFER_BYTES if self._is_local else 0,
+            # What is fetched ahead is held until the last row group that was asked for was read.
+            pre_buffer=not self._is_local,
             read_dictionary=list(dictionaries),
             coerce_int96_timestamp_unit=int96_unit,
             page_checksum_verification=True,
@@ -141,9 +145,10 @@ class _ParquetFile:
             if not wanted[0]:
                 yield position, None, sum(counts[group] for group in run)
                 continue
-            for batch in self._right_batches(run, wanted[0], batch_rows):
-                yield position, batch, batch.num_rows
-                position += batch.num_rows
+            for part in [run] if self._is_local else _together(metadata, run, wanted[0]):
+                for batch in self._right_batches(part, wanted[0], batch_rows):
+                    yield position, batch, batch.num_rows
+                    position += batch.num_rows
 
     def _right_batches(self, groups: list[int], leaves: list[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Give batches whose timestamps are right: pyarrow lets nanoseconds that do not fit 64 bits wrap around."""
@@ -204,6 +209,22 @@ def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int], batch_rows
         batch_rows, row_groups=groups, column_indices=leaves, use_threads=False
     )
     return batches
+
+
+def _together(metadata: pq.FileMetaData, groups: list[int], leaves: list[int]) -> Iterator[list[int]]:
+    """Give the row groups in parts of about `AHEAD_BYTES` of these columns."""
+    together: list[int] = []
+    held = 0
+    for group in groups:
+        columns = metadata.row_group(group)
+        size = sum(columns.column(leaf).total_compressed_size for leaf in leaves)
+        if together and held + size > AHEAD_BYTES:
+            yield together
+            together, held = [], 0
+        together.append(group)
+        held += size
+    if together:
+        yield together
 
 
 def _is_near(array: pa.Array, nanoseconds: pa.DataType) -> bool:
