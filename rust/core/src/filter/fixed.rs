@@ -114,8 +114,8 @@ mod avx512 {
         let (chunks, rest) = values.as_chunks::<WORD>();
         let mut at = kept.len();
         for (chunk, word) in chunks.iter().zip(&mask.words) {
-            for (part, sixteen) in (0..).zip(chunk.as_chunks::<16>().0) {
-                let bits = (word >> (16 * part)) as u16;
+            for (sixteen, bits) in chunk.as_chunks::<16>().0.iter().zip(word.to_le_bytes().as_chunks().0) {
+                let bits = u16::from_le_bytes(*bits);
                 // SAFETY: sixteen values are loaded from sixteen; the rest as in `compress_u64s`.
                 unsafe {
                     let packed = _mm512_maskz_compress_epi32(bits, _mm512_loadu_epi32(sixteen.as_ptr().cast()));

@@ -240,15 +240,14 @@ impl DeleteFileReader {
     /// The paths of a position delete file where they come as a dictionary: they are few, and are not to be repeated for
     /// every row.
     fn path_dictionary<'b>(&self, batch: &'b RecordBatch) -> Result<Option<&'b ArrayRef>> {
-        let paths = self.column(batch, DELETE_FILE_PATH_ID);
-        let Some(values) = paths.and_then(|paths| paths.as_any_dictionary_opt()).map(|paths| paths.values()) else {
-            return Ok(None);
-        };
+        let Some(paths) = self.column(batch, DELETE_FILE_PATH_ID) else { return Ok(None) };
+        let Some(dictionary) = paths.as_any_dictionary_opt() else { return Ok(None) };
+        let values = dictionary.values();
         if values.data_type() != &DataType::Utf8 {
             return Ok(None);
         }
         checked_text(values)?;
-        Ok(paths)
+        Ok(Some(paths))
     }
 
     /// The column of a batch that holds a leaf field, of a file without nested columns.
