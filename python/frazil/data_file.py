@@ -32,6 +32,10 @@ BUFFER_BYTES = 131_072
 """What is read at once of a column of a local Parquet file. Without it a column of a row group would be held whole:
 memory costs more than calls of the system. A remote file is asked for whole columns: each request has its delay."""
 
+AHEAD_BYTES = 64 << 20
+"""How much of a remote Parquet file is asked for at once, as it is stored: columns of as many row groups. All of it is
+held until the last of them was read."""
+
 Wanted = tuple[list[int], list[int]]
 """Leaf columns in depth-first order, and the top-level columns that hold them."""
 
@@ -65,6 +69,8 @@ def open_data_file(
     dictionaries: bool = False,
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
+
+    Top-level columns of Parquet that are named in `dictionaries` come as such: for text that is repeated.
 
     INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit; what does
     not fit nanoseconds is refused. Inside other columns what pyarrow gives does not tell 2262 to 2554 from the times
@@ -103,19 +109,19 @@ class _ParquetFile:
         self._files, self._path, self._stack, self._int96_unit = files, path, stack, int96_unit
         self._dictionaries = dictionaries
         self._source = stack.enter_context(_source(files, path))
+        self._is_local = isinstance(self._source, pa.OSFile)
         self._file = self._open(int96_unit)
         self.schema = self._file.schema_arrow
 
     def _open(
         self, int96_unit: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[int] = ()
     ) -> pq.ParquetFile:
-        is_local = isinstance(self._source, pa.OSFile)
         opened = pq.ParquetFile(
             self._source,
             metadata=metadata,
-            buffer_size=BUFFER_BYTES if is_local else 0,
-            # What is fetched ahead is held until the last row group was read.
-            pre_buffer=not is_local,
+            buffer_size=BUFFER_BYTES if self._is_local else 0,
+            # What is fetched ahead is held until the last row group that was asked for was read.
+            pre_buffer=not self._is_local,
             coerce_int96_timestamp_unit=int96_unit,
             read_dictionary=dictionaries,
             page_checksum_verification=True,
@@ -132,9 +138,10 @@ class _ParquetFile:
             if not wanted[0]:
                 yield position, None, sum(counts[group] for group in run)
                 continue
-            for batch in self._right_batches(run, wanted[0], batch_rows):
-                yield position, batch, batch.num_rows
-                position += batch.num_rows
+            for part in [run] if self._is_local else _together(metadata, run, wanted[0]):
+                for batch in self._right_batches(part, wanted[0], batch_rows):
+                    yield position, batch, batch.num_rows
+                    position += batch.num_rows
 
     def _right_batches(self, groups: list[int], leaves: list[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Give batches whose timestamps are right: pyarrow lets nanoseconds that do not fit 64 bits wrap around."""
@@ -223,6 +230,22 @@ def _has_dictionary(chunk: pq.ColumnChunkMetaData, batch_rows: int) -> bool:
         return False
     batches = -(-chunk.num_values // batch_rows)
     return bool(batches * (chunk.data_page_offset - chunk.dictionary_page_offset) <= plain_bytes)
+
+
+def _together(metadata: pq.FileMetaData, groups: list[int], leaves: list[int]) -> Iterator[list[int]]:
+    """Give the row groups in parts of about `AHEAD_BYTES` of these columns."""
+    together: list[int] = []
+    held = 0
+    for group in groups:
+        columns = metadata.row_group(group)
+        size = sum(columns.column(leaf).total_compressed_size for leaf in leaves)
+        if together and held + size > AHEAD_BYTES:
+            yield together
+            together, held = [], 0
+        together.append(group)
+        held += size
+    if together:
+        yield together
 
 
 def _is_near(array: pa.Array, nanoseconds: pa.DataType) -> bool:

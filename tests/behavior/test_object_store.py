@@ -14,7 +14,7 @@ import pytest
 
 import frazil
 import frazil.paimon
-from frazil import errors
+from frazil import _native, data_file, errors
 from support.cases import GOLDEN
 from support.object_store import ACCESS_KEY, SECRET_KEY, ObjectStore, object_store
 
@@ -173,3 +173,33 @@ def test_failures_are_typed_and_hold_no_secret(store: ObjectStore) -> None:
         frazil.load_table("s3://iceberg/broken", properties=store.properties).scan().to_arrow()
     texts.append(text_of(missing.value))
     assert not [text for text in texts if "CANARY" in text or SECRET_KEY in text or ACCESS_KEY in text]
+
+
+def test_a_remote_parquet_file_is_asked_for_in_parts(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = 8 * 65_536
+    content = pa.table({"x": range(rows)})
+    path = store.root / "plain" / "groups.parquet"
+    pq.write_table(content, path, row_group_size=65_536, compression="none", use_dictionary=False)
+    read: list[int] = []
+    whole = data_file._Remote.read
+
+    def counted(remote: Any, size: int = -1) -> bytes:
+        found = whole(remote, size)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(data_file._Remote, "read", counted)
+    files = _native.Files("s3://plain", [], [], store.properties)
+    for ahead, parts in ((1 << 20, 4), (64 << 20, 1)):
+        monkeypatch.setattr(data_file, "AHEAD_BYTES", ahead + (1 << 16))
+        read.clear()
+        with data_file.open_data_file(files, "s3://plain/groups.parquet", "PARQUET", int96_unit="us") as opened:
+            batches = opened.batches(([0], [0]), None)
+            first = next(batches)
+            asked = sum(read)
+            rest = list(batches)
+        assert asked == pytest.approx(path.stat().st_size / parts, rel=0.1)
+        assert [position for position, _, _ in (first, *rest)] == [65_536 * 2 * at for at in range(4)]
+        assert (
+            pa.table({"x": pa.concat_arrays([batch.column(0) for _, batch, _ in (first, *rest) if batch])}) == content
+        )

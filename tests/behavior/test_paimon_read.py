@@ -100,6 +100,17 @@ def test_splits_are_read_ahead_in_order(folder: Path) -> None:
     assert [row for batch in batches for row in batch.column("x").to_pylist()] == ([3, 4, 5, 0, 1, 2] * 5)[:29]
 
 
+@pytest.mark.parametrize(
+    ("files", "rows"), [(1, [50_000]), (50, [10_485, 10_485, 10_485, 10_485, 8_060]), (500, [8_192] * 6 + [848])]
+)
+def test_merges_of_many_files_have_smaller_batches(tmp_path: Path, files: int, rows: list[int]) -> None:
+    pq.write_table(pa.table({"x": range(50_000)}), tmp_path / "a.parquet")
+    split: Any = Split(tmp_path, ["a.parquet"])
+    split.raw_convertible = False
+    split.data_files = lambda: [None] * files
+    assert [batch.num_rows for batch in reading.read_split(split)] == rows
+
+
 def test_the_format_is_found_by_looking(tmp_path: Path) -> None:
     (tmp_path / "paimon" / "schema").mkdir(parents=True)
     (tmp_path / "paimon" / "schema" / "schema-0").write_text("{}")

@@ -22,6 +22,12 @@ INT96_UNIT: Literal["us"] = "us"
 """Iceberg knows INT96 only from imported files, whose years may be too far for nanoseconds."""
 
 
+POSITION_DELETES = 1
+"""The content of a delete file that holds paths and positions; equality deletes have 2."""
+
+"""What the column of the few data files is called that a position delete file names again in each of its rows."""
+
+
 def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one task.
 
@@ -83,8 +89,11 @@ def _with_deletes(task: _native.FileScanTask) -> _native.TaskReader:
 
 
 def _read_deletes(reader: _native.TaskReader, files: _native.Files, deletes: _native.DeleteFile) -> None:
+    path, file_format = deletes.file_path, deletes.file_format
+    # The paths of position deletes are few.
+    dictionaries = deletes.content == POSITION_DELETES
     try:
-        with open_data_file(files, deletes.file_path, deletes.file_format, int96_unit=INT96_UNIT) as data:
+        with open_data_file(files, path, file_format, int96_unit=INT96_UNIT, dictionaries=dictionaries) as data:
             pushed = reader.open_deletes(deletes, data.schema)
             for _, batch, _ in data.batches(pushed.wanted, None):
                 reader.push_deletes(pushed, batch)

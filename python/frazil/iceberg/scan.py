@@ -8,7 +8,7 @@ from frazil import _native, scan
 from frazil.iceberg.task import FileScanTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
 
@@ -22,6 +22,16 @@ class Plan(scan.Plan[_native.Plan]):
 
         batches = (self._native.batch(index) for index in range(self._native.batch_count))
         return pa.RecordBatchReader.from_batches(self._native.schema(), batches)
+
+    def groups(self, target_bytes: int, open_cost_bytes: int, *, without: Collection[int] = ()) -> list[bytes]:
+        """Give the files in groups of about `target_bytes`, each as a wire form, which can be read anywhere.
+
+        Args:
+            target_bytes: How many bytes of files a group has at most; larger files are split.
+            open_cost_bytes: What each file counts at least.
+            without: The places of files that are left out.
+        """
+        return self._native.groups(target_bytes, open_cost_bytes, set(without))
 
     def explain(self) -> str:
         """Say in one line what was kept and what was left out."""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from frazil.iceberg import Scan, Table
     from frazil.spark.options import ReadOptions
 
+NATIVE_FILES = "native-files"
+"""The option by which `frazil.spark.read` names the data files that Spark reads itself."""
+
 _APPEND = ("start-snapshot-id", "end-snapshot-id")
 # They tune Spark's Iceberg connector and change no row.
 _WITHOUT_EFFECT = ("lookback", "locality", "vectorization-enabled", "aggregate-push-down-enabled")
@@ -35,7 +38,7 @@ class IcebergState(TableState):
         """Note which metadata file is the table's newest; every read is by that one."""
         super().__init__(asked)
         self._append, self._snapshot = scan_arguments(asked)
-        self._metadata_file = table.metadata_location
+        self.metadata_file = table.metadata_location
         self._table: Table | None = table
 
     def __getstate__(self) -> dict[str, Any]:
@@ -53,6 +56,19 @@ class IcebergState(TableState):
         properties = self._opened().properties
         return _size(properties, "read.split.target-size"), _size(properties, "read.split.open-file-cost")
 
+    def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
+        """Plan, and give the partitions, without the files that Spark reads itself."""
+        option = self.asked.given.get(NATIVE_FILES)
+        if option is None:
+            return super().groups(columns, row_filter, limit)
+        from frazil.spark.lanes import places_of
+
+        if limit is not None or self.asked.pushdown:
+            message = f"the option `{NATIVE_FILES}` goes with no limit and no `pushdown`"
+            raise InvalidArgument(message)
+        plan = self.scan(columns, row_filter).plan()
+        return [[content] for content in plan.groups(*self._sizes(), without=places_of(option, plan))]
+
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Read tasks."""
         from frazil import _native
@@ -69,7 +85,7 @@ class IcebergState(TableState):
 
             asked = self.asked
             self._table = load_table(
-                self._metadata_file, format="iceberg", relocate=asked.relocate, properties=asked.properties
+                self.metadata_file, format="iceberg", relocate=asked.relocate, properties=asked.properties
             )
         return self._table
 
@@ -82,7 +98,7 @@ def scan_arguments(asked: ReadOptions) -> tuple[dict[str, Any], dict[str, Any]]:
         Unsupported: An option of Spark's Iceberg connector that frazil does not have.
     """
     given = asked.given
-    check_names(asked.others, (*_APPEND, *_WITHOUT_EFFECT), _UNSUPPORTED)
+    check_names(asked.others, (*_APPEND, *_WITHOUT_EFFECT, NATIVE_FILES), _UNSUPPORTED)
     exclude(given, "branch", *SNAPSHOT_OPTIONS)
     for name in _APPEND:
         exclude(given, name, "branch", *SNAPSHOT_OPTIONS)

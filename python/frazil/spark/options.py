@@ -24,6 +24,9 @@ STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "client.")
 NS_MODES = ("error", "micros", "long")
 """What becomes of timestamps with nanoseconds, which Spark lacks."""
 
+READ_LANES = ("auto", "arrow", "native")
+"""Who reads data files in `frazil.spark.read`: whoever is faster; always frazil; Spark, required columns too."""
+
 SNAPSHOT_OPTIONS = ("snapshot-id", "as-of-timestamp", "tag", "ref", "versionasof", "timestampasof")
 """Options of which at most one is given."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice
-from frazil.errors import InvalidArgument
-from frazil.spark.options import quote_name
+from frazil.errors import FrazilError, InvalidArgument
+from frazil.spark.options import READ_LANES, parse, quote_name
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -47,6 +48,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     relocate: Mapping[str, str] | None = None,
     properties: Mapping[str, str] | None = None,
     options: Mapping[str, str] | None = None,
+    read_lane: Literal["auto", "arrow", "native"] = "auto",
 ) -> DataFrame:
     """Read a table in the executors of Spark; only the chosen columns and rows reach Spark.
 
@@ -68,6 +70,10 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         properties: Options of the storage. They travel in Spark's plans; prefer the environment for credentials.
         options: Further options of the data source, such as `split-size`; of a Paimon table also Paimon's own, such as
             `incremental-between`.
+        read_lane: Who reads the data files of an Iceberg table. `arrow`: frazil. `auto`: Spark's own Parquet reader
+            reads local files of which it gives the same rows, since these then need not go through Python; frazil reads
+            all others, those with deletes among them. `native`: as `auto`, also where the table requires a column,
+            which Spark then calls nullable. Over Spark Connect frazil reads everything.
 
     Raises:
         InvalidArgument: An argument that does not fit.
@@ -92,8 +98,43 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     if relocate:
         given["relocate"] = json.dumps(dict(relocate))
     given |= dict(properties or {}) | dict(options or {})
-    given = {name: value for name, value in given.items() if value is not None}
-    return spark.read.format("frazil").options(**given).load()
+    given = {
+        name: value if isinstance(value, str) else str(value) for name, value in given.items() if value is not None
+    }
+    if read_lane not in READ_LANES:
+        message = f"read_lane is {read_lane!r}, expected one of {', '.join(READ_LANES)}"
+        raise InvalidArgument(message)
+    from pyspark.sql.utils import is_remote
+
+    if read_lane == "arrow" or is_remote():
+        return spark.read.format("frazil").options(**given).load()
+    return _by_lanes(spark, given, nullable=read_lane == "native")
+
+
+def _by_lanes(spark: SparkSession, given: dict[str, str], *, nullable: bool) -> DataFrame:
+    """Read by Spark what it reads with the same result, and the rest by frazil; both from one state of the table."""
+    from frazil.spark.iceberg import NATIVE_FILES, IcebergState
+    from frazil.spark.lanes import native_files
+    from frazil.spark.state import open_state
+    from frazil.spark.types import spark_schema
+
+    source = spark.read.format("frazil")
+    # What is wrong is said by the data source, as for every other read.
+    with contextlib.suppress(FrazilError):
+        asked = parse(given)
+        state = open_state(asked) if asked.limit is None and not asked.pushdown else None
+        if isinstance(state, IcebergState):
+            scan = state.scan(asked.columns, asked.row_filter)
+            schema = spark_schema(scan.schema(), asked.timestamp_ns)
+            files = native_files(scan, nullable=nullable)
+            given |= {"path": state.metadata_file}
+            if files is None:
+                return source.options(**given).load()
+            frame = files.frame(spark, schema)
+            if files.are_all:
+                return frame
+            return frame.unionByName(source.options(**given, **{NATIVE_FILES: files.option()}).load())
+    return source.options(**given).load()
 
 
 def _of_table(table: object) -> dict[str, str]:

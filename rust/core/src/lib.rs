@@ -8,6 +8,7 @@ pub mod context;
 pub mod envelope;
 pub mod error;
 pub mod file_values;
+pub mod filter;
 pub mod hash;
 pub mod hex;
 pub mod nested;

@@ -1,6 +1,6 @@
 //! Plans: columns over the border, task objects only for what is asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use frazil_iceberg::scan::plan::Plan as CorePlan;
@@ -70,14 +70,19 @@ impl Plan {
         interruptible(py, |_| self.0.count())
     }
 
-    /// Groups of tasks of about `target_bytes`, each as the bytes of a wire task; files above that are split.
+    /// Groups of tasks of about `target_bytes`, each as the bytes of a wire task; files above that are split. The tasks
+    /// at the places in `without` are left out.
+    #[pyo3(signature = (target_bytes, open_cost_bytes, without = HashSet::new()))]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts sets by value")]
     fn groups<'py>(
         &self,
         py: Python<'py>,
         target_bytes: i64,
         open_cost_bytes: i64,
+        without: HashSet<usize>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let groups = interruptible(py, |context| self.0.groups(target_bytes, open_cost_bytes, context))?;
+        let groups =
+            interruptible(py, |context| self.0.groups_without(&without, target_bytes, open_cost_bytes, context))?;
         Ok(groups.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::filter::Spare;
 use frazil_core::predicate::BoundPredicate;
 use frazil_core::storage::files::Files;
 
@@ -35,6 +36,8 @@ pub struct ReadContext {
     pub partitions: BTreeMap<i32, Arc<PartitionContext>>,
     /// Deletes that were decoded before; not part of the wire form.
     pub cache: Arc<DeleteCache>,
+    /// Memory of batches that were let go; not part of the wire form.
+    pub spare: Arc<Spare>,
     /// Where files lie and which may be read.
     pub files: Files,
 }
@@ -83,6 +86,7 @@ impl ReadContext {
             filter,
             partitions,
             cache: Arc::default(),
+            spare: Arc::default(),
             files,
         })
     }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema as ArrowSchema};
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::file_values::checked_text;
 
 use super::context::ReadContext;
 use super::delete_cache::Deletes;
@@ -149,6 +150,13 @@ impl DeleteLoader {
 
     fn push_rows(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
         reader.rows += batch.num_rows() as u64;
+        if let Some(paths) = reader.path_dictionary(batch)? {
+            let positions =
+                reader.column(batch, DELETE_FILE_POS_ID).and_then(|column| column.as_primitive_opt::<Int64Type>());
+            if let Some(positions) = positions {
+                return reader.positions.push(paths.as_ref(), positions);
+            }
+        }
         let columns = reader.projector.project(batch, batch.num_rows())?;
         if reader.file.content == FileContent::PositionDeletes {
             let [paths, positions] = columns.as_slice() else {
@@ -227,6 +235,26 @@ impl DeleteFileReader {
     /// Says which columns of the file are to be read.
     pub fn projector(&self) -> &Projector {
         &self.projector
+    }
+
+    /// The paths of a position delete file where they come as a dictionary: they are few, and are not to be repeated for
+    /// every row.
+    fn path_dictionary<'b>(&self, batch: &'b RecordBatch) -> Result<Option<&'b ArrayRef>> {
+        let Some(paths) = self.column(batch, DELETE_FILE_PATH_ID) else { return Ok(None) };
+        let Some(dictionary) = paths.as_any_dictionary_opt() else { return Ok(None) };
+        let values = dictionary.values();
+        if values.data_type() != &DataType::Utf8 {
+            return Ok(None);
+        }
+        checked_text(values)?;
+        Ok(Some(paths))
+    }
+
+    /// The column of a batch that holds a leaf field, of a file without nested columns.
+    fn column<'b>(&self, batch: &'b RecordBatch, id: i32) -> Option<&'b ArrayRef> {
+        let leaf = self.projector.file_leaf_of(id)?;
+        let at = self.projector.leaves().iter().position(|&selected| selected == leaf)?;
+        (batch.num_columns() == self.projector.leaves().len()).then(|| batch.columns().get(at))?
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tasks packed into balanced groups, for engines that run many at once.
 
+use std::collections::HashSet;
+
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 use frazil_core::pack::first_fit_decreasing;
@@ -12,8 +14,19 @@ impl Plan {
     /// Wire forms of groups of tasks of about `target_bytes` each, the largest files first, every file once. Files
     /// above the target are split at their split offsets; each task counts at least `open_cost_bytes`.
     pub fn groups(&self, target_bytes: i64, open_cost_bytes: i64, context: &Context) -> Result<Vec<Vec<u8>>> {
+        self.groups_without(&HashSet::new(), target_bytes, open_cost_bytes, context)
+    }
+
+    /// [`Plan::groups`] without the tasks at these places, which are read in another way.
+    pub fn groups_without(
+        &self,
+        without: &HashSet<usize>,
+        target_bytes: i64,
+        open_cost_bytes: i64,
+        context: &Context,
+    ) -> Result<Vec<Vec<u8>>> {
         let mut tasks = Vec::new();
-        for index in 0..self.len() {
+        for index in (0..self.len()).filter(|index| !without.contains(index)) {
             context.check()?;
             tasks.extend(self.task(index)?.split(target_bytes));
         }

@@ -12,8 +12,8 @@ use arrow_array::{
 use arrow_array::{cast::AsArray, types::Int64Type};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Schema as ArrowSchema, SchemaRef};
-use arrow_select::filter::FilterBuilder;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::filter::Filter;
 use frazil_core::predicate::BoundPredicate;
 use frazil_core::predicate::eval::evaluate;
 use frazil_core::prune::prune;
@@ -175,10 +175,7 @@ impl TaskReader {
         let output = self.output(&columns, alive.as_ref(), first_position, rows)?;
         match keep.filter(|_| kept < rows) {
             None => Ok(Some(output)),
-            Some(keep) => {
-                let keep = BooleanArray::new(keep, None);
-                Ok(Some(FilterBuilder::new(&keep).optimize().build().filter_record_batch(&output)?))
-            }
+            Some(keep) => Filter::new(&keep).batch(&output, &self.task.read.spare).map(Some),
         }
     }
 

@@ -106,6 +106,7 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ReadContext> {
         name_mapping: wire.name_mapping.map(|raw| NameMapping::from_json(raw.get())).transpose()?,
         partitions: partitions.collect::<Result<_>>()?,
         cache: Arc::default(),
+        spare: Arc::default(),
         files: Files::assemble(storage, &wire.relocation, &wire.allowed)?,
     })
 }

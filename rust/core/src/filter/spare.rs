@@ -1,0 +1,107 @@
+//! Memory of columns that were given out, for those that come next.
+//!
+//! Batches are of one size. When each is let go before the next one is made, an allocator gives their pages back to the
+//! system and asks for new ones, which the system clears: that costs as much as filling them.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use arrow_buffer::{ArrowNativeType, Buffer};
+
+/// What is held at most for later, or still held by others.
+const LIMIT_BYTES: usize = 64 << 20;
+
+/// Smaller ones are the allocator's business.
+const LEAST_BYTES: usize = 64 << 10;
+
+/// Buffers that were lent, some of which came back: those that nobody else holds. Shared by the tasks of a scan.
+#[derive(Debug, Default)]
+pub struct Spare(Mutex<VecDeque<Lent>>);
+
+#[derive(Debug)]
+struct Lent {
+    buffer: Buffer,
+    align: usize,
+}
+
+impl Spare {
+    /// An empty vector with room for `capacity` values.
+    pub(super) fn vec<T: ArrowNativeType>(&self, capacity: usize) -> Vec<T> {
+        let mut capacity = capacity;
+        if capacity >= LEAST_BYTES / size_of::<T>() {
+            // The next batch keeps some rows more.
+            capacity = capacity.next_multiple_of(LEAST_BYTES / size_of::<T>());
+        }
+        let found = self.take(capacity.saturating_mul(size_of::<T>()), align_of::<T>());
+        let mut vec = found.and_then(|buffer| buffer.into_vec::<T>().ok()).unwrap_or_default();
+        vec.clear();
+        vec.reserve_exact(capacity);
+        vec
+    }
+
+    /// The values as a buffer whose memory is used again when it is let go.
+    pub(super) fn lend<T: ArrowNativeType>(&self, values: Vec<T>) -> Buffer {
+        let buffer = Buffer::from_vec(values);
+        if (LEAST_BYTES..=LIMIT_BYTES).contains(&buffer.capacity()) {
+            let mut lent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            lent.push_back(Lent { buffer: buffer.clone(), align: align_of::<T>() });
+            let mut held: usize = lent.iter().map(|lent| lent.buffer.capacity()).sum();
+            while held > LIMIT_BYTES {
+                let Some(oldest) = lent.pop_front() else { break };
+                held -= oldest.buffer.capacity();
+            }
+        }
+        buffer
+    }
+
+    /// A buffer that came back and fits.
+    fn take(&self, bytes: usize, align: usize) -> Option<Buffer> {
+        let mut lent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |lent: &Lent| {
+            let capacity = lent.buffer.capacity();
+            lent.align == align
+                && (bytes..=bytes.saturating_mul(2)).contains(&capacity)
+                && lent.buffer.strong_count() == 1
+        };
+        let at = lent.iter().position(fits)?;
+        lent.remove(at).map(|lent| lent.buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lent(spare: &Spare) -> usize {
+        spare.0.lock().unwrap().len()
+    }
+
+    #[test]
+    fn memory_is_used_again_only_when_nobody_holds_it() {
+        let spare = Spare::default();
+        let mut values = spare.vec::<u64>(100_000);
+        values.push(7);
+        let place = values.as_ptr() as usize;
+        let buffer = spare.lend(values);
+        let other = spare.vec::<u64>(100_000);
+        assert_ne!(other.as_ptr() as usize, place);
+        assert_eq!(buffer.typed_data::<u64>(), [7]);
+        drop(buffer);
+        assert!(spare.vec::<u8>(800_000).capacity() < 900_000, "of another alignment");
+        assert_eq!(spare.vec::<u64>(1000).capacity(), 1000, "much larger than needed");
+        assert_eq!(lent(&spare), 1);
+        let again = spare.vec::<u64>(90_000);
+        assert_eq!((again.as_ptr() as usize, again.len(), lent(&spare)), (place, 0, 0));
+    }
+
+    #[test]
+    fn little_is_kept_and_not_what_is_small() {
+        let spare = Spare::default();
+        spare.lend(vec![0_u8; 10]);
+        assert_eq!(lent(&spare), 0);
+        for _ in 0..10 {
+            spare.lend(vec![0_u8; LIMIT_BYTES / 4]);
+        }
+        assert_eq!(lent(&spare), 4);
+    }
+}
