@@ -25,8 +25,6 @@ INT96_UNIT: Literal["us"] = "us"
 POSITION_DELETES = 1
 """The content of a delete file that holds paths and positions; equality deletes have 2."""
 
-"""What the column of the few data files is called that a position delete file names again in each of its rows."""
-
 
 def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one task.

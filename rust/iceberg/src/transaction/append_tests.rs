@@ -83,9 +83,9 @@ fn live(storage: &Arc<dyn Storage>) -> Vec<(String, i64, Option<i64>)> {
         let entries = crate::spec::manifest::read(bytes, &manifest, &[], &context).unwrap();
         for row in 0..entries.len() {
             let path = entries.paths().unwrap().value(row).rsplit('/').next().unwrap().to_string();
-            let ids = entries.first_row_ids();
-            let first_row_id = ids.is_valid(row).then(|| ids.value(row));
-            live.push((path, entries.sequence_numbers().value(row), first_row_id));
+            let ids = entries.first_row_ids().unwrap();
+            let first_row_id = ids.and_then(|ids| ids.is_valid(row).then(|| ids.value(row)));
+            live.push((path, entries.sequence_numbers().unwrap().value(row), first_row_id));
         }
     }
     live.sort();

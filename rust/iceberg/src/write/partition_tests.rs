@@ -1,6 +1,6 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Float64Array, Int64Array, StringArray};
+use arrow_array::{Array, Float64Array, Int64Array, StringArray};
 use proptest::prelude::*;
 
 use super::*;
