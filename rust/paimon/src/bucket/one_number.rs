@@ -16,7 +16,7 @@ const NULL: [u8; 8] = [0, 1, 0, 0, 0, 0, 0, 0];
 pub(super) fn hashes(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -> i32) -> Option<Vec<i32>> {
     let ([key], [data_type]) = (keys, types) else { return None };
     // A number takes the first bytes of its eight, without the sign in the others.
-    match data_type.root {
+    Some(match data_type.root {
         TypeRoot::TinyInt => of(key.as_primitive_opt::<Int8Type>()?, |n| i64::from(n.cast_unsigned()), then),
         TypeRoot::SmallInt => of(key.as_primitive_opt::<Int16Type>()?, |n| i64::from(n.cast_unsigned()), then),
         TypeRoot::Int => of(key.as_primitive_opt::<Int32Type>()?, |n| i64::from(n.cast_unsigned()), then),
@@ -25,19 +25,19 @@ pub(super) fn hashes(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -
             of(key.as_primitive_opt::<Time32MillisecondType>()?, |n| i64::from(n.cast_unsigned()), then)
         }
         TypeRoot::BigInt => of(key.as_primitive_opt::<Int64Type>()?, |n| n, then),
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 fn of<T: ArrowPrimitiveType>(
     key: &PrimitiveArray<T>,
     number: impl Fn(T::Native) -> i64,
     then: impl Fn(i32) -> i32,
-) -> Option<Vec<i32>> {
+) -> Vec<i32> {
     let mut hashes = hash_behind(VALID, key.values(), number, SEED, &then);
     if let Some(nulls) = key.nulls().filter(|nulls| nulls.null_count() > 0) {
         let null = then(hash_bytes([NULL, [0; 8]].as_flattened(), SEED));
         hashes.iter_mut().zip(nulls).filter(|(_, valid)| !valid).for_each(|(hash, _)| *hash = null);
     }
-    Some(hashes)
+    hashes
 }
