@@ -44,8 +44,8 @@ fn push<T: Copy + Default>(values: &[T], words: &[u64], kept: &mut Vec<T>) {
 /// As [`portable`], of four bytes each.
 pub(super) fn u32s(values: &[u32], mask: &Mask, kept: &mut Vec<u32>) {
     #[cfg(target_arch = "x86_64")]
-    if avx512::is_there() && values.len() == mask.rows {
-        return avx512::u32s(values, mask, kept);
+    if values.len() == mask.rows && avx512::u32s(values, mask, kept) {
+        return;
     }
     portable(values, mask, kept);
 }
@@ -53,8 +53,8 @@ pub(super) fn u32s(values: &[u32], mask: &Mask, kept: &mut Vec<u32>) {
 /// As [`portable`], of eight bytes each.
 pub(super) fn u64s(values: &[u64], mask: &Mask, kept: &mut Vec<u64>) {
     #[cfg(target_arch = "x86_64")]
-    if avx512::is_there() && values.len() == mask.rows {
-        return avx512::u64s(values, mask, kept);
+    if values.len() == mask.rows && avx512::u64s(values, mask, kept) {
+        return;
     }
     portable(values, mask, kept);
 }
@@ -71,20 +71,30 @@ mod avx512 {
     use super::{ROOM, push};
 
     /// Whether the processor has the instructions.
-    pub(super) fn is_there() -> bool {
+    fn is_there() -> bool {
         is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt")
     }
 
-    pub(super) fn u64s(values: &[u64], mask: &Mask, kept: &mut Vec<u64>) {
-        assert!(is_there(), "the processor lacks instructions");
-        // SAFETY: the function needs nothing but the instructions that were just found.
-        unsafe { compress_u64s(values, mask, kept) }
+    /// False, and nothing done, where the processor lacks the instructions.
+    pub(super) fn u64s(values: &[u64], mask: &Mask, kept: &mut Vec<u64>) -> bool {
+        if is_there() {
+            // SAFETY: the function needs nothing but the instructions that were just found.
+            unsafe { compress_u64s(values, mask, kept) }
+            true
+        } else {
+            false
+        }
     }
 
-    pub(super) fn u32s(values: &[u32], mask: &Mask, kept: &mut Vec<u32>) {
-        assert!(is_there(), "the processor lacks instructions");
-        // SAFETY: the function needs nothing but the instructions that were just found.
-        unsafe { compress_u32s(values, mask, kept) }
+    /// False, and nothing done, where the processor lacks the instructions.
+    pub(super) fn u32s(values: &[u32], mask: &Mask, kept: &mut Vec<u32>) -> bool {
+        if is_there() {
+            // SAFETY: the function needs nothing but the instructions that were just found.
+            unsafe { compress_u32s(values, mask, kept) }
+            true
+        } else {
+            false
+        }
     }
 
     #[target_feature(enable = "avx512f,popcnt")]
