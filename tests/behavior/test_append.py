@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +40,15 @@ ROWS: list[dict[str, Any]] = [
         "at": {"x": 1.5, "y": None},
         "seen": [("k", 1)],
     },
-    {"id": 2, "name": None, "ts": dt.datetime.fromisoformat("1969-12-31T23:00"), "price": None, "tags": [], "at": None, "seen": []},
+    {
+        "id": 2,
+        "name": None,
+        "ts": dt.datetime.fromisoformat("1969-12-31T23:00"),
+        "price": None,
+        "tags": [],
+        "at": None,
+        "seen": [],
+    },
     {"id": 3, "name": "é", "ts": None, "price": Decimal("-0.01"), "tags": None, "at": {"x": float("nan"), "y": 7}},
 ]
 
@@ -179,3 +189,49 @@ def test_what_cannot_be_made_or_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="orc"):
         orc.append(ROWS)
     assert not (tmp_path / "u").exists()
+
+
+def test_metadata_is_compressed_as_the_table_says(tmp_path: Path) -> None:
+    table = made(tmp_path, properties={"write.metadata.compression-codec": "gzip"})
+    table.append(ROWS)
+    table.append(ROWS)
+    names = sorted(file.name for file in (tmp_path / "t" / "metadata").glob("*.json"))
+    assert names == ["v1.metadata.json", "v2.gz.metadata.json", "v3.gz.metadata.json"]
+    assert frazil.load_table(tmp_path / "t").scan().count() == 6
+
+
+def test_object_storage_layout_spreads_files_by_a_hash(tmp_path: Path) -> None:
+    made(tmp_path, partition_by=["name"], properties={"write.object-storage.enabled": "true"}).append(ROWS)
+    files = [file.relative_to(tmp_path / "t" / "data").parts for file in (tmp_path / "t").rglob("*.parquet")]
+    assert all([len(part) for part in parts[:4]] == [4, 4, 4, 8] for parts in files)
+    assert sorted(parts[4] for parts in files) == ["name=%C3%A9", "name=a", "name=null"]
+
+
+APPENDS = """
+import sys
+import frazil
+from frazil.errors import CommitConflict
+folder, writer = sys.argv[1], int(sys.argv[2])
+table = frazil.load_table(folder)
+for i in range(8):
+    while True:
+        try:
+            table.append([{"id": writer * 100 + i}])
+            break
+        except CommitConflict:
+            pass
+"""
+
+
+def test_processes_that_append_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
+    properties = {"commit.retry.min-wait-ms": "5"}
+    frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties=properties)
+    command = [sys.executable, "-c", APPENDS, str(tmp_path / "t")]
+    writers = [subprocess.Popen([*command, str(writer)]) for writer in range(6)]  # noqa: S603 - our own text
+    assert [writer.wait(timeout=300) for writer in writers] == [0] * 6
+    table = frazil.load_table(tmp_path / "t")
+    ids = [row["id"] for row in rows_of(table)]
+    assert ids == sorted(writer * 100 + i for writer in range(6) for i in range(8))
+    assert [s.sequence_number for s in table.snapshots()] == list(range(1, 49))
+    parents = [snapshot.parent_snapshot_id for snapshot in table.snapshots()]
+    assert parents == [None, *(snapshot.snapshot_id for snapshot in table.snapshots()[:-1])]
