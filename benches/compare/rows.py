@@ -128,8 +128,8 @@ ROWS = (
         frazil("filter_opened", "W", repeats=20),
         LINEAR,
     ),
-    # A pass over 40 MB of bounds at memory bandwidth takes 2.5 ms.
-    Row("B3", "B2 again, warm", frazil("filter_bounds_again", "T1", repeats=KERNEL), limit("bandwidth"), Mark(20, 2.5)),
+    # A pass over 40 MB of bounds at memory bandwidth took 1.45 ms where 20 ms were asked for.
+    Row("B3", "B2 again, warm", frazil("filter_bounds_again", "T1", repeats=KERNEL), limit("bandwidth"), Mark(20, 1.45)),
     Row(
         "B4",
         "plan 1 M files by partition, 2 manifests left",
