@@ -129,7 +129,9 @@ ROWS = (
         LINEAR,
     ),
     # A pass over 40 MB of bounds at memory bandwidth took 1.45 ms where 20 ms were asked for.
-    Row("B3", "B2 again, warm", frazil("filter_bounds_again", "T1", repeats=KERNEL), limit("bandwidth"), Mark(20, 1.45)),
+    Row(
+        "B3", "B2 again, warm", frazil("filter_bounds_again", "T1", repeats=KERNEL), limit("bandwidth"), Mark(20, 1.45)
+    ),
     Row(
         "B4",
         "plan 1 M files by partition, 2 manifests left",
