@@ -170,6 +170,7 @@ class _ParquetFile:
                 dictionary_pagesize_limit=options.dictionary_bytes,
                 store_schema=False,
                 write_page_checksum=True,
+                metadata_collector=self._metadata,
             )
 
     def size(self) -> int:
@@ -199,12 +200,9 @@ class _ParquetFile:
             size = self.size()
             if self._is_local:
                 self._sink.close()
-        metadata = self._writer.writer.metadata if hasattr(self._writer.writer, "metadata") else None
         if not self._is_local:
-            content = self._sink.getvalue()
-            self._files.put(self.path, content.to_pybytes())
-            metadata = metadata or pq.read_metadata(pa.BufferReader(content))
-        metadata = metadata or pq.read_metadata(self._files.writable(self.path))
+            self._files.put(self.path, self._sink.getvalue().to_pybytes())
+        [metadata] = self._metadata
         sizes = [0] * metadata.num_columns
         offsets = []
         for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)):
@@ -227,7 +225,7 @@ def _batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if isinstance(data, pa.RecordBatch):
         yield data
     elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
-        yield from _of_dictionaries(data, schema)
+        yield _of_dictionaries(data, schema)
     elif hasattr(data, "__arrow_c_stream__"):
         yield from pa.RecordBatchReader.from_stream(data)
     elif hasattr(data, "__arrow_c_array__"):
@@ -237,16 +235,15 @@ def _batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         raise InvalidArgument(message)
 
 
-def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> list[pa.RecordBatch]:
+def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     """Python's values have no width, so they take that of the table."""
-    names = {name: None for row in rows for name in row}
-    known = [schema.field(name) for name in names if name in schema.names]
-    unknown = [pa.field(name, pa.null()) for name in names if name not in schema.names]
+    names = list({name: None for row in rows for name in row})
+    fields = [schema.field(name) if name in schema.names else pa.field(name, pa.null()) for name in names]
+    if not set(names) <= set(schema.names):
+        # Columns that the table does not have are refused as those of an Arrow table are, whatever they hold.
+        rows = []
     try:
-        # Unknown columns are kept, so that they are refused as those of an Arrow table are.
-        return pa.Table.from_pylist(rows if not unknown else [], schema=pa.schema(known + unknown)).to_batches(
-            max_chunksize=None
-        ) or [pa.RecordBatch.from_pylist([], schema=pa.schema(known + unknown))]
+        return pa.RecordBatch.from_pylist(rows, schema=pa.schema(fields))
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         message = f"a value does not fit its column: {error}"
         raise InvalidArgument(message) from error

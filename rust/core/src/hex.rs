@@ -11,6 +11,15 @@ pub fn encode(bytes: &[u8]) -> String {
     })
 }
 
+/// The text of a UUID: its digits in groups of 8, 4, 4, 4 and 12.
+pub fn uuid(bytes: [u8; 16]) -> String {
+    let mut text = encode(&bytes);
+    for at in [20, 16, 12, 8] {
+        text.insert(at, '-');
+    }
+    text
+}
+
 /// The bytes of digits in any case; None for text that is not pairs of them.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
@@ -22,6 +31,13 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_uuid_is_digits_in_five_groups() {
+        let text = "f79c3e09-677c-4bbd-a479-3f349cb785e7";
+        let bytes = decode(&text.replace('-', "")).unwrap();
+        assert_eq!(uuid(bytes.try_into().unwrap()), text);
+    }
 
     #[test]
     fn digits_are_bytes_and_bytes_digits() {

@@ -45,9 +45,7 @@ impl Table {
     pub fn open(files: &Files, location: &str) -> Result<Self> {
         let location = files.relocation().resolve(location)?;
         let metadata_location = locate(files.storage().as_ref(), &location)?;
-        let bytes = files.storage().read(&metadata_location, METADATA_LIMIT_BYTES)?;
-        let metadata = TableMetadata::parse(&bytes)
-            .map_err(|e| e.corrupt_as(ErrorKind::CorruptMetadata).with("file", &metadata_location))?;
+        let metadata = read_metadata(files, &metadata_location)?;
         let files = match table_folder(&location, &metadata_location, &metadata) {
             Some(folder) => files.with_relocation(&metadata.location, folder)?,
             None => files.clone(),
@@ -66,9 +64,7 @@ impl Table {
 
     /// The state that this is, by the name that the table records for its metadata file.
     pub fn state(&self) -> State {
-        let name = self.metadata_location.rsplit('/').next().unwrap_or_default();
-        let folder = self.metadata.location.trim_end_matches('/');
-        State { metadata: self.metadata.clone(), metadata_location: format!("{folder}/metadata/{name}") }
+        State::recorded(self.metadata.clone(), &self.metadata.location, &self.metadata_location)
     }
 
     /// The metadata.
@@ -127,6 +123,15 @@ impl Table {
         }
         Ok(newest)
     }
+}
+
+/// Reads a metadata file from where it lies.
+///
+/// # Errors
+/// As [`TableMetadata::parse`], naming the file; those of the storage.
+pub(crate) fn read_metadata(files: &Files, location: &str) -> Result<TableMetadata> {
+    let bytes = files.storage().read(location, METADATA_LIMIT_BYTES)?;
+    TableMetadata::parse(&bytes).map_err(|e| e.corrupt_as(ErrorKind::CorruptMetadata).with("file", location))
 }
 
 /// Where the table lies now: the folder that was opened, or the one around the folder `metadata` of its metadata file. A

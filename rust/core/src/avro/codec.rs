@@ -43,19 +43,24 @@ impl Codec {
     /// # Errors
     /// `Unsupported` for unknown names.
     pub fn parse(name: &[u8]) -> Result<Self> {
-        Ok(match name {
-            b"null" => Self::Null,
-            b"deflate" => Self::Deflate,
-            b"snappy" => Self::Snappy,
-            b"zstandard" => Self::Zstandard,
-            b"bzip2" => Self::Bzip2,
-            b"xz" => Self::Xz,
-            other => {
-                let shown = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();
-                return Err(Error::unsupported(format!("Avro codec {shown:?}"))
-                    .hint("rewrite the file with one of null, deflate, snappy, zstandard, bzip2, xz"));
-            }
+        let known = [Self::Null, Self::Deflate, Self::Snappy, Self::Zstandard, Self::Bzip2, Self::Xz];
+        known.into_iter().find(|codec| codec.name().as_bytes() == name).ok_or_else(|| {
+            let shown = String::from_utf8_lossy(name.get(..64).unwrap_or(name)).into_owned();
+            Error::unsupported(format!("Avro codec {shown:?}"))
+                .hint("rewrite the file with one of null, deflate, snappy, zstandard, bzip2, xz")
         })
+    }
+
+    /// Its name in `avro.codec`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Deflate => "deflate",
+            Self::Snappy => "snappy",
+            Self::Zstandard => "zstandard",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+        }
     }
 }
 

@@ -194,7 +194,9 @@ impl Node {
                 sized_to(bytes.get(16 - twos_complement_len(value)..).unwrap_or_default(), out);
             }
             Self::FixedDecimal(array, size) => fixed_decimal_to(array.value(row), *size, out)?,
-            Self::UuidText(array) => sized_to(uuid_text(array.value(row)).as_bytes(), out),
+            Self::UuidText(array) => {
+                sized_to(hex::uuid(array.value(row).try_into().unwrap_or_default()).as_bytes(), out);
+            }
             Self::Enum(array, symbols) => {
                 let symbol = array.value(row);
                 let index = symbols.iter().position(|known| known == symbol);
@@ -264,14 +266,6 @@ fn fixed_decimal_to(value: i128, size: usize, out: &mut Vec<u8>) -> Result<()> {
     out.extend(std::iter::repeat_n(sign, size.saturating_sub(16)));
     out.extend_from_slice(value.to_be_bytes().get(16_usize.saturating_sub(size)..).unwrap_or_default());
     Ok(())
-}
-
-fn uuid_text(bytes: &[u8]) -> String {
-    let mut text = hex::encode(bytes);
-    for at in [20, 16, 12, 8] {
-        text.insert(at, '-');
-    }
-    text
 }
 
 /// The 32-bit numbers under a type.

@@ -46,9 +46,11 @@ impl Writer {
     /// `Internal` for a schema that is none; `Unsupported` for codecs that are only read.
     pub fn new(schema: &str, metadata: &[(&str, &str)], codec: Codec, sync: [u8; SYNC_BYTES]) -> Result<Self> {
         let tree = parsed(schema.as_bytes()).map_err(|e| Error::internal("not an Avro schema").caused_by(e))?;
-        let name = codec_name(codec)?;
+        if matches!(codec, Codec::Bzip2 | Codec::Xz) {
+            return Err(Error::unsupported(format!("writing Avro blocks with {}", codec.name())));
+        }
         let mut out = MAGIC.to_vec();
-        let entries = [("avro.schema", schema), ("avro.codec", name)];
+        let entries = [("avro.schema", schema), ("avro.codec", codec.name())];
         let entries: Vec<_> = entries.iter().chain(metadata).collect();
         long_to(i64::try_from(entries.len()).unwrap_or(i64::MAX), &mut out);
         for (key, value) in entries {
@@ -116,15 +118,5 @@ impl Writer {
         self.block.clear();
         self.block_rows = 0;
         Ok(())
-    }
-}
-
-fn codec_name(codec: Codec) -> Result<&'static str> {
-    match codec {
-        Codec::Null => Ok("null"),
-        Codec::Deflate => Ok("deflate"),
-        Codec::Snappy => Ok("snappy"),
-        Codec::Zstandard => Ok("zstandard"),
-        Codec::Bzip2 | Codec::Xz => Err(Error::unsupported(format!("writing Avro blocks with {codec:?}"))),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use arrow_schema::TimeUnit;
 
 use super::{Scalar, ScalarType, civil, unit_nanos};
+use crate::hex;
 
 impl fmt::Display for Scalar {
     /// Writes a literal that parses back to this value against a column of this type.
@@ -37,7 +38,7 @@ impl fmt::Display for Scalar {
                 f.write_str(if *utc { "Z'" } else { "'" })
             }
             Self::String(text) => write_text(f, text),
-            Self::Uuid(bytes) => write_uuid(f, *bytes),
+            Self::Uuid(bytes) => write!(f, "'{}'", hex::uuid(*bytes)),
             Self::Fixed(bytes) | Self::Binary(bytes) => write_bytes(f, bytes),
         }
     }
@@ -85,17 +86,6 @@ pub(crate) fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result 
 pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     f.write_str("X'")?;
     for byte in bytes {
-        write!(f, "{byte:02x}")?;
-    }
-    f.write_str("'")
-}
-
-fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: [u8; 16]) -> fmt::Result {
-    f.write_str("'")?;
-    for (index, byte) in bytes.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            f.write_str("-")?;
-        }
         write!(f, "{byte:02x}")?;
     }
     f.write_str("'")

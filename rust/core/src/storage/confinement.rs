@@ -83,12 +83,7 @@ impl Confinement {
         }
         let text = actual.canonical();
         let real = std::fs::canonicalize(local::os_path(&text)).map_err(|e| local::map_error(&e, &text))?;
-        let roots = self.real_roots.get_or_init(|| self.resolve_roots());
-        if roots.iter().any(|root| real.starts_with(root)) {
-            Ok(())
-        } else {
-            Err(refusal("a symbolic link leads out of the places this table may read", actual).hint(HINT))
-        }
+        self.check_real(&real, actual, "read")
     }
 
     /// As [`Confinement::check_links`] for a file that is to be made: no link among its folders leads out.
@@ -101,12 +96,17 @@ impl Confinement {
         }
         let path = local::os_path(&actual.canonical());
         let Some(folder) = path.parent() else { return Err(refusal("this is no file", actual)) };
-        let real = real_path(folder);
-        if self.resolve_roots().iter().any(|root| real.starts_with(root)) {
-            Ok(())
-        } else {
-            Err(refusal("a symbolic link leads out of the places this table may write", actual).hint(HINT))
+        self.check_real(&real_path(folder), actual, "write")
+    }
+
+    /// Refuses what lies below no root once links are resolved.
+    fn check_real(&self, real: &Path, actual: &Location, what: &str) -> Result<()> {
+        let roots = self.real_roots.get_or_init(|| self.resolve_roots());
+        if roots.iter().any(|root| real.starts_with(root)) {
+            return Ok(());
         }
+        let message = format!("a symbolic link leads out of the places this table may {what}");
+        Err(refusal(&message, actual).hint(HINT))
     }
 
     fn resolve_roots(&self) -> Vec<PathBuf> {

@@ -212,15 +212,7 @@ impl DeleteLoader {
 
     /// The columns to read: path and position, or the columns of the key as they are in the table now.
     fn target(&self, file: &DeleteFile) -> Result<StructType> {
-        let field = |id, name: &str, data_type| NestedField {
-            id,
-            name: name.into(),
-            required: false,
-            field_type: Type::Primitive(data_type),
-            doc: None,
-            initial_default: None,
-            write_default: None,
-        };
+        let field = |id, name: &str, data_type| NestedField::new(id, name, Type::Primitive(data_type), false);
         if file.content == FileContent::PositionDeletes {
             let path = field(DELETE_FILE_PATH_ID, "file_path", PrimitiveType::String);
             let position = field(DELETE_FILE_POS_ID, "pos", PrimitiveType::Long);

@@ -77,15 +77,7 @@ impl MetadataColumn {
             Self::Partition => (Type::Struct(partition.clone()), false),
             Self::RowId | Self::LastUpdatedSequenceNumber => (Type::Primitive(PrimitiveType::Long), false),
         };
-        NestedField {
-            id: self.field_id(),
-            name: self.name().into(),
-            required,
-            field_type,
-            doc: None,
-            initial_default: None,
-            write_default: None,
-        }
+        NestedField::new(self.field_id(), self.name(), field_type, required)
     }
 }
 

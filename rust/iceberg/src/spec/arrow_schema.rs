@@ -29,15 +29,9 @@ fn given_ids(fields: &Fields, last_id: &mut i32) -> Result<StructType> {
     let count = i32::try_from(fields.len()).map_err(|_| Error::invalid("too many columns"))?;
     *last_id = last_id.checked_add(count).ok_or_else(|| Error::invalid("too many columns"))?;
     let fields = (first..).zip(fields).map(|(id, field)| {
-        Ok(NestedField {
-            id,
-            name: field.name().clone(),
-            required: !field.is_nullable(),
-            field_type: typed(field, last_id).map_err(|e| e.with("column", field.name()))?,
-            doc: field.metadata().get("doc").cloned(),
-            initial_default: None,
-            write_default: None,
-        })
+        let field_type = typed(field, last_id).map_err(|e| e.with("column", field.name()))?;
+        let doc = field.metadata().get("doc").cloned();
+        Ok(NestedField { doc, ..NestedField::new(id, field.name(), field_type, !field.is_nullable()) })
     });
     Ok(StructType { fields: fields.collect::<Result<_>>()? })
 }
@@ -68,15 +62,7 @@ fn typed(field: &Field, last_id: &mut i32) -> Result<Type> {
 fn part(name: &str, field: &Field, last_id: &mut i32) -> Result<NestedField> {
     *last_id += 1;
     let id = *last_id;
-    Ok(NestedField {
-        id,
-        name: name.to_string(),
-        required: !field.is_nullable(),
-        field_type: typed(field, last_id)?,
-        doc: None,
-        initial_default: None,
-        write_default: None,
-    })
+    Ok(NestedField::new(id, name, typed(field, last_id)?, !field.is_nullable()))
 }
 
 #[cfg(test)]

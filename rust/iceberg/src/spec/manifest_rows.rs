@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
+use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+    Array, ArrayRef, Int64Array, PrimitiveArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
@@ -34,12 +34,28 @@ pub fn read_entries(bytes: Bytes, partition: &StructType, context: &Context) -> 
     read(bytes, &manifest_entry(ROWS_VERSION, partition.clone()), context)
 }
 
-/// Reads a manifest list.
+/// Reads a manifest list. What v1 did not have is 0, as it means there: data, older than every sequence number.
 ///
 /// # Errors
 /// `CorruptManifest`.
 pub fn read_list(bytes: Bytes, context: &Context) -> Result<RecordBatch> {
-    read(bytes, &manifest_file(ROWS_VERSION), context)
+    let rows = read(bytes, &manifest_file(ROWS_VERSION), context)?;
+    let columns =
+        rows.schema_ref().fields().iter().zip(rows.columns()).map(|(field, column)| match field.name().as_str() {
+            "content" => zero_for_null::<Int32Type>(column),
+            "sequence_number" | "min_sequence_number" => zero_for_null::<Int64Type>(column),
+            _ => Ok(column.clone()),
+        });
+    Ok(RecordBatch::try_new(rows.schema(), columns.collect::<Result<_>>()?)?)
+}
+
+/// A column of numbers with 0 where it is NULL.
+fn zero_for_null<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<ArrayRef> {
+    if column.null_count() == 0 {
+        return Ok(column.clone());
+    }
+    let numbers = column.as_primitive_opt::<T>().ok_or_else(|| Error::internal("a column of another type"))?;
+    Ok(Arc::new(PrimitiveArray::<T>::from_iter_values(numbers.iter().map(Option::unwrap_or_default))))
 }
 
 fn read(bytes: Bytes, fields: &StructType, context: &Context) -> Result<RecordBatch> {
@@ -112,10 +128,7 @@ fn column_for(field: &NestedField, found: Option<ArrayRef>, len: usize) -> Resul
         (None, "block_size_in_bytes") => return Ok(Arc::new(Int64Array::from_value(BLOCK_SIZE_BYTES, len))),
         (None, _) => return Ok(new_null_array(&rows_type(&field.field_type), len)),
         // In v1 there was nothing but data.
-        (Some(codes), "content") if codes.null_count() > 0 => {
-            let codes = codes.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("content is no int"))?;
-            return Ok(Arc::new(codes.iter().map(|code| Some(code.unwrap_or(0))).collect::<Int32Array>()));
-        }
+        (Some(codes), "content") => return zero_for_null::<Int32Type>(&codes),
         (Some(found), _) => found,
     };
     // Only what is a record of the file's own is chosen from; the rest is as it is in every version.

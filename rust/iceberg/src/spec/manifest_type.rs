@@ -139,15 +139,7 @@ fn required(id: i32, name: &str, field_type: Type, doc: Option<&str>) -> NestedF
 }
 
 fn optional(id: i32, name: &str, field_type: Type, doc: Option<&str>) -> NestedField {
-    NestedField {
-        id,
-        name: name.to_string(),
-        required: false,
-        field_type,
-        doc: doc.map(str::to_string),
-        initial_default: None,
-        write_default: None,
-    }
+    NestedField { doc: doc.map(str::to_string), ..NestedField::new(id, name, field_type, false) }
 }
 
 fn list(id: i32, name: &str, element_id: i32, element: Type, doc: &str) -> NestedField {

@@ -51,8 +51,6 @@ pub struct ManifestCounts {
     pub rows: [i64; 3],
     /// 516: the least data sequence number of its live entries; None where all of them inherit theirs.
     pub min_sequence_number: Option<i64>,
-    /// Whether a live entry inherits its sequence number.
-    pub inherits: bool,
     /// 507: one for each partition field.
     pub partitions: Vec<FieldSummary>,
 }
@@ -133,7 +131,6 @@ impl ManifestWriter {
                 continue;
             }
             let own = sequence_numbers.is_valid(row).then(|| sequence_numbers.value(row));
-            self.counts.inherits |= own.is_none();
             let least = self.counts.min_sequence_number.into_iter().chain(own).min();
             self.counts.min_sequence_number = least;
         }

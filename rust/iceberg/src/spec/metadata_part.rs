@@ -3,6 +3,7 @@
 use frazil_core::error::{Error, Result};
 use serde::Serialize;
 
+use super::metadata_write::Each;
 use super::table_metadata::TableMetadata;
 
 impl TableMetadata {
@@ -17,15 +18,15 @@ impl TableMetadata {
             "location" => json(&self.location),
             "last-updated-ms" => json(&self.last_updated_ms),
             "last-sequence-number" => json(&self.last_sequence_number),
-            "schemas" => json(&self.schemas.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+            "schemas" => json(&Each(&self.schemas)),
             "current-schema-id" => json(&self.current_schema_id),
-            "partition-specs" => json(&self.partition_specs.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+            "partition-specs" => json(&Each(&self.partition_specs)),
             "default-spec-id" => json(&self.default_spec_id),
             "sort-orders" => json(&self.sort_orders),
             "default-sort-order-id" => json(&self.default_sort_order_id),
             "properties" => json(&self.properties),
             "current-snapshot-id" => json(&self.current_snapshot_id),
-            "snapshots" => json(&self.snapshots.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+            "snapshots" => json(&Each(&self.snapshots)),
             "snapshot-log" => json(&self.snapshot_log),
             "metadata-log" => json(&self.metadata_log),
             "refs" => json(&self.refs),

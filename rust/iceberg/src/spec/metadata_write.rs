@@ -114,7 +114,7 @@ impl Serialize for TableMetadata {
 }
 
 /// A list of shared values.
-struct Each<'a, T>(&'a [std::sync::Arc<T>]);
+pub(super) struct Each<'a, T>(pub(super) &'a [std::sync::Arc<T>]);
 
 impl<T: Serialize> Serialize for Each<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -95,17 +95,12 @@ impl PartitionSpec {
     /// The type of the partition tuple; `source_type` gives the type of a column by id. Every field is optional. A
     /// field whose column it does not know, or that is computed from several columns, has the type `unknown`.
     pub fn partition_type<'a>(&self, source_type: impl Fn(i32) -> Option<&'a Type>) -> StructType {
-        let field = |field: &PartitionField| NestedField {
-            id: field.field_id,
-            name: field.name.clone(),
-            required: false,
-            field_type: match field.source_ids.as_slice() {
+        let field = |field: &PartitionField| {
+            let field_type = match field.source_ids.as_slice() {
                 [source_id] => value_type(&field.transform, source_type(*source_id)),
                 _ => Type::Primitive(PrimitiveType::Unknown),
-            },
-            doc: None,
-            initial_default: None,
-            write_default: None,
+            };
+            NestedField::new(field.field_id, field.name.clone(), field_type, false)
         };
         StructType { fields: self.fields.iter().map(field).collect() }
     }

@@ -106,6 +106,13 @@ impl Schema {
         names
     }
 
+    /// The ids of the fields that hold values, in the order of the schema.
+    pub fn leaf_ids(&self) -> Vec<i32> {
+        let mut ids = Vec::new();
+        self.visit(&mut |_, field| ids.extend(matches!(field.field_type, Type::Primitive(_)).then_some(field.id)));
+        ids
+    }
+
     /// The largest field id; 0 without fields.
     pub fn max_field_id(&self) -> i32 {
         let mut max = 0;

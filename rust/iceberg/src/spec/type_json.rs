@@ -90,15 +90,10 @@ struct Part {
 
 impl Part {
     fn read(&self, object: &Object<'_>, at: &At<'_>, depth: usize) -> Result<NestedField> {
-        Ok(NestedField {
-            id: object.required(self.id, at)?,
-            name: self.name.to_string(),
-            required: self.required.map_or(Ok(true), |key| object.required(key, at))?,
-            field_type: read_type(object.required_raw(self.name, at)?, &at.key(self.name), depth + 1)?,
-            doc: None,
-            initial_default: None,
-            write_default: None,
-        })
+        let id = object.required(self.id, at)?;
+        let required = self.required.map_or(Ok(true), |key| object.required(key, at))?;
+        let field_type = read_type(object.required_raw(self.name, at)?, &at.key(self.name), depth + 1)?;
+        Ok(NestedField::new(id, self.name, field_type, required))
     }
 }
 

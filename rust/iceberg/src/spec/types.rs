@@ -94,6 +94,14 @@ pub struct NestedField {
     pub write_default: Option<Value>,
 }
 
+impl NestedField {
+    /// A field without documentation and defaults.
+    pub fn new(id: i32, name: impl Into<String>, field_type: Type, required: bool) -> Self {
+        let name = name.into();
+        Self { id, name, required, field_type, doc: None, initial_default: None, write_default: None }
+    }
+}
+
 /// A list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListType {

@@ -102,10 +102,10 @@ fn read_scalar(json: &str, primitive: &PrimitiveType) -> Option<Scalar> {
         PrimitiveType::String => text().map(Scalar::String),
         PrimitiveType::Uuid => read_uuid(&text()?).map(Scalar::Uuid),
         PrimitiveType::Fixed(length) => {
-            let bytes = read_hex(&text()?)?;
+            let bytes = hex::decode(&text()?)?;
             (u32::try_from(bytes.len()) == Ok(*length)).then_some(Scalar::Fixed(bytes))
         }
-        PrimitiveType::Binary => read_hex(&text()?).map(Scalar::Binary),
+        PrimitiveType::Binary => hex::decode(&text()?).map(Scalar::Binary),
     }
 }
 
@@ -154,14 +154,7 @@ fn read_uuid(text: &str) -> Option<[u8; 16]> {
     if !groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) {
         return None;
     }
-    read_hex(&groups.concat())?.try_into().ok()
-}
-
-fn read_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let byte = |&[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
-    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
+    hex::decode(&groups.concat())?.try_into().ok()
 }
 
 impl Serialize for Value {
@@ -212,13 +205,7 @@ fn write_scalar<S: Serializer>(scalar: &Scalar, serializer: S) -> Result<S::Ok, 
             serializer.serialize_str(&(text + if *utc { "+00:00" } else { "" }))
         }
         Scalar::String(text) => serializer.serialize_str(text),
-        Scalar::Uuid(bytes) => {
-            let mut text = hex::encode(bytes);
-            for at in [20, 16, 12, 8] {
-                text.insert(at, '-');
-            }
-            serializer.serialize_str(&text)
-        }
+        Scalar::Uuid(bytes) => serializer.serialize_str(&hex::uuid(*bytes)),
         // Upper case, as Java writes it; readers take both.
         Scalar::Fixed(bytes) | Scalar::Binary(bytes) => serializer.serialize_str(&hex::encode(bytes).to_uppercase()),
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, Int32Array, Int64Array, RecordBatch, StructArray, new_null_array};
+use arrow_row::{RowConverter, SortField};
 use arrow_schema::DataType;
 use bytes::Bytes;
 use frazil_core::avro::{Codec, Writer};
@@ -16,7 +17,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::Files;
 
-use super::commit::{Change, now_ms};
+use super::commit::{Change, Revision, now_ms};
 use super::ids;
 use super::list::{NewManifest, list_rows};
 use super::summary::Counts;
@@ -48,6 +49,7 @@ pub struct Append {
     context: Context,
     branch: String,
     added: Vec<AddedFiles>,
+    counts: Counts,
     snapshot_id: i64,
     commit_uuid: String,
     properties: BTreeMap<String, String>,
@@ -69,6 +71,7 @@ impl Append {
             files,
             context: context.clone(),
             branch: branch.to_string(),
+            counts: counts(&added)?,
             added,
             snapshot_id: ids::snapshot_id()?,
             commit_uuid: ids::uuid()?,
@@ -177,43 +180,19 @@ impl Append {
         self.files.put_if_absent(&location, content)?;
         Ok((location, list.added_rows))
     }
-
-    fn counts(&self) -> Result<Counts> {
-        let mut counts = Counts::default();
-        let mut partitions = HashSet::new();
-        for added in &self.added {
-            let files = &added.data_files;
-            let sum = |name: &str| {
-                let column = files.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
-                column
-                    .map(|column| column.iter().flatten().sum::<i64>())
-                    .ok_or_else(|| Error::internal("no such column"))
-            };
-            counts.added_data_files += i64::try_from(files.len()).unwrap_or(i64::MAX);
-            counts.added_records += sum("record_count")?;
-            counts.added_files_bytes += sum("file_size_in_bytes")?;
-            if let Some(tuples) = files.column_by_name("partition").and_then(|tuples| tuples.as_struct_opt()) {
-                for row in 0..tuples.len() {
-                    partitions.insert((added.spec_id, format!("{:?}", tuples.slice(row, 1))));
-                }
-            }
-        }
-        counts.changed_partitions = i64::try_from(partitions.len()).unwrap_or(i64::MAX);
-        Ok(counts)
-    }
 }
 
 impl Change for Append {
-    fn updates(&mut self, base: Option<&TableMetadata>, attempt: u32) -> Result<Vec<TableUpdate>> {
+    fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32) -> Result<Revision> {
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
         if self.added.iter().all(|added| added.data_files.is_empty()) {
-            return Ok(Vec::new());
+            return Ok(Revision::Update(Vec::new()));
         }
         let parent = branch_head(base, &self.branch)?;
         self.write_manifests(base)?;
         let (manifest_list, added_rows) = self.write_list(base, parent, attempt)?;
         let previous = parent.map(|parent| &parent.summary);
-        let summary = self.counts()?.summary("append", previous, &self.properties);
+        let summary = self.counts.summary("append", previous, &self.properties);
         let snapshot = Snapshot {
             snapshot_id: self.snapshot_id,
             parent_snapshot_id: parent.map(|parent| parent.snapshot_id),
@@ -231,7 +210,8 @@ impl Change for Append {
             Some(reference) => SnapshotRef { snapshot_id: self.snapshot_id, ..reference.clone() },
             None => SnapshotRef::branch(self.snapshot_id),
         };
-        Ok(vec![TableUpdate::AddSnapshot(snapshot), TableUpdate::SetRef(self.branch.clone(), reference)])
+        let set = TableUpdate::SetRef(self.branch.clone(), reference);
+        Ok(Revision::Update(vec![TableUpdate::AddSnapshot(snapshot), set]))
     }
 
     fn clean(&mut self, committed: Option<&TableMetadata>) {
@@ -242,6 +222,33 @@ impl Change for Append {
         // What cannot be deleted is an orphan, not a failure.
         lists.chain(manifests).for_each(|location| drop(self.files.delete(location)));
     }
+}
+
+fn counts(added: &[AddedFiles]) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for AddedFiles { data_files: files, .. } in added {
+        let sum = |name: &str| {
+            let column = files.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
+            column.map(|column| column.iter().flatten().sum::<i64>()).ok_or_else(|| Error::internal("no such column"))
+        };
+        counts.added_data_files += i64::try_from(files.len()).unwrap_or(i64::MAX);
+        counts.added_records += sum("record_count")?;
+        counts.added_files_bytes += sum("file_size_in_bytes")?;
+        counts.changed_partitions += partitions(files)?;
+    }
+    Ok(counts)
+}
+
+/// How many partitions files of one spec are in.
+fn partitions(files: &StructArray) -> Result<i64> {
+    let tuples = files.column_by_name("partition").and_then(|tuples| tuples.as_struct_opt());
+    let Some(tuples) = tuples.filter(|tuples| tuples.num_columns() > 0) else {
+        return Ok(i64::from(!files.is_empty()));
+    };
+    let fields = tuples.columns().iter().map(|column| SortField::new(column.data_type().clone())).collect();
+    let keys = RowConverter::new(fields)?.convert_columns(tuples.columns())?;
+    let distinct: HashSet<&[u8]> = keys.iter().map(|key| key.data()).collect();
+    Ok(i64::try_from(distinct.len()).unwrap_or(i64::MAX))
 }
 
 /// The snapshot that a branch names; None for `main` of an empty table.

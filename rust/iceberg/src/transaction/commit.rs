@@ -1,7 +1,7 @@
 //! Commits a change: against the newest state, again when another writer was first, and without losing anything.
 //!
 //! ```text
-//! load the newest state -> the change gives its updates for it -> apply -> swap -> done
+//! load the newest state -> the change gives its revision of it -> apply -> swap -> done
 //!          ^                                                               |
 //!          +---------------- wait, as often as commit.retry allows --------+ lost
 //! ```
@@ -18,6 +18,15 @@ use super::pointer::{Pointer, State, Swap};
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::spec::table_metadata::{MetadataLogEntry, TableMetadata};
 
+/// What a change does to the state that it meets.
+#[derive(Debug)]
+pub enum Revision {
+    /// Makes the table: the state it begins with.
+    Create(Box<TableMetadata>),
+    /// Updates the table; none for nothing to do.
+    Update(Vec<TableUpdate>),
+}
+
 /// A change of a table that can be made again on a newer state.
 pub trait Change {
     /// What to do to `base`, None where there is no table yet. Called once for each attempt; checks what must hold.
@@ -25,7 +34,7 @@ pub trait Change {
     /// # Errors
     /// `CommitConflict`, `CommitValidation` and others where the change cannot be made on this state: it is not tried
     /// again.
-    fn updates(&mut self, base: Option<&TableMetadata>, attempt: u32) -> Result<Vec<TableUpdate>>;
+    fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32) -> Result<Revision>;
 
     /// Deletes files that this change wrote and that `committed` does not use: of attempts that lost, or all where
     /// `committed` is None. Not called when the outcome is unknown.
@@ -117,8 +126,8 @@ fn attempts(
             base = pointer.load()?;
         }
         let metadata = base.as_ref().map(|state| state.metadata.as_ref());
-        let updates = change.updates(metadata, attempt)?;
-        let Some(next) = applied(base.as_ref(), updates)? else {
+        let revision = change.revise(metadata, attempt)?;
+        let Some(next) = applied(base.as_ref(), revision)? else {
             let state = base.ok_or_else(|| Error::internal("a change made no table"))?;
             return Ok(Committed { state, attempts: attempt });
         };
@@ -140,24 +149,23 @@ fn attempts(
     }
 }
 
-/// The state after the updates; None when they change nothing.
-fn applied(base: Option<&State>, updates: Vec<TableUpdate>) -> Result<Option<TableMetadata>> {
-    let now_ms = now_ms();
-    let (metadata, previous) = match (base, updates.first()) {
-        (Some(base), _) => {
+/// The state after a revision; None when it changes nothing.
+fn applied(base: Option<&State>, revision: Revision) -> Result<Option<TableMetadata>> {
+    match (base, revision) {
+        (None, Revision::Create(metadata)) => Ok(Some(*metadata)),
+        (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already")),
+        (None, Revision::Update(_)) => Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
+        (Some(base), Revision::Update(updates)) => {
             let timestamp_ms = base.metadata.last_updated_ms;
             let previous = MetadataLogEntry { timestamp_ms, metadata_file: base.metadata_location.clone() };
-            (base.metadata.as_ref().clone(), Some(previous))
+            let mut builder = MetadataBuilder::new(base.metadata.as_ref().clone(), now_ms());
+            updates.into_iter().try_for_each(|update| builder.apply(update))?;
+            if !builder.is_changed() {
+                return Ok(None);
+            }
+            builder.build(Some(previous)).map(|(metadata, _)| Some(metadata))
         }
-        (None, Some(TableUpdate::Create(metadata))) => (metadata.as_ref().clone(), None),
-        (None, _) => return Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
-    };
-    let mut builder = MetadataBuilder::new(metadata, now_ms);
-    updates.into_iter().try_for_each(|update| builder.apply(update))?;
-    if !builder.is_changed() {
-        return Ok(None);
     }
-    builder.build(previous).map(|(metadata, _)| Some(metadata))
 }
 
 /// Milliseconds since the epoch.

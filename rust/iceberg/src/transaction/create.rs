@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
 
-use super::commit::{Change, now_ms};
+use super::commit::{Change, Revision, now_ms};
 use super::requirement::Requirement;
-use super::update::TableUpdate;
 use super::{check, ids};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
@@ -76,9 +75,9 @@ impl CreateTable {
 }
 
 impl Change for CreateTable {
-    fn updates(&mut self, base: Option<&TableMetadata>, _: u32) -> Result<Vec<TableUpdate>> {
+    fn revise(&mut self, base: Option<&TableMetadata>, _: u32) -> Result<Revision> {
         Requirement::NotThere.check(base)?;
-        Ok(vec![TableUpdate::Create(Box::new(self.metadata()?))])
+        Ok(Revision::Create(Box::new(self.metadata()?)))
     }
 
     fn clean(&mut self, _: Option<&TableMetadata>) {}

@@ -19,7 +19,7 @@ use super::pointer::{Pointer, State, Swap};
 use crate::locate::{locate, version_of};
 use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
-use crate::table::METADATA_LIMIT_BYTES;
+use crate::table::{METADATA_LIMIT_BYTES, read_metadata};
 
 const HINT_FILE: &str = "version-hint.text";
 const CODEC_PROPERTY: &str = "write.metadata.compression-codec";
@@ -107,12 +107,8 @@ impl Pointer for HadoopPointer {
             Err(error) if error.kind() == ErrorKind::NoSuchTable => return Ok(None),
             found => found?,
         };
-        let bytes = self.files.storage().read(&metadata_location, METADATA_LIMIT_BYTES)?;
-        let metadata = TableMetadata::parse(&bytes).map_err(|e| e.with("file", &metadata_location))?;
-        // Recorded as the table records everything, wherever it was copied to.
-        let name = metadata_location.rsplit('/').next().unwrap_or_default();
-        let metadata_location = format!("{}/metadata/{name}", self.folder);
-        Ok(Some(State { metadata: Arc::new(metadata), metadata_location }))
+        let metadata = Arc::new(read_metadata(&self.files, &metadata_location)?);
+        Ok(Some(State::recorded(metadata, &self.folder, &metadata_location)))
     }
 
     fn swap(&self, base: Option<&State>, next: &TableMetadata) -> Swap {

@@ -20,16 +20,10 @@ pub fn snapshot_id() -> Result<i64> {
 /// A UUID of version 4 as text.
 pub fn uuid() -> Result<String> {
     let mut bytes: [u8; 16] = random()?;
-    {
-        let [.., version, _, variant, _, _, _, _, _, _, _] = &mut bytes;
-        *version = *version & 0x0f | 0x40;
-        *variant = *variant & 0x3f | 0x80;
-    }
-    let mut text = hex::encode(&bytes);
-    for at in [20, 16, 12, 8] {
-        text.insert(at, '-');
-    }
-    Ok(text)
+    let [.., version, _, variant, _, _, _, _, _, _, _] = &mut bytes;
+    *version = *version & 0x0f | 0x40;
+    *variant = *variant & 0x3f | 0x80;
+    Ok(hex::uuid(bytes))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use arrow_array::{
     Array, ArrayRef, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray, new_null_array,
 };
 use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use frazil_core::error::{Error, Result};
 
@@ -48,10 +48,7 @@ pub(super) fn list_rows(
     let added = new_rows(new, sequence_number, &schema)?;
     let rows = match kept {
         None => added,
-        Some(kept) => {
-            let kept = RecordBatch::try_new(schema.clone(), filled(&kept)?)?;
-            concat_batches(&schema, [&added, &kept])?
-        }
+        Some(kept) => concat_batches(&schema, [&added, &kept])?,
     };
     match first_row_id {
         None => Ok(ListRows { rows, added_rows: 0 }),
@@ -62,29 +59,30 @@ pub(super) fn list_rows(
 fn new_rows(new: &[NewManifest], sequence_number: i64, schema: &Arc<Schema>) -> Result<RecordBatch> {
     let longs = |of: &dyn Fn(&NewManifest) -> i64| -> ArrayRef { Arc::new(new.iter().map(of).collect::<Int64Array>()) };
     let ints = |of: &dyn Fn(&NewManifest) -> i32| -> ArrayRef { Arc::new(new.iter().map(of).collect::<Int32Array>()) };
-    let null = |index: usize| new_null_array(schema.field(index).data_type(), new.len());
     let least = |manifest: &NewManifest| {
         // Entries that inherit have the number of this snapshot, which is above all others.
         manifest.counts.min_sequence_number.unwrap_or(sequence_number)
     };
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(new.iter().map(|manifest| Some(manifest.path.as_str())).collect::<StringArray>()),
-        longs(&|manifest| i64::try_from(manifest.length).unwrap_or(i64::MAX)),
-        ints(&|manifest| manifest.spec_id),
-        ints(&|manifest| i32::from(manifest.content == ManifestContent::Deletes)),
-        longs(&|_| sequence_number),
-        longs(&least),
-        longs(&|manifest| manifest.snapshot_id),
-        ints(&|manifest| manifest.counts.files[0]),
-        ints(&|manifest| manifest.counts.files[1]),
-        ints(&|manifest| manifest.counts.files[2]),
-        longs(&|manifest| manifest.counts.rows[0]),
-        longs(&|manifest| manifest.counts.rows[1]),
-        longs(&|manifest| manifest.counts.rows[2]),
-        summaries(new, schema.field(13).data_type())?,
-        null(14),
-        null(15),
-    ];
+    let column = |field: &Arc<Field>| -> Result<ArrayRef> {
+        Ok(match field.name().as_str() {
+            "manifest_path" => Arc::new(new.iter().map(|manifest| Some(&manifest.path)).collect::<StringArray>()),
+            "manifest_length" => longs(&|manifest| i64::try_from(manifest.length).unwrap_or(i64::MAX)),
+            "partition_spec_id" => ints(&|manifest| manifest.spec_id),
+            "content" => ints(&|manifest| i32::from(manifest.content == ManifestContent::Deletes)),
+            "sequence_number" => longs(&|_| sequence_number),
+            "min_sequence_number" => longs(&least),
+            "added_snapshot_id" => longs(&|manifest| manifest.snapshot_id),
+            "added_files_count" => ints(&|manifest| manifest.counts.files[0]),
+            "existing_files_count" => ints(&|manifest| manifest.counts.files[1]),
+            "deleted_files_count" => ints(&|manifest| manifest.counts.files[2]),
+            "added_rows_count" => longs(&|manifest| manifest.counts.rows[0]),
+            "existing_rows_count" => longs(&|manifest| manifest.counts.rows[1]),
+            "deleted_rows_count" => longs(&|manifest| manifest.counts.rows[2]),
+            "partitions" => summaries(new, field.data_type())?,
+            _ => new_null_array(field.data_type(), new.len()),
+        })
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<_>>()?;
     Ok(RecordBatch::try_new(schema.clone(), columns)?)
 }
 
@@ -114,27 +112,14 @@ fn summaries(new: &[NewManifest], data_type: &DataType) -> Result<ArrayRef> {
     Ok(Arc::new(ListArray::try_new(element.clone(), offsets, Arc::new(values), None)?))
 }
 
-/// The columns of a list that an older version may have left NULL, with what NULL meant.
-fn filled(kept: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    let column = |(field, column): (&Arc<arrow_schema::Field>, &ArrayRef)| match field.name().as_str() {
-        "content" if column.null_count() > 0 => {
-            let codes = column.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("content is no int"))?;
-            Ok(Arc::new(codes.iter().map(|code| code.unwrap_or(0)).collect::<Int32Array>()) as ArrayRef)
-        }
-        "sequence_number" | "min_sequence_number" if column.null_count() > 0 => {
-            let numbers = column.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("not a long"))?;
-            Ok(Arc::new(numbers.iter().map(|number| number.unwrap_or(0)).collect::<Int64Array>()) as ArrayRef)
-        }
-        _ => Ok(column.clone()),
-    };
-    kept.schema_ref().fields().iter().zip(kept.columns()).map(column).collect()
-}
-
 /// Gives row ids to the data manifests that have none, in the order of the list.
 fn assigned(rows: &RecordBatch, first: i64) -> Result<ListRows> {
-    let long = |index: usize| rows.column(index).as_primitive_opt::<Int64Type>();
-    let content = rows.column(3).as_primitive_opt::<Int32Type>();
-    let (Some(content), Some(added), Some(existing), Some(own)) = (content, long(10), long(11), long(15)) else {
+    const OWN: &str = "first_row_id";
+    let long = |name: &str| rows.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let content = rows.column_by_name("content").and_then(|column| column.as_primitive_opt::<Int32Type>());
+    let (Some(content), Some(added), Some(existing), Some(own)) =
+        (content, long("added_rows_count"), long("existing_rows_count"), long(OWN))
+    else {
         return Err(Error::internal("the rows of a manifest list have other columns"));
     };
     let mut next = first;
@@ -152,7 +137,7 @@ fn assigned(rows: &RecordBatch, first: i64) -> Result<ListRows> {
         next = after.ok_or_else(|| Error::corrupt("a manifest list does not say how many rows a manifest has"))?;
     }
     let mut columns = rows.columns().to_vec();
-    if let Some(column) = columns.get_mut(15) {
+    if let Some(column) = rows.schema_ref().index_of(OWN).ok().and_then(|place| columns.get_mut(place)) {
         *column = Arc::new(Int64Array::from(ids));
     }
     Ok(ListRows { rows: RecordBatch::try_new(rows.schema(), columns)?, added_rows: next - first })

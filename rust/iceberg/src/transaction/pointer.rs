@@ -16,6 +16,14 @@ pub struct State {
     pub metadata_location: String,
 }
 
+impl State {
+    /// A state by the name that a table in `folder` records for its metadata file, wherever that was read from.
+    pub(crate) fn recorded(metadata: Arc<TableMetadata>, folder: &str, location: &str) -> Self {
+        let name = location.rsplit('/').next().unwrap_or_default();
+        Self { metadata, metadata_location: format!("{}/metadata/{name}", folder.trim_end_matches('/')) }
+    }
+}
+
 /// What became of a new state.
 #[derive(Debug)]
 pub enum Swap {

@@ -29,8 +29,6 @@ pub const LAST_ADDED: i32 = -1;
 /// One change of a table's metadata.
 #[derive(Debug, Clone)]
 pub enum TableUpdate {
-    /// Makes the table: the state it begins with. Only the first change of a table that is not there.
-    Create(Box<TableMetadata>),
     /// Gives the table its id; it never changes.
     AssignUuid(String),
     /// To 2 or 3; never back.
@@ -69,10 +67,6 @@ pub enum TableUpdate {
     SetPartitionStatistics(PartitionStatisticsFile),
     /// Removes the partition statistics of a snapshot.
     RemovePartitionStatistics(i64),
-    /// Removes partition specs that nothing uses.
-    RemoveSpecs(Vec<i32>),
-    /// Removes schemas that nothing uses.
-    RemoveSchemas(Vec<i32>),
 }
 
 /// A new state of a table in the making.
@@ -120,8 +114,6 @@ impl MetadataBuilder {
     pub fn apply(&mut self, update: TableUpdate) -> Result<()> {
         self.changed = true;
         match update {
-            TableUpdate::Create(metadata) if metadata.table_uuid == self.metadata.table_uuid => Ok(()),
-            TableUpdate::Create(_) => Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already")),
             TableUpdate::AssignUuid(uuid) => self.assign_uuid(uuid),
             TableUpdate::UpgradeFormatVersion(version) => self.upgrade(version),
             TableUpdate::AddSchema(schema) => self.add_schema(schema),
@@ -161,8 +153,6 @@ impl MetadataBuilder {
                 self.metadata.partition_statistics.retain(|known| known.snapshot_id != id);
                 Ok(())
             }
-            TableUpdate::RemoveSpecs(ids) => self.remove_specs(&ids),
-            TableUpdate::RemoveSchemas(ids) => self.remove_schemas(&ids),
         }
     }
 
@@ -375,22 +365,6 @@ impl MetadataBuilder {
             return Err(Error::invalid("the location of a table is empty"));
         }
         self.metadata.location = location;
-        Ok(())
-    }
-
-    fn remove_specs(&mut self, ids: &[i32]) -> Result<()> {
-        if ids.contains(&self.metadata.default_spec_id) {
-            return Err(Error::invalid("the default partition spec cannot be removed"));
-        }
-        self.metadata.partition_specs.retain(|spec| !ids.contains(&spec.spec_id));
-        Ok(())
-    }
-
-    fn remove_schemas(&mut self, ids: &[i32]) -> Result<()> {
-        if ids.contains(&self.metadata.current_schema_id) {
-            return Err(Error::invalid("the current schema cannot be removed"));
-        }
-        self.metadata.schemas.retain(|schema| !ids.contains(&schema.schema_id));
         Ok(())
     }
 }

@@ -7,7 +7,6 @@ use frazil_core::error::{Error, Result};
 
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
-use crate::spec::types::{StructType, Type};
 
 const DEFAULT: &str = "write.metadata.metrics.default";
 const COLUMN: &str = "write.metadata.metrics.column.";
@@ -73,8 +72,7 @@ pub fn metrics_modes(
             text.parse().map_err(|_| Error::invalid(format!("`{text}` is no number")).with("property", MAX_INFERRED))?
         }
     };
-    let mut leaves = Vec::new();
-    collect_leaves(&schema.fields, &mut leaves);
+    let leaves = schema.leaf_ids();
     let sorted = |id: i32| order.fields.iter().any(|field| field.source_ids.contains(&id));
     let mut modes = HashMap::with_capacity(leaves.len());
     for (position, id) in leaves.into_iter().enumerate() {
@@ -88,17 +86,6 @@ pub fn metrics_modes(
         modes.insert(id, mode(&format!("{COLUMN}{name}"))?.unwrap_or(inferred));
     }
     Ok(modes)
-}
-
-/// The ids of fields that hold values, in the order of the schema.
-fn collect_leaves(fields: &StructType, leaves: &mut Vec<i32>) {
-    fn inside(field: &crate::spec::types::NestedField, leaves: &mut Vec<i32>) {
-        match &field.field_type {
-            Type::Primitive(_) => leaves.push(field.id),
-            nested => nested.children().into_iter().for_each(|child| inside(child, leaves)),
-        }
-    }
-    fields.fields.iter().for_each(|field| inside(field, leaves));
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
-use crate::spec::types::{StructType, Type};
+use crate::spec::types::StructType;
 use crate::transaction::append::AddedFiles;
 use crate::transaction::ids;
 
@@ -57,7 +57,7 @@ pub struct WrittenFile {
     pub format: String,
     /// Its length.
     pub size_bytes: i64,
-    /// Bytes of each leaf column in the order of [`RowWriter::leaf_ids`]; may be empty.
+    /// Bytes of each leaf column in the order of [`Schema::leaf_ids`]; may be empty.
     pub column_sizes: Vec<i64>,
     /// Where it can be split.
     pub split_offsets: Option<Vec<i64>>,
@@ -91,22 +91,6 @@ impl RowWriter {
     /// The schema of the rows that [`RowWriter::split`] gives, with field ids.
     pub fn arrow(&self) -> &SchemaRef {
         self.align.arrow()
-    }
-
-    /// The ids of the columns that hold values, in the order of a file.
-    pub fn leaf_ids(&self) -> Vec<i32> {
-        fn inside(field_type: &Type, id: i32, ids: &mut Vec<i32>) {
-            let children = field_type.children();
-            if children.is_empty() {
-                ids.push(id);
-            }
-            for child in children {
-                inside(&child.field_type, child.id, ids);
-            }
-        }
-        let mut ids = Vec::new();
-        self.schema.fields.fields.iter().for_each(|field| inside(&field.field_type, field.id, &mut ids));
-        ids
     }
 
     /// The rows of a batch for each partition, which counts from 0 in the order in which partitions are met.
@@ -149,7 +133,7 @@ impl RowWriter {
     /// # Errors
     /// `Internal` for a partition without rows.
     pub fn close(&mut self, partition: usize, written: WrittenFile) -> Result<()> {
-        let leaf_ids = self.leaf_ids();
+        let leaf_ids = self.schema.leaf_ids();
         let partition = self.partitions.get_mut(partition).ok_or_else(no_partition)?;
         let metrics = partition.metrics.take().ok_or_else(no_partition)?.finish();
         let kept = |id: &i32| self.modes.get(id).is_some_and(|mode| *mode != MetricsMode::None);
