@@ -22,6 +22,7 @@ __all__ = [
     "SplitReader",
     "Table",
     "TaskReader",
+    "Transaction",
     "__version__",
     "apply_transform",
     "cache_clear",
@@ -100,8 +101,18 @@ class RowWriter:
     ) -> None: ...
     # Files, rows and bytes.
     def written(self) -> tuple[int, int, int]: ...
-    # The new state, the snapshot, and how many attempts it took.
-    def append(self, table: Table, branch: str, properties: dict[str, str]) -> tuple[Table, int | None, int]: ...
+
+@final
+class Transaction:
+    # Changes of a table on their way to be committed.
+    def __new__(cls, table: Table) -> Transaction: ...
+    # The table with all changes so far.
+    def staged(self) -> Table: ...
+    # The id of the new snapshot; None where there is nothing to add.
+    def append(self, rows: RowWriter, branch: str, properties: dict[str, str]) -> int | None: ...
+    # The new state, and how many attempts it took.
+    def commit(self) -> tuple[Table, int]: ...
+    def abort(self) -> None: ...
 
 @final
 class Scan:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from frazil.arguments import SnapshotChoice
+    from frazil.iceberg.transaction import Transaction
     from frazil.iceberg.write import WriteResult
 
 
@@ -47,7 +48,7 @@ class Table(Opened):
         Raises:
             CorruptMetadata: Another table lies at the location now.
         """
-        return Table(self._native.refresh(self._files, self._opened), self._files, self._opened, self._options)
+        return self._at(self._native.refresh(self._files, self._opened))
 
     @classmethod
     def create(
@@ -92,17 +93,19 @@ class Table(Opened):
             CommitConflict: Others were first, more often than `commit.retry.num-retries` allows.
             CommitStateUnknown: It is not known whether the rows are in the table; nothing was deleted.
         """
-        from frazil.iceberg import write
+        from frazil.iceberg.transaction import alone
 
-        self._native, result = write.append(
-            self._native,
-            self._files,
-            self.properties,
-            data,
-            branch=branch,
-            snapshot_properties=snapshot_properties or {},
-        )
-        return result
+        return alone(self, lambda tx: tx.append(data, branch=branch, snapshot_properties=snapshot_properties))
+
+    def transaction(self) -> Transaction:
+        """Begin several changes that are committed as one, when the `with` block ends."""
+        from frazil.iceberg.transaction import Transaction
+
+        return Transaction(self)
+
+    def _at(self, native: _native.Table) -> Table:
+        """Give the same table at another state."""
+        return Table(native, self._files, self._opened, self._options)
 
     @property
     def metadata_location(self) -> str:

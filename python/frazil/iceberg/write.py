@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from frazil import _native
-from frazil.errors import CommitStateUnknown, FrazilError, InvalidArgument, Storage, Unsupported
+from frazil.errors import FrazilError, InvalidArgument, Storage, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,45 +29,28 @@ _CODECS = {"uncompressed": "none", "lz4_raw": "lz4"}
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a write did. `snapshot_id` is None where there was nothing to write."""
+    """What a write did. `snapshot_id` is None where there was nothing to do."""
 
     snapshot_id: int | None
-    added_files: int
-    added_records: int
-    added_bytes: int
-    attempts: int
-    seconds: float
+    added_files: int = 0
+    added_records: int = 0
+    added_bytes: int = 0
+    attempts: int = 0
+    seconds: float = 0.0
 
 
-def append(
-    table: _native.Table,
-    files: _native.Files,
-    properties: Mapping[str, str],
-    data: Any,
-    *,
-    branch: str,
-    snapshot_properties: Mapping[str, str],
-) -> tuple[_native.Table, WriteResult]:
-    """Write the rows of `data` into new files and commit them; give the new state of the table.
-
-    When it fails before the commit, or the commit is refused, the files are deleted. When nobody knows whether the
-    commit took effect they stay.
-    """
-    began = time.perf_counter()
+def write_rows(table: _native.Table, files: _native.Files, properties: Mapping[str, str], data: Any) -> _DataFileWriter:
+    """Write the rows of `data` into new files, to be committed; when it fails the files are deleted."""
     rows = _native.RowWriter(table)
     writer = _DataFileWriter(files, rows, _Options(properties))
     try:
         for batch in _batches(data, rows.schema()):
             writer.write(batch)
         writer.close()
-        committed, snapshot_id, attempts = rows.append(table, branch, dict(snapshot_properties))
-    except CommitStateUnknown:
-        raise
     except BaseException:
         writer.abort()
         raise
-    count, records, size = rows.written()
-    return committed, WriteResult(snapshot_id, count, records, size, attempts, time.perf_counter() - began)
+    return writer
 
 
 class _Options:
@@ -104,14 +86,15 @@ class _DataFileWriter:
     """Writes the rows of each partition to a file of its own, and to the next one when it is long enough."""
 
     def __init__(self, files: _native.Files, rows: _native.RowWriter, options: _Options) -> None:
-        self._files, self._rows, self._options = files, rows, options
+        self.rows = rows
+        self._files, self._options = files, options
         self._schema = rows.schema()
         self._open: dict[int, _ParquetFile] = {}
         self._counts: dict[int, int] = {}
         self._paths: list[str] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        for partition, part in self._rows.split(batch):
+        for partition, part in self.rows.split(batch):
             file = self._open.get(partition)
             if file is None:
                 file = self._open[partition] = self._new_file(partition)
@@ -136,14 +119,14 @@ class _DataFileWriter:
 
     def _new_file(self, partition: int) -> _ParquetFile:
         count = self._counts[partition] = self._counts.get(partition, 0) + 1
-        path = self._rows.new_location(partition, count, "parquet")
+        path = self.rows.new_location(partition, count, "parquet")
         self._paths.append(path)
         return _ParquetFile(self._files, path, self._schema, self._options)
 
     def _close(self, partition: int) -> None:
         file = self._open.pop(partition)
         size, column_sizes, split_offsets = file.close()
-        self._rows.close(partition, file.path, "PARQUET", size, column_sizes, split_offsets)
+        self.rows.close(partition, file.path, "PARQUET", size, column_sizes, split_offsets)
 
 
 class _ParquetFile:

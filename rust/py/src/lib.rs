@@ -13,6 +13,7 @@ mod reader;
 mod scan;
 mod table;
 mod task;
+mod transaction;
 mod transforms;
 mod write;
 
@@ -36,6 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::TaskReader>()?;
     module.add_class::<reader::DeleteReader>()?;
     module.add_class::<write::RowWriter>()?;
+    module.add_class::<transaction::Transaction>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
     module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;

@@ -8,7 +8,7 @@ use frazil_iceberg::spec::partition::PartitionSpec;
 use frazil_iceberg::spec::schema::Schema;
 use frazil_iceberg::spec::sort::SortOrder;
 use frazil_iceberg::table::Table as IcebergTable;
-use frazil_iceberg::transaction::append::Append;
+use frazil_iceberg::transaction::append::AddedFiles;
 use frazil_iceberg::transaction::commit::commit;
 use frazil_iceberg::transaction::create::CreateTable;
 use frazil_iceberg::transaction::hadoop::HadoopPointer;
@@ -26,6 +26,11 @@ use crate::table::Table;
 pub(crate) struct RowWriter(Mutex<CoreRowWriter>);
 
 impl RowWriter {
+    /// The files that are written.
+    pub(crate) fn added(&self, py: Python<'_>) -> PyResult<Vec<AddedFiles>> {
+        self.with(py, |writer| writer.added())
+    }
+
     fn with<R: Send>(
         &self,
         py: Python<'_>,
@@ -83,27 +88,6 @@ impl RowWriter {
     /// How many files, rows and bytes are written.
     fn written(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
         self.with(py, |writer| Ok(writer.written()))
-    }
-
-    /// Commits the files to a branch; gives the new state, the snapshot (None where nothing was written) and how many
-    /// attempts it took.
-    fn append(
-        &self,
-        py: Python<'_>,
-        table: &Table,
-        branch: &str,
-        properties: BTreeMap<String, String>,
-    ) -> PyResult<(Table, Option<i64>, u32)> {
-        let added = self.with(py, |writer| writer.added())?;
-        interruptible(py, |context| {
-            let (files, state) = (table.0.files().clone(), table.0.state());
-            let nothing = added.is_empty();
-            let pointer = HadoopPointer::new(files.clone(), &table.0.metadata().location);
-            let mut append = Append::new(files.clone(), branch, added, properties, context)?;
-            let committed = commit(&pointer, Some(state), &mut append, context)?;
-            let snapshot_id = (!nothing).then(|| append.snapshot_id());
-            Ok((Table(IcebergTable::at(committed.state, files)?), snapshot_id, committed.attempts))
-        })
     }
 }
 

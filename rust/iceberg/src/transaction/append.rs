@@ -46,7 +46,6 @@ pub struct AddedFiles {
 #[derive(Debug)]
 pub struct Append {
     files: Files,
-    context: Context,
     branch: String,
     added: Vec<AddedFiles>,
     counts: Counts,
@@ -65,11 +64,9 @@ impl Append {
         branch: &str,
         added: Vec<AddedFiles>,
         properties: BTreeMap<String, String>,
-        context: &Context,
     ) -> Result<Self> {
         Ok(Self {
             files,
-            context: context.clone(),
             branch: branch.to_string(),
             counts: counts(&added)?,
             added,
@@ -144,7 +141,13 @@ impl Append {
     }
 
     /// Writes the manifest list of an attempt. Returns where it lies and how many row ids the snapshot takes.
-    fn write_list(&mut self, base: &TableMetadata, parent: Option<&Snapshot>, attempt: u32) -> Result<(String, i64)> {
+    fn write_list(
+        &mut self,
+        base: &TableMetadata,
+        parent: Option<&Snapshot>,
+        attempt: u32,
+        context: &Context,
+    ) -> Result<(String, i64)> {
         let kept = match parent {
             None => None,
             Some(snapshot) => {
@@ -152,7 +155,7 @@ impl Append {
                     Error::unsupported("the current snapshot lists its manifests without a manifest list")
                         .hint("rewrite the table with the engine that wrote it")
                 })?;
-                let list = read_list(self.files.read(location, LIST_LIMIT_BYTES)?, &self.context);
+                let list = read_list(self.files.read(location, LIST_LIMIT_BYTES)?, context);
                 Some(list.map_err(|e| e.with("file", location))?)
             }
         };
@@ -183,14 +186,14 @@ impl Append {
 }
 
 impl Change for Append {
-    fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32) -> Result<Revision> {
+    fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
         if self.added.iter().all(|added| added.data_files.is_empty()) {
             return Ok(Revision::Update(Vec::new()));
         }
         let parent = branch_head(base, &self.branch)?;
         self.write_manifests(base)?;
-        let (manifest_list, added_rows) = self.write_list(base, parent, attempt)?;
+        let (manifest_list, added_rows) = self.write_list(base, parent, attempt, context)?;
         let previous = parent.map(|parent| &parent.summary);
         let summary = self.counts.summary("append", previous, &self.properties);
         let snapshot = Snapshot {

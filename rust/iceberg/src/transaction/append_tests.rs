@@ -66,7 +66,7 @@ fn create(storage: &Arc<dyn Storage>, version: u8) -> Result<Committed> {
 fn append(storage: &Arc<dyn Storage>, names: &[String]) -> Result<Committed> {
     let pointer = HadoopPointer::new(files(storage), ROOT);
     let context = Context::default();
-    let mut append = Append::new(files(storage), MAIN_BRANCH, added(names), BTreeMap::new(), &context)?;
+    let mut append = Append::new(files(storage), MAIN_BRANCH, added(names), BTreeMap::new())?;
     commit(&pointer, None, &mut append, &context)
 }
 
@@ -220,7 +220,7 @@ fn a_branch_that_does_not_exist_and_a_tag_are_refused() {
     append(&storage, &names("a", 1)).unwrap();
     let pointer = HadoopPointer::new(files(&storage), ROOT);
     let context = Context::default();
-    let mut other = Append::new(files(&storage), "dev", added(&names("b", 1)), BTreeMap::new(), &context).unwrap();
+    let mut other = Append::new(files(&storage), "dev", added(&names("b", 1)), BTreeMap::new()).unwrap();
     let error = commit(&pointer, None, &mut other, &context).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSuchSnapshot);
 }

@@ -8,6 +8,7 @@
 //!
 //! An outcome that nobody knows is an error of its own, after which nothing is deleted.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -28,13 +29,14 @@ pub enum Revision {
 }
 
 /// A change of a table that can be made again on a newer state.
-pub trait Change {
-    /// What to do to `base`, None where there is no table yet. Called once for each attempt; checks what must hold.
+pub trait Change: fmt::Debug + Send {
+    /// What to do to `base`, None where there is no table yet. Called once for each attempt, which count from 1; checks
+    /// what must hold.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitValidation` and others where the change cannot be made on this state: it is not tried
     /// again.
-    fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32) -> Result<Revision>;
+    fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision>;
 
     /// Deletes files that this change wrote and that `committed` does not use: of attempts that lost, or all where
     /// `committed` is None. Not called when the outcome is unknown.
@@ -126,7 +128,7 @@ fn attempts(
             base = pointer.load()?;
         }
         let metadata = base.as_ref().map(|state| state.metadata.as_ref());
-        let revision = change.revise(metadata, attempt)?;
+        let revision = change.revise(metadata, attempt, context)?;
         let Some(next) = applied(base.as_ref(), revision)? else {
             let state = base.ok_or_else(|| Error::internal("a change made no table"))?;
             return Ok(Committed { state, attempts: attempt });

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 
 use super::commit::{Change, Revision, now_ms};
@@ -75,7 +76,7 @@ impl CreateTable {
 }
 
 impl Change for CreateTable {
-    fn revise(&mut self, base: Option<&TableMetadata>, _: u32) -> Result<Revision> {
+    fn revise(&mut self, base: Option<&TableMetadata>, _: u32, _: &Context) -> Result<Revision> {
         Requirement::NotThere.check(base)?;
         Ok(Revision::Create(Box::new(self.metadata()?)))
     }

@@ -9,5 +9,6 @@ pub mod ids;
 mod list;
 pub mod pointer;
 pub mod requirement;
+pub mod staged;
 mod summary;
 pub mod update;

@@ -1,0 +1,123 @@
+//! Several changes of a table, committed as one.
+//!
+//! Each change is made at once on the *staged* state, which the next one starts from, so that it fails where it is
+//! asked for. The commit hands over what is staged; only when another writer was first are the changes made again, in
+//! their order, on the newer state.
+
+use std::sync::Arc;
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::commit::{Change, Committed, Revision, commit, now_ms};
+use super::pointer::{Pointer, State};
+use super::update::{MetadataBuilder, TableUpdate};
+use crate::spec::table_metadata::TableMetadata;
+
+/// Changes on their way to be committed.
+#[derive(Debug)]
+pub struct Transaction {
+    base: State,
+    staged: Staged,
+    changes: Vec<Box<dyn Change>>,
+}
+
+/// A state with changes, and the updates that lead to it.
+#[derive(Debug)]
+struct Staged {
+    metadata: Arc<TableMetadata>,
+    updates: Vec<TableUpdate>,
+}
+
+impl Staged {
+    fn new(metadata: Arc<TableMetadata>) -> Self {
+        Self { metadata, updates: Vec::new() }
+    }
+
+    fn add(&mut self, change: &mut dyn Change, attempt: u32, context: &Context) -> Result<()> {
+        let Revision::Update(updates) = change.revise(Some(&self.metadata), attempt, context)? else {
+            return Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already"));
+        };
+        if updates.is_empty() {
+            return Ok(());
+        }
+        let mut builder = MetadataBuilder::new(self.metadata.as_ref().clone(), now_ms());
+        updates.iter().try_for_each(|update| builder.apply(update.clone()))?;
+        self.metadata = Arc::new(builder.metadata().clone());
+        self.updates.extend(updates);
+        Ok(())
+    }
+}
+
+impl Transaction {
+    /// Begins at the state that the caller knows.
+    pub fn new(base: State) -> Self {
+        Self { staged: Staged::new(base.metadata.clone()), base, changes: Vec::new() }
+    }
+
+    /// The state that it began from.
+    pub fn base(&self) -> &State {
+        &self.base
+    }
+
+    /// The state with all changes so far; nobody else sees it.
+    pub fn staged(&self) -> &Arc<TableMetadata> {
+        &self.staged.metadata
+    }
+
+    /// Whether nothing would change.
+    pub fn is_empty(&self) -> bool {
+        self.staged.updates.is_empty()
+    }
+
+    /// Makes a change on the staged state.
+    ///
+    /// # Errors
+    /// Those of the change; the transaction is then as it was before.
+    pub fn add(&mut self, mut change: Box<dyn Change>, context: &Context) -> Result<()> {
+        if let Err(error) = self.staged.add(change.as_mut(), 1, context) {
+            change.clean(None);
+            return Err(error);
+        }
+        self.changes.push(change);
+        Ok(())
+    }
+
+    /// Commits all changes as one.
+    ///
+    /// # Errors
+    /// As [`commit`].
+    pub fn commit(mut self, pointer: &dyn Pointer, context: &Context) -> Result<Committed> {
+        if self.is_empty() {
+            return Ok(Committed { state: self.base, attempts: 0 });
+        }
+        let base = self.base.clone();
+        commit(pointer, Some(base), &mut self, context)
+    }
+
+    /// Gives up: deletes what the changes wrote.
+    pub fn abort(mut self) {
+        self.clean(None);
+    }
+}
+
+impl Change for Transaction {
+    fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
+        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
+        if attempt > 1 {
+            let (ours, theirs) = (&self.base.metadata.table_uuid, &base.table_uuid);
+            if ours.is_some() && ours != theirs {
+                return Err(Error::new(ErrorKind::CommitConflict, "the table was replaced by another one"));
+            }
+            self.staged = Staged::new(Arc::new(base.clone()));
+            for change in &mut self.changes {
+                self.staged.add(change.as_mut(), attempt, context)?;
+            }
+        }
+        Ok(Revision::Update(self.staged.updates.clone()))
+    }
+
+    fn clean(&mut self, committed: Option<&TableMetadata>) {
+        self.changes.iter_mut().for_each(|change| change.clean(committed));
+    }
+}
