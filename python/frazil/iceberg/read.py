@@ -34,7 +34,11 @@ def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
         CorruptDataFile: The data file cannot be decoded or is not the recorded one.
         CorruptDeletes: A delete file cannot be decoded.
     """
-    reader = _with_deletes(task)
+    yield from rows_of(task, with_deletes(task))
+
+
+def rows_of(task: _native.FileScanTask, reader: _native.TaskReader) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of a task whose deletes are loaded."""
     if reader.is_empty:
         return
     files = task.files
@@ -73,7 +77,8 @@ _turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
 os.register_at_fork(after_in_child=_turns.clear)
 
 
-def _with_deletes(task: _native.FileScanTask) -> _native.TaskReader:
+def with_deletes(task: _native.FileScanTask) -> _native.TaskReader:
+    """Start to read a task: load its deletes."""
     reader = task.reader()
     pending = [] if reader.is_empty else reader.pending_deletes()
     if not pending:

@@ -11,6 +11,7 @@ from frazil.errors import InvalidArgument
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
+from frazil.iceberg.transaction import Transaction, alone, staged
 from frazil.opened import Opened
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from frazil.arguments import SnapshotChoice
-    from frazil.iceberg.transaction import Transaction
     from frazil.iceberg.write import WriteResult
 
 
@@ -77,7 +77,12 @@ class Table(Opened):
         return cls(native, files, location, options)
 
     def append(
-        self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
+        self,
+        data: Any,
+        *,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+        fast: bool = False,
     ) -> WriteResult:
         """Add rows; afterwards this handle is at the new state.
 
@@ -86,6 +91,7 @@ class Table(Opened):
                 found by name; types widen as they do in the table. It is read batch by batch.
             branch: The branch that gets the rows.
             snapshot_properties: Entries for the summary of the snapshot.
+            fast: Leave small manifests as they are, whatever `commit.manifest-merge.enabled` says.
 
         Raises:
             InvalidArgument: A column that the table does not have, or a value that it does not take; the message names
@@ -93,15 +99,89 @@ class Table(Opened):
             CommitConflict: Others were first, more often than `commit.retry.num-retries` allows.
             CommitStateUnknown: It is not known whether the rows are in the table; nothing was deleted.
         """
-        from frazil.iceberg.transaction import alone
+        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+        return alone(self, lambda tx: tx.append(data, fast=fast, **options))
 
-        return alone(self, lambda tx: tx.append(data, branch=branch, snapshot_properties=snapshot_properties))
+    def overwrite(
+        self,
+        data: Any,
+        overwrite_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        *,
+        case_sensitive: bool = True,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Replace the rows that match a filter by others, in one snapshot.
+
+        Args:
+            data: As in `append`.
+            overwrite_filter: SQL such as `day = date '2024-02-29'`; True for all rows.
+            case_sensitive: Whether `ID` is another column than `id` in the filter.
+            branch: The branch that changes.
+            snapshot_properties: Entries for the summary of the snapshot.
+
+        Raises:
+            InvalidArgument: As in `append`, or a filter that does not fit the columns.
+            CommitConflict: Others changed rows that match, more often than `commit.retry.num-retries` allows.
+            CommitStateUnknown: As in `append`.
+        """
+        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+        with staged(self, data) as rows:
+            return alone(
+                self, lambda tx: tx.overwrite(rows, overwrite_filter, case_sensitive=case_sensitive, **options)
+            )
+
+    def dynamic_partition_overwrite(
+        self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
+    ) -> WriteResult:
+        """Replace all rows of the partitions that `data` has rows of, in one snapshot.
+
+        Partitions are those of the current spec, whatever its transforms; files of older specs stay, as in Spark. A
+        table that is not partitioned is replaced as a whole.
+
+        Raises:
+            InvalidArgument: As in `append`.
+            CommitConflict: As in `append`.
+            CommitStateUnknown: As in `append`.
+        """
+        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+        return alone(self, lambda tx: tx.dynamic_partition_overwrite(data, **options))
+
+    def delete(
+        self,
+        delete_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        *,
+        case_sensitive: bool = True,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Delete exactly the rows that a scan with the same filter gives.
+
+        Data files of which all rows go are removed without being read where their partition says so. Others lose rows
+        by deletion vectors (v3) or position deletes (v2) where `write.delete.mode` is `merge-on-read`, and are written
+        again without them where it is `copy-on-write`, the default, or in v1.
+
+        Args:
+            delete_filter: SQL such as `id in (1, 2)`; True for all rows.
+            case_sensitive: Whether `ID` is another column than `id` in the filter.
+            branch: The branch that changes.
+            snapshot_properties: Entries for the summary of the snapshot.
+
+        Raises:
+            InvalidArgument: A filter that does not fit the columns.
+            CommitConflict: Others changed rows that match, more often than `commit.retry.num-retries` allows.
+            CommitStateUnknown: As in `append`.
+        """
+        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+        return alone(self, lambda tx: tx.delete(delete_filter, case_sensitive=case_sensitive, **options))
 
     def transaction(self) -> Transaction:
         """Begin several changes that are committed as one, when the `with` block ends."""
-        from frazil.iceberg.transaction import Transaction
-
         return Transaction(self)
+
+    def _reload(self) -> None:
+        """Go to the newest state."""
+        self._native = self._native.refresh(self._files, self._opened)
 
     def _at(self, native: _native.Table) -> Table:
         """Give the same table at another state."""

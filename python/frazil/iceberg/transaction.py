@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil import _native
-from frazil.errors import CommitStateUnknown
+from frazil.arguments import filter_text
+from frazil.errors import CommitConflict, CommitStateUnknown, FrazilError
+from frazil.iceberg.row_level import RowLevel
 from frazil.iceberg.write import WriteResult, write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -25,6 +29,20 @@ class Written(Protocol):
 
     def abort(self) -> None:
         """Delete them; what cannot be deleted is an orphan and no second failure."""
+
+
+class Paths:
+    """Files that are known by their paths."""
+
+    def __init__(self, files: _native.Files, paths: list[str]) -> None:
+        """Know where they are."""
+        self._files, self._paths = files, paths
+
+    def abort(self) -> None:
+        """Delete them."""
+        for path in self._paths:
+            with contextlib.suppress(FrazilError):
+                self._files.delete(path)
 
 
 class Transaction:
@@ -52,20 +70,132 @@ class Transaction:
         return self._table._at(self._native.staged())  # noqa: SLF001
 
     def append(
-        self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
+        self,
+        data: Any,
+        *,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+        fast: bool = False,
     ) -> WriteResult:
         """Add rows; see `Table.append`."""
         began = time.perf_counter()
-        staged = self.table()
-        written = write_rows(staged._native, staged._files, staged.properties, data)  # noqa: SLF001
+        rows = self._write(self.table(), data)
+        return self._snapshot(began, branch, snapshot_properties, [rows], inserted=rows.written()[1], fast=fast)
+
+    def overwrite(
+        self,
+        data: Any,
+        overwrite_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        *,
+        case_sensitive: bool = True,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Replace the rows that match by others; see `Table.overwrite`."""
+        began = time.perf_counter()
+        table = self.table()
+        if overwrite_filter is True:
+            rows = self._write(table, data)
+            count = rows.written()[1]
+            return self._snapshot(began, branch, snapshot_properties, [rows], replace="all", inserted=count)
+        operation = RowLevel(
+            table, "delete", filter_text(overwrite_filter), branch=branch, case_sensitive=case_sensitive
+        )
+        rows = self._write(table, data)
+        return self._delete(began, operation, snapshot_properties, [rows], inserted=rows.written()[1])
+
+    def dynamic_partition_overwrite(
+        self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
+    ) -> WriteResult:
+        """Replace the partitions that `data` has rows of; see `Table.dynamic_partition_overwrite`."""
+        began = time.perf_counter()
+        rows = self._write(self.table(), data)
+        properties = {**(snapshot_properties or {}), "replace-partitions": "true"}
+        files, count, _ = rows.written()
+        replaced = "partitions" if files else None
+        return self._snapshot(began, branch, properties, [rows], replace=replaced, inserted=count)
+
+    def delete(
+        self,
+        delete_filter: str | bool,  # noqa: FBT001 - as PyIceberg has it
+        *,
+        case_sensitive: bool = True,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Delete the rows that match; see `Table.delete`."""
+        began = time.perf_counter()
+        if delete_filter is True:
+            return self._snapshot(began, branch, snapshot_properties, [], replace="all")
+        operation = RowLevel(
+            self.table(), "delete", filter_text(delete_filter), branch=branch, case_sensitive=case_sensitive
+        )
+        return self._delete(began, operation, snapshot_properties, [])
+
+    def _delete(
+        self,
+        began: float,
+        operation: RowLevel,
+        snapshot_properties: Mapping[str, str] | None,
+        rows: list[_native.RowWriter],
+        inserted: int = 0,
+    ) -> WriteResult:
+        operation.find()
+        if operation.on_read:
+            self._written.append(Paths(operation.table._files, operation.write_deletes()))  # noqa: SLF001
+        elif operation.delta.staying():
+            rows = [*rows, self._write(operation.table, operation.rewritten())]
+        return self._snapshot(
+            began,
+            operation.branch,
+            snapshot_properties,
+            rows,
+            delta=operation.delta,
+            validation=operation.validation,
+            deleted=operation.matched_rows,
+            inserted=inserted,
+        )
+
+    def _write(self, table: Table, data: Any) -> _native.RowWriter:
+        """Write rows into new files, which are deleted if the transaction fails; those that are written stay."""
+        if isinstance(data, Rows):
+            return data.rows
+        written = write_rows(table._native, table._files, table.properties, data)  # noqa: SLF001
         self._written.append(written)
-        snapshot_id = self._native.append(written.rows, branch, dict(snapshot_properties or {}))
-        files, records, size = written.rows.written()
+        return written.rows
+
+    def _snapshot(  # noqa: PLR0913 - what a snapshot is made of
+        self,
+        began: float,
+        branch: str,
+        properties: Mapping[str, str] | None,
+        rows: list[_native.RowWriter],
+        *,
+        delta: _native.RowDelta | None = None,
+        replace: str | None = None,
+        validation: tuple[int | None, str, str, bool, bool] | None = None,
+        fast: bool = False,
+        deleted: int | None = None,
+        updated: int = 0,
+        inserted: int = 0,
+    ) -> WriteResult:
+        counts = self._native.snapshot(
+            branch,
+            dict(properties or {}),
+            rows=rows,
+            delta=delta,
+            replace=replace,
+            validation=validation,
+            fast=fast,
+        )
+        snapshot_id = counts.pop("snapshot_id")
+        known = {name: count for name, count in counts.items() if count is not None}
         return WriteResult(
             snapshot_id,
-            added_files=files,
-            added_records=records,
-            added_bytes=size,
+            **known,
+            deleted_rows=known["removed_records"] if deleted is None else deleted,
+            updated_rows=updated,
+            inserted_rows=inserted,
             seconds=time.perf_counter() - began,
         )
 
@@ -114,7 +244,43 @@ class Transaction:
 
 
 def alone(table: Table, change: Callable[[Transaction], WriteResult]) -> WriteResult:
-    """Make one change as a transaction of its own."""
-    with table.transaction() as changes:
-        result = change(changes)
-    return replace(result, attempts=changes.attempts)
+    """Make one change as a transaction of its own; again on the newest state when others changed what it looked at."""
+    began = time.perf_counter()
+    retries = int(table.properties.get("commit.retry.num-retries", "4"))
+    attempts = 0
+    for again in range(retries, -1, -1):
+        transaction = Transaction(table)
+        try:
+            with transaction:
+                result = change(transaction)
+        except CommitConflict:
+            if not again:
+                raise
+            attempts += 1
+            time.sleep(random.uniform(0.05, 0.15) * 2 ** min(attempts, 6))  # noqa: S311 - so that writers who met do not again
+            table._reload()  # noqa: SLF001 - one module in two files
+            continue
+        return replace(result, attempts=attempts + transaction.attempts, seconds=time.perf_counter() - began)
+    raise AssertionError
+
+
+class Rows:
+    """Rows that are in files already, to be committed."""
+
+    def __init__(self, table: Table, data: Any) -> None:
+        """Write the rows."""
+        self.writer = write_rows(table._native, table._files, table.properties, data)  # noqa: SLF001
+        self.rows = self.writer.rows
+
+
+@contextlib.contextmanager
+def staged(table: Table, data: Any) -> Iterator[Rows]:
+    """Write rows once, for however many attempts; the files are deleted if none of them is made."""
+    rows = Rows(table, data)
+    try:
+        yield rows
+    except CommitStateUnknown:
+        raise
+    except BaseException:
+        rows.writer.abort()
+        raise

@@ -10,6 +10,7 @@ mod interrupt;
 mod paimon;
 mod plan;
 mod reader;
+mod row_delta;
 mod scan;
 mod table;
 mod task;
@@ -37,6 +38,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::TaskReader>()?;
     module.add_class::<reader::DeleteReader>()?;
     module.add_class::<write::RowWriter>()?;
+    module.add_class::<row_delta::PositionDeletes>()?;
+    module.add_class::<row_delta::RowDelta>()?;
     module.add_class::<transaction::Transaction>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;

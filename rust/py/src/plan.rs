@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use frazil_iceberg::scan::plan::Plan as CorePlan;
 use frazil_iceberg::scan::stream::{plan_schema, planned_batch};
+use frazil_iceberg::scan::task::FileScanTask as CoreTask;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow;
 use crate::errors::OrRaise;
 use crate::interrupt::{detached, interruptible};
+use crate::scan::Scan;
 use crate::task::FileScanTask;
 
 /// The data files of a scan with their deletes.
@@ -20,6 +22,10 @@ pub(crate) struct Plan(Arc<CorePlan>);
 impl Plan {
     pub(crate) fn new(plan: CorePlan) -> Self {
         Self(Arc::new(plan))
+    }
+
+    pub(crate) fn core(&self) -> &Arc<CorePlan> {
+        &self.0
     }
 }
 
@@ -32,6 +38,17 @@ impl Plan {
     /// The task of one data file.
     fn task(&self, py: Python<'_>, index: usize) -> PyResult<FileScanTask> {
         self.0.task(index).or_raise(py).map(FileScanTask::new)
+    }
+
+    /// The task of one data file for another scan of the same table: its columns and its filter.
+    fn task_for(&self, py: Python<'_>, index: usize, scan: &Scan) -> PyResult<FileScanTask> {
+        let task = self.0.task(index).or_raise(py)?;
+        Ok(FileScanTask::new(CoreTask { read: scan.read().clone(), ..task }))
+    }
+
+    /// Whether every row of a data file matches by its partition.
+    fn is_whole(&self, py: Python<'_>, index: usize) -> PyResult<bool> {
+        self.0.origin(index).map(|(_, whole)| whole).or_raise(py)
     }
 
     /// How many record batches [`Plan::batch`] has.

@@ -1,7 +1,8 @@
 //! Reading a task: Python opens files and pushes their batches, Rust does the rest.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, Result};
 use frazil_iceberg::read::project::Projector;
 use frazil_iceberg::scan::delete_load::DeleteFileReader;
@@ -35,6 +36,11 @@ pub(crate) struct DeleteReader {
 impl TaskReader {
     pub(crate) fn new(task: CoreTask) -> Result<Self> {
         CoreTaskReader::try_new(task).map(|reader| Self(Mutex::new(reader)))
+    }
+
+    /// The positions that deletes remove.
+    pub(crate) fn deleted_positions(&self) -> Result<Vec<Arc<Positions>>> {
+        Ok(lock(&self.0).deleted_positions()?.to_vec())
     }
 }
 

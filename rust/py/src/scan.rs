@@ -1,7 +1,10 @@
 //! Scans and their plans.
 
+use std::sync::Arc;
+
 use frazil_core::error::Error;
 use frazil_core::predicate::Predicate;
+use frazil_iceberg::scan::context::ReadContext;
 use frazil_iceberg::scan::table_scan::{AppendRange, ScanOptions, TableScan};
 use frazil_iceberg::table::SnapshotChoice;
 use pyo3::prelude::*;
@@ -15,6 +18,13 @@ use crate::table::Table;
 /// A scan that is bound to a snapshot and a schema.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Scan(TableScan);
+
+impl Scan {
+    /// What all tasks of the scan share.
+    pub(crate) fn read(&self) -> &Arc<ReadContext> {
+        self.0.read()
+    }
+}
 
 #[pymethods]
 impl Scan {

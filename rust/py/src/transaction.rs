@@ -5,17 +5,20 @@ use std::sync::Mutex;
 
 use frazil_core::context::Context;
 use frazil_core::error::Error;
+use frazil_core::predicate::Predicate;
 use frazil_core::storage::files::Files;
 use frazil_iceberg::table::Table as IcebergTable;
-use frazil_iceberg::transaction::append::Append;
 use frazil_iceberg::transaction::commit::Change;
+use frazil_iceberg::transaction::conflict::{TouchedFiles, Validation};
 use frazil_iceberg::transaction::hadoop::HadoopPointer;
 use frazil_iceberg::transaction::pointer::{Pointer, State};
+use frazil_iceberg::transaction::snapshot_change::{FileChanges, SnapshotChange};
 use frazil_iceberg::transaction::staged::Transaction as CoreTransaction;
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
-use crate::interrupt::interruptible;
+use crate::interrupt::{detached, interruptible};
+use crate::row_delta::RowDelta;
 use crate::table::Table;
 use crate::write::RowWriter;
 
@@ -66,20 +69,58 @@ impl Transaction {
         })
     }
 
-    /// Adds the files of `rows` to a branch; gives the id of the snapshot, None where there are none.
-    fn append(
+    /// Makes a snapshot of a branch. `rows` come; `delta` deletes rows; `replace` is `all` for all files, or `partitions`
+    /// for those of the partitions of `rows`. `validation` is what was looked at. Gives what it did, by name; the id of
+    /// the snapshot is None where there was nothing to do.
+    #[pyo3(signature = (branch, properties, *, rows, delta = None, replace = None, validation = None, fast = false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only, what a snapshot is made of")]
+    fn snapshot(
         &self,
         py: Python<'_>,
-        rows: &RowWriter,
         branch: &str,
         properties: BTreeMap<String, String>,
-    ) -> PyResult<Option<i64>> {
-        let added = rows.added(py)?;
-        let nothing = added.is_empty();
-        let append = Append::new(self.files.clone(), branch, added, properties).or_raise(py)?;
-        let snapshot_id = append.snapshot_id();
-        self.add(py, Box::new(append))?;
-        Ok((!nothing).then_some(snapshot_id))
+        rows: Vec<PyRef<'_, RowWriter>>,
+        delta: Option<&RowDelta>,
+        replace: Option<&str>,
+        validation: Option<Looked>,
+        fast: bool,
+    ) -> PyResult<BTreeMap<&'static str, Option<i64>>> {
+        let mut changes = FileChanges { properties, fast, ..FileChanges::default() };
+        for rows in &rows {
+            changes.data.extend(rows.added(py)?);
+        }
+        let staged = self.with(py, |transaction, _| Ok(transaction.staged().clone()))?;
+        detached(py, || {
+            let mut touched = TouchedFiles::default();
+            if let Some(delta) = delta {
+                (changes.removals, touched) = delta.with(|delta| delta.removals())?;
+                changes.deletes = delta.with(|delta| Ok(delta.added().to_vec()))?;
+            }
+            match replace {
+                None => {}
+                Some("all") => changes.removals.all = true,
+                Some("partitions") => changes.removals.partitions = Some(changes.partitions_of(&staged)?),
+                Some(other) => return Err(Error::internal(format!("unknown way to replace: {other}"))),
+            }
+            changes.validation = validation.map(|looked| looked.validation(touched)).transpose()?;
+            let change = SnapshotChange::new(self.files.clone(), branch, changes)?;
+            Ok((change.outcome(), change))
+        })
+        .and_then(|(outcome, change)| {
+            self.add(py, Box::new(change))?;
+            let outcome = *outcome.lock().map_err(|_| ended()).or_raise(py)?;
+            let (added, removed) = (outcome.added, outcome.removed);
+            Ok(BTreeMap::from([
+                ("snapshot_id", outcome.snapshot_id),
+                ("added_files", Some(added.data_files)),
+                ("added_records", Some(added.records)),
+                ("added_bytes", Some(added.bytes)),
+                ("added_delete_files", Some(added.delete_files)),
+                ("removed_files", Some(removed.data_files)),
+                ("removed_records", Some(removed.records)),
+                ("removed_delete_files", Some(removed.delete_files)),
+            ]))
+        })
     }
 
     /// Commits all changes as one; gives the new state and how many attempts it took.
@@ -100,6 +141,20 @@ impl Transaction {
             }
             Ok(())
         })
+    }
+}
+
+/// What an operation looked at: the snapshot, the isolation level, the filter, whether its names are case sensitive, and
+/// whether deletes that others add matter for rows that stay.
+#[derive(FromPyObject)]
+pub(crate) struct Looked(Option<i64>, String, String, bool, bool);
+
+impl Looked {
+    fn validation(self, touched: TouchedFiles) -> Result<Validation, Error> {
+        let Self(planned_on, isolation, filter, case_sensitive, refuses_new_deletes) = self;
+        let isolation = isolation.parse()?;
+        let filter = if filter.is_empty() { Predicate::True } else { Predicate::parse(&filter)? };
+        Ok(Validation { planned_on, isolation, filter, case_sensitive, refuses_new_deletes, touched })
     }
 }
 

@@ -44,6 +44,13 @@ impl PartitionTuples {
         Ok(Self { fields: fields.clone(), columns, rows })
     }
 
+    /// Types the columns of `tuples`, which are those of `fields` in their order.
+    pub fn of_rows(tuples: &StructArray, fields: &Arc<StructType>) -> Result<Self> {
+        let pairs = fields.fields.iter().zip(tuples.columns());
+        let columns = pairs.map(|(field, array)| typed(array, &scalar_arrow(field))).collect::<Result<_>>()?;
+        Ok(Self { fields: fields.clone(), columns, rows: tuples.len() })
+    }
+
     /// How many tuples.
     pub fn len(&self) -> usize {
         self.rows

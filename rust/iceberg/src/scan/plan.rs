@@ -49,14 +49,15 @@ pub struct ScanMetrics {
 /// The data files of one manifest that may match.
 #[derive(Debug)]
 pub struct PlannedFiles {
-    entries: ManifestEntries,
-    tuples: PartitionTuples,
-    partition: Arc<PartitionContext>,
-    deletes: Assignments,
+    pub(super) manifest: Arc<str>,
+    pub(super) entries: ManifestEntries,
+    pub(super) tuples: PartitionTuples,
+    pub(super) partition: Arc<PartitionContext>,
+    pub(super) deletes: Assignments,
     /// Files of which every row matches, by their partition tuples.
-    whole: BooleanBuffer,
+    pub(super) whole: BooleanBuffer,
     /// For the memory of the entries, while other manifests are planned.
-    _lease: Arc<Lease>,
+    pub(super) _lease: Arc<Lease>,
 }
 
 /// The data files of a scan with their deletes: columns for each manifest, no object for each file.
@@ -146,11 +147,21 @@ impl Plan {
 
     /// The task of the data file at `index`, in the order of the manifests.
     pub fn task(&self, index: usize) -> Result<FileScanTask> {
+        let (files, row) = self.place(index)?;
+        files.task(row, &self.read, &self.deletes)
+    }
+
+    /// The manifest that lists the data file at `index`, and whether every row of it matches by its partition.
+    pub fn origin(&self, index: usize) -> Result<(&Arc<str>, bool)> {
+        let (files, row) = self.place(index)?;
+        Ok((&files.manifest, files.whole.value(row)))
+    }
+
+    fn place(&self, index: usize) -> Result<(&PlannedFiles, usize)> {
         let group = self.starts.partition_point(|&start| start <= index).saturating_sub(1);
         let files = self.files.get(group).filter(|_| index < self.len());
         let files = files.ok_or_else(|| Error::invalid(format!("task {index} of a plan of {}", self.len())))?;
-        let row = index - self.starts.get(group).copied().unwrap_or(0);
-        files.task(row, &self.read, &self.deletes)
+        Ok((files, index - self.starts.get(group).copied().unwrap_or(0)))
     }
 
     /// The number of matching rows in files that need not be read, and the tasks of those that must be.
@@ -173,15 +184,9 @@ impl Plan {
 }
 
 impl PlannedFiles {
-    pub(super) fn new(
-        entries: ManifestEntries,
-        tuples: PartitionTuples,
-        partition: Arc<PartitionContext>,
-        deletes: Assignments,
-        whole: BooleanBuffer,
-        lease: Lease,
-    ) -> Self {
-        Self { entries, tuples, partition, deletes, whole, _lease: Arc::new(lease) }
+    /// The manifest that lists them.
+    pub fn manifest(&self) -> &Arc<str> {
+        &self.manifest
     }
 
     /// The entries.

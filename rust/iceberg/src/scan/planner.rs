@@ -215,7 +215,7 @@ impl<'a> Planner<'a> {
             }
             let entries = self.entries(manifest, &deletes.key_ids)?;
             if entries.len() == known.tuples().len() {
-                return self.survivors(spec, &entries, known.tuples(), deletes, verdict);
+                return self.survivors(manifest, &entries, known.tuples(), deletes, verdict);
             }
         }
         let mut ids = self.read.filter_ids();
@@ -229,7 +229,7 @@ impl<'a> Planner<'a> {
         if let Some(file) = file {
             self.keep(file, statistics, kept.as_deref());
         }
-        self.survivors(spec, &entries, &tuples, deletes, verdict)
+        self.survivors(manifest, &entries, &tuples, deletes, verdict)
     }
 
     /// The manifest as the cache knows it; None where nothing is kept of it. Statistics are kept only for filters.
@@ -282,13 +282,14 @@ impl<'a> Planner<'a> {
     /// The entries that may match, with their deletes.
     fn survivors(
         &self,
-        spec: &SpecFilter,
+        manifest: &ManifestFile,
         entries: &ManifestEntries,
         tuples: &PartitionTuples,
         deletes: &Deletes<'_>,
         verdict: Verdict,
     ) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
         let Verdict { may, metrics } = verdict;
+        let spec = self.spec(manifest.partition_spec_id)?;
         if may.count_set_bits() == 0 {
             return Ok((None, metrics));
         }
@@ -310,7 +311,9 @@ impl<'a> Planner<'a> {
         };
         let entries = entries.planned();
         let lease = self.context.budget.lease((entries.size_bytes() + assigned.size_bytes()) as u64)?;
-        Ok((Some(PlannedFiles::new(entries, tuples, spec.partition.clone(), assigned, whole, lease)), metrics))
+        let (manifest, partition) = (manifest.manifest_path.clone(), spec.partition.clone());
+        let (deletes, _lease) = (assigned, Arc::new(lease));
+        Ok((Some(PlannedFiles { manifest, entries, tuples, partition, deletes, whole, _lease }), metrics))
     }
 
     fn key_statistics(&self, entries: &ManifestEntries, ids: &[i32]) -> Result<KeyStatistics> {

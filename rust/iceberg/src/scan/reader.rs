@@ -12,6 +12,7 @@ use arrow_array::{
 use arrow_array::{cast::AsArray, types::Int64Type};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::filter::Filter;
 use frazil_core::predicate::BoundPredicate;
@@ -82,6 +83,11 @@ impl TaskReader {
     /// The delete files that are to be opened and pushed before the data file is read.
     pub fn pending_deletes(&self) -> &[DeleteFile] {
         self.deletes.pending()
+    }
+
+    /// The positions that deletes remove, once they are loaded; equality deletes remove others besides.
+    pub fn deleted_positions(&self) -> Result<&[Arc<Positions>]> {
+        Ok(&self.deletes.rows()?.positions)
     }
 
     /// Opens a delete file with this schema.

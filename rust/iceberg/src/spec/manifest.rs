@@ -15,12 +15,13 @@ use arrow_array::{
 use arrow_select::filter::FilterBuilder;
 use frazil_core::error::{Error, Result};
 
+pub(crate) use decode::{inherited_first_row_ids, inherited_sequence_numbers};
 pub use decode::{partition_spec_id, read};
 
 /// Entry status 1: the file was added by the manifest's snapshot.
-const ADDED: i32 = 1;
+pub(crate) const ADDED: i32 = 1;
 /// Entry status 2: the file was deleted by the manifest's snapshot; it is not live.
-const DELETED: i32 = 2;
+pub(crate) const DELETED: i32 = 2;
 
 /// The id of `file_path` in position delete files; its bounds say whether a delete file is for one data file alone.
 pub const DELETE_FILE_PATH_ID: i32 = 2_147_483_546;

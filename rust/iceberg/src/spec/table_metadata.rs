@@ -263,6 +263,16 @@ impl TableMetadata {
         text.map(|text| NameMapping::from_json(text).map_err(|e| e.with("property", NAME_MAPPING_PROPERTY))).transpose()
     }
 
+    /// A property that is a number, such as `commit.retry.num-retries`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where it is none.
+    pub fn number(&self, property: &str, default: u64) -> Result<u64> {
+        let Some(text) = self.properties.get(property) else { return Ok(default) };
+        let number = text.trim().parse();
+        number.map_err(|_| Error::invalid(format!("{property} is a number, not `{text}`")).with("property", property))
+    }
+
     /// The id that `main` has if the table has a snapshot.
     pub(crate) fn main_snapshot_id(&self) -> Option<i64> {
         self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id)

@@ -71,10 +71,7 @@ impl Retry {
     /// # Errors
     /// `InvalidArgument` for a property that is no number.
     pub fn of(metadata: Option<&TableMetadata>) -> Result<Self> {
-        let number = |key: &str, default: u64| -> Result<u64> {
-            let Some(text) = metadata.and_then(|metadata| metadata.properties.get(key)) else { return Ok(default) };
-            text.parse().map_err(|_| Error::invalid(format!("{key} is a number, not `{text}`")))
-        };
+        let number = |key, default| metadata.map_or(Ok(default), |metadata| metadata.number(key, default));
         let time = |key, default| number(key, default).map(Duration::from_millis);
         Ok(Self {
             retries: u32::try_from(number("commit.retry.num-retries", 4)?).unwrap_or(u32::MAX),

@@ -1,14 +1,18 @@
 //! Changing a table: what must hold, what changes, and committing it without losing anything.
 
-pub mod append;
 mod check;
 pub mod commit;
+pub mod conflict;
 pub mod create;
+mod entries;
 pub mod hadoop;
 pub mod ids;
 mod list;
+mod manifests;
 pub mod pointer;
+pub mod removals;
 pub mod requirement;
+pub mod snapshot_change;
 pub mod staged;
-mod summary;
+pub mod summary;
 pub mod update;

@@ -371,11 +371,8 @@ impl MetadataBuilder {
 
 /// How many earlier states the log names (`write.metadata.previous-versions-max`, 100 unless set, at least 1).
 fn previous_versions_max(metadata: &TableMetadata) -> Result<usize> {
-    const PROPERTY: &str = "write.metadata.previous-versions-max";
-    let Some(text) = metadata.properties.get(PROPERTY) else { return Ok(100) };
-    let count: usize = text
-        .parse()
-        .map_err(|_| Error::invalid(format!("{PROPERTY} is a number, not `{text}`")).with("property", PROPERTY))?;
+    let count = metadata.number("write.metadata.previous-versions-max", 100)?;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
     Ok(count.max(1))
 }
 

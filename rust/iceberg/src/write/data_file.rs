@@ -37,6 +37,10 @@ pub struct DataFile {
     pub split_offsets: Option<Vec<i64>>,
     /// 140: the order its rows are sorted by.
     pub sort_order_id: Option<i32>,
+    /// 143: of deletes, the data file that all of them are for.
+    pub referenced_data_file: Option<String>,
+    /// 144, 145: of a deletion vector, where it begins and how long it is.
+    pub content_range: Option<(i64, i64)>,
 }
 
 /// The files as rows of `data_file` ([`manifest_rows`](crate::spec::manifest_rows)).
@@ -70,6 +74,15 @@ pub fn data_file_rows(files: &[DataFile], partition: &StructType) -> Result<Stru
                 let lists = files.iter().map(|file| file.split_offsets.as_ref().map(|o| o.iter().map(|o| Some(*o))));
                 let lists = ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>(lists);
                 arrow_cast::cast(&lists, field.data_type())?
+            }
+            "referenced_data_file" => {
+                Arc::new(files.iter().map(|file| file.referenced_data_file.as_deref()).collect::<StringArray>())
+            }
+            "content_offset" => {
+                Arc::new(files.iter().map(|file| file.content_range.map(|(offset, _)| offset)).collect::<Int64Array>())
+            }
+            "content_size_in_bytes" => {
+                Arc::new(files.iter().map(|file| file.content_range.map(|(_, size)| size)).collect::<Int64Array>())
             }
             "sort_order_id" => Arc::new(files.iter().map(|file| file.sort_order_id).collect::<Int32Array>()),
             _ => new_null_array(field.data_type(), files.len()),

@@ -6,4 +6,5 @@ mod location;
 pub mod metrics;
 pub mod metrics_mode;
 pub mod partition;
+pub mod row_delta;
 pub mod rows;

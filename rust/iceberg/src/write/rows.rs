@@ -20,8 +20,8 @@ use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::StructType;
-use crate::transaction::append::AddedFiles;
 use crate::transaction::ids;
+use crate::transaction::snapshot_change::AddedFiles;
 
 /// Takes rows as users have them, gives rows for the files of each partition, and keeps what the files say of them. The
 /// files are written by somebody else.
@@ -149,6 +149,8 @@ impl RowWriter {
             split_offsets: written.split_offsets,
             // Rows are written as they come.
             sort_order_id: Some(0),
+            referenced_data_file: None,
+            content_range: None,
         });
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use bytes::Bytes;
@@ -40,8 +40,10 @@ fn decode(bytes: Bytes, manifest: &ManifestFile, statistics_ids: &[i32], context
     let written_by_v1 = file.metadata("format-version").is_none_or(|version| version == b"1");
     let mut entries = entries(&file.read(&projection(manifest.content, statistics_ids), context)?)?;
     check_codes(&entries, manifest.content)?;
-    let sequence_numbers = inherited_sequence_numbers(&entries, manifest, written_by_v1)?;
-    let first_row_ids = inherited_first_row_ids(&entries, manifest.first_row_id)?;
+    let own = int64(entries.column(column::SEQUENCE_NUMBER)?)?;
+    let sequence_numbers = inherited_sequence_numbers(entries.status()?, own, manifest, written_by_v1)?;
+    let (own, counts) = (entries.first_row_ids()?, entries.record_counts()?);
+    let first_row_ids = inherited_first_row_ids(entries.status()?, own, counts, manifest.first_row_id)?;
     entries.put(column::SEQUENCE_NUMBER, Some(Arc::new(sequence_numbers)));
     entries.put(column::FIRST_ROW_ID, first_row_ids.map(|ids| Arc::new(ids) as ArrayRef));
     let status = entries.status()?;
@@ -154,8 +156,9 @@ fn check_codes(entries: &ManifestEntries, content: ManifestContent) -> Result<()
 }
 
 /// Added entries without a sequence number take the manifest's; entries of v1 have 0.
-fn inherited_sequence_numbers(
-    entries: &ManifestEntries,
+pub(crate) fn inherited_sequence_numbers(
+    status: &Int32Array,
+    own: &Int64Array,
     manifest: &ManifestFile,
     written_by_v1: bool,
 ) -> Result<Int64Array> {
@@ -165,16 +168,19 @@ fn inherited_sequence_numbers(
         None if written_by_v1 || *status == DELETED => Ok(0),
         None => Err(Error::corrupt("an entry that is not ADDED has no sequence number")),
     };
-    let own = int64(entries.column(column::SEQUENCE_NUMBER)?)?;
-    entries.status()?.values().iter().zip(own).map(resolve).collect::<Result<Vec<_>>>().map(Into::into)
+    status.values().iter().zip(own).map(resolve).collect::<Result<Vec<_>>>().map(Into::into)
 }
 
 /// Files without a first row id follow each other from the manifest's; entries that have one do not count.
-fn inherited_first_row_ids(entries: &ManifestEntries, from_manifest: Option<i64>) -> Result<Option<Int64Array>> {
+pub(crate) fn inherited_first_row_ids(
+    status: &Int32Array,
+    own: Option<&Int64Array>,
+    record_counts: &Int64Array,
+    from_manifest: Option<i64>,
+) -> Result<Option<Int64Array>> {
     let Some(mut next) = from_manifest else { return Ok(None) };
-    let own = entries.first_row_ids()?;
-    let mut resolved = Vec::with_capacity(entries.len);
-    let files = entries.status()?.values().iter().zip(entries.record_counts()?.values());
+    let mut resolved = Vec::with_capacity(status.len());
+    let files = status.values().iter().zip(record_counts.values());
     for (row, (&status, &count)) in files.enumerate() {
         let own = own.filter(|own| own.is_valid(row)).map(|own| own.value(row));
         if own.is_some() || status == DELETED {

@@ -1,0 +1,211 @@
+//! What other commits may not have done since an operation looked at the table (spec: "Commit Conflict Resolution and
+//! Retry"; the rules are those of Java's operations).
+//!
+//! | since the snapshot that was looked at, others | serializable | snapshot |
+//! |---|---|---|
+//! | added rows that may match the filter | conflict | |
+//! | removed a data file that is removed or gets deletes here | conflict | conflict |
+//! | added deletes that apply to a data file that is rewritten here | conflict | conflict |
+//! | added a deletion vector for a data file that gets one here | conflict | conflict |
+
+use std::collections::HashSet;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow_array::Array;
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::predicate::Predicate;
+use frazil_core::predicate::bind::bind;
+use frazil_core::storage::Files;
+
+use super::entries::{Entries, file_text};
+use super::manifests::MANIFEST_LIMIT_BYTES;
+use super::removals::Removals;
+use crate::scan::context::ReadContext;
+use crate::scan::output::Output;
+use crate::scan::partition::PartitionTuples;
+use crate::scan::plan::{Plan, PlanRequest, Selection};
+use crate::spec::manifest::{ADDED, DELETED};
+use crate::spec::manifest_list::{self, ManifestContent, ManifestFile};
+use crate::spec::snapshot::Snapshot;
+use crate::spec::table_metadata::TableMetadata;
+
+/// What an operation may not miss (`write.*.isolation-level`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// As if operations had come one after the other.
+    #[default]
+    Serializable,
+    /// Rows that others add meanwhile are not looked at.
+    Snapshot,
+}
+
+impl FromStr for Isolation {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "serializable" => Ok(Self::Serializable),
+            "snapshot" => Ok(Self::Snapshot),
+            _ => Err(Error::invalid(format!("`{text}` is no isolation level"))
+                .hint("the levels are serializable and snapshot")),
+        }
+    }
+}
+
+/// What an operation looked at.
+#[derive(Debug, Clone)]
+pub struct Validation {
+    /// The snapshot of the branch that was read; None where it had none.
+    pub planned_on: Option<i64>,
+    /// What may not be missed.
+    pub isolation: Isolation,
+    /// Rows for which this is true were read, by the names of the current schema.
+    pub filter: Predicate,
+    /// Whether names in the filter are case sensitive.
+    pub case_sensitive: bool,
+    /// Whether deletes that others add matter for data files that stay too: when rows are updated, not only deleted.
+    pub refuses_new_deletes: bool,
+    /// The data files that lose rows.
+    pub touched: TouchedFiles,
+}
+
+/// Data files that lose rows.
+#[derive(Debug, Clone, Default)]
+pub struct TouchedFiles {
+    /// Those that stay and get deletes.
+    pub staying: HashSet<String>,
+    /// The specs and partition keys ([`PartitionTuples::keys`]) of all.
+    pub partitions: HashSet<(i32, Vec<u8>)>,
+}
+
+/// Checks what was committed to a branch since it was looked at.
+pub(super) struct Check<'a> {
+    pub(super) validation: &'a Validation,
+    pub(super) removals: &'a Removals,
+    pub(super) base: &'a TableMetadata,
+    pub(super) files: &'a Files,
+    pub(super) context: &'a Context,
+}
+
+impl Check<'_> {
+    /// # Errors
+    /// `CommitConflict` saying what was in the way; `CommitValidation` when the history does not lead back.
+    pub(super) fn run(&self, head: Option<&Snapshot>) -> Result<()> {
+        let since = self.since(head)?;
+        if since.is_empty() {
+            return Ok(());
+        }
+        if self.validation.isolation == Isolation::Serializable {
+            self.no_new_rows(&since)?;
+        }
+        since.iter().try_for_each(|snapshot| self.no_conflicting_files(snapshot))
+    }
+
+    /// The snapshots after the one that was looked at, the newest first.
+    fn since(&self, head: Option<&Snapshot>) -> Result<Vec<Arc<Snapshot>>> {
+        let planned_on = self.validation.planned_on;
+        let Some(head) = head.filter(|head| Some(head.snapshot_id) != planned_on) else { return Ok(Vec::new()) };
+        let mut since = Vec::new();
+        let mut last = None;
+        for snapshot in self.base.ancestors(head.snapshot_id) {
+            if Some(snapshot.snapshot_id) == planned_on {
+                return Ok(since);
+            }
+            since.push(snapshot.clone());
+            last = snapshot.parent_snapshot_id;
+        }
+        match (planned_on, last) {
+            (None, None) => Ok(since),
+            _ => Err(Error::new(
+                ErrorKind::CommitValidation,
+                "the branch no longer descends from the snapshot that was read, so it is not known what changed",
+            )
+            .hint("load the table anew and try again")),
+        }
+    }
+
+    fn no_new_rows(&self, since: &[Arc<Snapshot>]) -> Result<()> {
+        let adding: Vec<Arc<Snapshot>> =
+            since.iter().filter(|s| matches!(s.operation(), Some("append" | "overwrite") | None)).cloned().collect();
+        if adding.is_empty() {
+            return Ok(());
+        }
+        let schema = self.base.current_schema()?.clone();
+        let validation = self.validation;
+        let filter = bind(&validation.filter, schema.as_ref(), validation.case_sensitive)
+            .map_err(|e| conflict("the columns of the filter changed meanwhile").caused_by(e))?;
+        let output = Output::select(&schema, self.base, &[], true)?;
+        let read = Arc::new(ReadContext::try_new(self.base, schema, output, filter, self.files.clone())?);
+        let ids = adding.iter().map(|snapshot| snapshot.snapshot_id).collect();
+        let request = PlanRequest { snapshots: &adding, selection: Selection::AddedBy(ids), limit: None, workers: 1 };
+        let plan = Plan::try_new(read, &request, self.context)?;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let path = plan.task(0)?.file.path;
+        Err(conflict("rows were added meanwhile that this operation may have had to look at").with("file", path))
+    }
+
+    fn no_conflicting_files(&self, snapshot: &Snapshot) -> Result<()> {
+        let id = snapshot.snapshot_id;
+        let Some(list) = &snapshot.manifest_list else { return Ok(()) };
+        let bytes = self.files.read(list, MANIFEST_LIMIT_BYTES).map_err(|e| e.with("snapshot", id))?;
+        let manifests = manifest_list::read(bytes, self.context).map_err(|e| e.with("file", list))?;
+        for manifest in manifests.iter().filter(|manifest| manifest.added_snapshot_id == Some(id)) {
+            self.no_conflicting_entries(manifest, id).map_err(|e| e.with("snapshot", id))?;
+        }
+        Ok(())
+    }
+
+    fn no_conflicting_entries(&self, manifest: &ManifestFile, snapshot_id: i64) -> Result<()> {
+        self.context.check()?;
+        let (path, spec_id) = (&manifest.manifest_path, manifest.partition_spec_id);
+        let spec = self.base.spec(spec_id)?;
+        let partition = Arc::new(self.base.partition_type(spec));
+        let bytes = self.files.read(path, MANIFEST_LIMIT_BYTES)?;
+        let entries = Entries::read(bytes, &partition, self.context).map_err(|e| e.with("manifest", path))?;
+        let (status, snapshots) = (entries.status()?, entries.long("snapshot_id")?);
+        let own = |row: usize| !snapshots.is_valid(row) || snapshots.value(row) == snapshot_id;
+        let paths = entries.paths()?;
+        if manifest.content == ManifestContent::Data {
+            let removed = (0..entries.len()).filter(|&row| status.value(row) == DELETED && own(row));
+            let needed = |path: &str| self.rewrites(path) || self.validation.touched.staying.contains(path);
+            return match removed.map(|row| paths.value(row)).find(|path| needed(path)) {
+                None => Ok(()),
+                Some(path) => Err(conflict("a data file was removed or rewritten meanwhile").with("file", path)),
+            };
+        }
+        let tuples = entries.data_files()?.column_by_name("partition").and_then(|c| c.as_any().downcast_ref());
+        let tuples = tuples.ok_or_else(|| Error::internal("entries without partition tuples"))?;
+        let keys = PartitionTuples::of_rows(tuples, &partition)?.keys()?;
+        let referenced = file_text(entries.data_files()?, "referenced_data_file")?;
+        let formats = file_text(entries.data_files()?, "file_format")?;
+        for row in (0..entries.len()).filter(|&row| status.value(row) == ADDED && own(row)) {
+            let target = referenced.is_valid(row).then(|| referenced.value(row));
+            let conflicts = if let Some(target) = target {
+                let vector = formats.value(row).eq_ignore_ascii_case("puffin");
+                let matters = vector || self.validation.refuses_new_deletes;
+                self.rewrites(target) || (matters && self.validation.touched.staying.contains(target))
+            } else {
+                let looked_at = !self.removals.is_empty() || self.validation.refuses_new_deletes;
+                let tuple = (spec_id, keys.row(row).to_vec());
+                looked_at && (spec.is_unpartitioned() || self.validation.touched.partitions.contains(&tuple))
+            };
+            if conflicts {
+                let message = "rows of a data file that this operation changes were deleted meanwhile";
+                return Err(conflict(message).with("file", target.unwrap_or_else(|| paths.value(row))));
+            }
+        }
+        Ok(())
+    }
+
+    fn rewrites(&self, path: &str) -> bool {
+        self.removals.data_files.contains_key(path)
+    }
+}
+
+fn conflict(message: &str) -> Error {
+    Error::new(ErrorKind::CommitConflict, message).hint("load the table anew and try again")
+}

@@ -1,0 +1,197 @@
+//! The entries of a manifest on their way into another one: with all that they say and nothing inherited any more.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StructArray, new_null_array};
+use arrow_schema::DataType;
+use arrow_select::filter::filter_record_batch;
+use bytes::Bytes;
+use frazil_core::avro::AvroFile;
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use crate::spec::manifest::{ADDED, DELETED, inherited_first_row_ids, inherited_sequence_numbers};
+use crate::spec::manifest_list::ManifestFile;
+use crate::spec::manifest_rows::{read_entries, rows_schema};
+use crate::spec::manifest_type::manifest_entry;
+use crate::spec::types::StructType;
+
+/// Entry status 0: the file was there before.
+const EXISTING: i32 = 0;
+
+/// Rows of manifest entries ([`manifest_rows`](crate::spec::manifest_rows)), with typed access to what is looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Entries(RecordBatch);
+
+impl Entries {
+    /// New files: added by `snapshot_id`, with a sequence number that they inherit.
+    pub(super) fn added(data_files: &StructArray, partition: &StructType, snapshot_id: i64) -> Result<Self> {
+        let len = data_files.len();
+        let schema = rows_schema(&manifest_entry(3, partition.clone()));
+        let expected = schema.field_with_name("data_file")?.data_type();
+        if expected != data_files.data_type() {
+            return Err(
+                Error::internal("new files have other fields than entries").with("found", data_files.data_type())
+            );
+        }
+        let null = || new_null_array(&DataType::Int64, len);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from_value(ADDED, len)),
+            Arc::new(Int64Array::from_value(snapshot_id, len)),
+            null(),
+            null(),
+            Arc::new(data_files.clone()),
+        ];
+        Ok(Self(RecordBatch::try_new(Arc::new(schema), columns)?))
+    }
+
+    pub(super) fn of(rows: RecordBatch) -> Self {
+        Self(rows)
+    }
+
+    /// The entries of a manifest as they stand in it.
+    ///
+    /// # Errors
+    /// `CorruptManifest`.
+    pub(super) fn read(bytes: Bytes, partition: &StructType, context: &Context) -> Result<Self> {
+        let entries = Self(read_entries(bytes, partition, context)?);
+        let unknown = entries.status()?.iter().find(|status| !matches!(status, Some(EXISTING..=DELETED)));
+        match unknown {
+            Some(status) => Err(corrupt(&format!("manifest entry of status {status:?}"))),
+            None => Ok(entries),
+        }
+    }
+
+    /// The live entries of a manifest, with what they inherit, and the statuses that they have there.
+    ///
+    /// # Errors
+    /// `CorruptManifest`.
+    pub(super) fn read_live(
+        bytes: Bytes,
+        manifest: &ManifestFile,
+        partition: &StructType,
+        context: &Context,
+    ) -> Result<Self> {
+        let file = AvroFile::open(bytes.clone()).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
+        let written_by_v1 = file.metadata("format-version").is_none_or(|version| version == b"1");
+        let all = Self::read(bytes, partition, context)?;
+        let live = all.status()?.iter().map(|status| Some(status != Some(DELETED))).collect::<BooleanArray>();
+        let entries = if live.false_count() == 0 { all } else { Self(filter_record_batch(&all.0, &live)?) };
+        entries.resolved(manifest, written_by_v1).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+    }
+
+    fn resolved(self, manifest: &ManifestFile, written_by_v1: bool) -> Result<Self> {
+        let status = self.status()?;
+        let snapshots = self.long("snapshot_id")?.iter().map(|own| own.or(manifest.added_snapshot_id));
+        let snapshots: Int64Array = snapshots.collect();
+        let sequence_numbers =
+            inherited_sequence_numbers(status, self.long("sequence_number")?, manifest, written_by_v1)?;
+        // Java's v1 files have none of either; an entry that moved without one has that of its data.
+        let own = self.long("file_sequence_number")?.iter().zip(status.values()).zip(&sequence_numbers);
+        let file_sequence_numbers: Int64Array = own
+            .map(|((own, status), data)| own.or(if *status == ADDED { Some(manifest.sequence_number) } else { data }))
+            .collect();
+        let row_ids = inherited_first_row_ids(
+            status,
+            Some(self.file_long("first_row_id")?),
+            self.file_long("record_count")?,
+            manifest.first_row_id,
+        )?;
+        let mut entries = self
+            .with("snapshot_id", Arc::new(snapshots))?
+            .with("sequence_number", Arc::new(sequence_numbers))?
+            .with("file_sequence_number", Arc::new(file_sequence_numbers))?;
+        if let Some(row_ids) = row_ids {
+            let files = entries.data_files()?;
+            let place = files.fields().iter().position(|field| field.name() == "first_row_id");
+            let mut columns = files.columns().to_vec();
+            if let Some(column) = place.and_then(|place| columns.get_mut(place)) {
+                *column = Arc::new(row_ids);
+            }
+            let files =
+                StructArray::try_new_with_length(files.fields().clone(), columns, files.nulls().cloned(), files.len())?;
+            entries = entries.with("data_file", Arc::new(files))?;
+        }
+        Ok(entries)
+    }
+
+    /// Live entries as a later snapshot has them: those that `removed` names deleted by it, the others existing.
+    pub(super) fn moved(self, removed: Option<&BooleanArray>, snapshot_id: i64) -> Result<Self> {
+        let gone = |row: usize| removed.is_some_and(|removed| removed.value(row));
+        let rows = 0..self.len();
+        let status: Int32Array = rows.clone().map(|row| Some(if gone(row) { DELETED } else { EXISTING })).collect();
+        let snapshots = self.long("snapshot_id")?;
+        let snapshots: Int64Array = rows
+            .map(
+                |row| if gone(row) { Some(snapshot_id) } else { snapshots.is_valid(row).then(|| snapshots.value(row)) },
+            )
+            .collect();
+        self.with("status", Arc::new(status))?.with("snapshot_id", Arc::new(snapshots))
+    }
+
+    /// The entries at which `keep` is true.
+    pub(super) fn filter(&self, keep: &BooleanArray) -> Result<Self> {
+        Ok(Self(filter_record_batch(&self.0, keep)?))
+    }
+
+    pub(super) fn rows(&self) -> &RecordBatch {
+        &self.0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    pub(super) fn status(&self) -> Result<&Int32Array> {
+        let status = self.0.column_by_name("status").and_then(|column| column.as_primitive_opt::<Int32Type>());
+        status.ok_or_else(|| missing("status"))
+    }
+
+    pub(super) fn long(&self, name: &'static str) -> Result<&Int64Array> {
+        let column = self.0.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
+        column.ok_or_else(|| missing(name))
+    }
+
+    pub(super) fn data_files(&self) -> Result<&StructArray> {
+        self.0.column_by_name("data_file").and_then(|column| column.as_struct_opt()).ok_or_else(|| missing("data_file"))
+    }
+
+    pub(super) fn file_long(&self, name: &'static str) -> Result<&Int64Array> {
+        file_long(self.data_files()?, name)
+    }
+
+    /// The paths of the files.
+    pub(super) fn paths(&self) -> Result<&arrow_array::StringArray> {
+        file_text(self.data_files()?, "file_path")
+    }
+
+    fn with(self, name: &str, column: ArrayRef) -> Result<Self> {
+        let place = self.0.schema_ref().index_of(name)?;
+        let mut columns = self.0.columns().to_vec();
+        if let Some(own) = columns.get_mut(place) {
+            *own = column;
+        }
+        Ok(Self(RecordBatch::try_new(self.0.schema(), columns)?))
+    }
+}
+
+/// A column of longs of `data_file`.
+pub(super) fn file_long<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a Int64Array> {
+    let column = files.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
+    column.ok_or_else(|| missing(name))
+}
+
+/// A column of texts of `data_file`.
+pub(super) fn file_text<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a arrow_array::StringArray> {
+    files.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| missing(name))
+}
+
+fn missing(name: &'static str) -> Error {
+    Error::internal("rows of manifest entries have other columns").with("column", name)
+}
+
+fn corrupt(message: &str) -> Error {
+    Error::new(ErrorKind::CorruptManifest, message)
+}

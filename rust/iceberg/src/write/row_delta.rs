@@ -1,0 +1,355 @@
+//! Deleted rows on their way to a commit: as deletion vectors (v3), as position delete files (v2), or as data files that
+//! go (spec: "Delete Formats").
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{DataType, Field, Schema};
+use bytes::Bytes;
+use frazil_core::bitmap::Positions;
+use frazil_core::error::{Error, Result};
+
+use super::data_file::{DataFile, data_file_rows};
+use super::location::LocationProvider;
+use super::metrics::Metrics;
+use crate::deletes::vector;
+use crate::puffin::{BlobMetadata, Writer};
+use crate::read::arrow::arrow_fields;
+use crate::read::default::repeated;
+use crate::scan::partition::PartitionTuples;
+use crate::scan::plan::Plan;
+use crate::scan::task::FileScanTask;
+use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
+use crate::spec::partition::PartitionSpec;
+use crate::spec::table_metadata::TableMetadata;
+use crate::spec::types::{StructType, Value};
+use crate::transaction::conflict::TouchedFiles;
+use crate::transaction::ids;
+use crate::transaction::removals::{Removals, RemovedFile};
+use crate::transaction::snapshot_change::AddedFiles;
+
+/// The ids of `pos` in position delete files, and of the row position that deletion vectors are about.
+const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
+const ROW_POSITION_ID: i32 = 2_147_483_645;
+
+/// Which rows of the data files of a plan are deleted.
+#[derive(Debug)]
+pub struct RowDelta {
+    plan: Arc<Plan>,
+    files: BTreeMap<usize, Touched>,
+    added: Vec<AddedFiles>,
+    removals: Removals,
+}
+
+/// A data file that loses rows.
+#[derive(Debug)]
+struct Touched {
+    task: FileScanTask,
+    manifest: Arc<str>,
+    /// Rows that are deleted now.
+    rows: Positions,
+    /// Rows that were deleted before.
+    before: Vec<Arc<Positions>>,
+    /// Whether the whole file goes.
+    goes: bool,
+}
+
+/// How position deletes of v2 are put into files (`write.delete.granularity`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Granularity {
+    /// A file for each data file.
+    File,
+    /// A file for each partition.
+    Partition,
+}
+
+/// Position deletes to be written as one file.
+#[derive(Debug)]
+pub struct PositionFile {
+    /// Where it goes.
+    pub path: String,
+    /// `file_path` and `pos`, sorted by both.
+    pub rows: RecordBatch,
+    spec_id: i32,
+    partition: StructArray,
+    /// The data file, where there is but one.
+    referenced: Option<String>,
+    bounds: [(Vec<u8>, Vec<u8>); 2],
+}
+
+impl RowDelta {
+    /// Deletes rows of the data files of `plan`.
+    pub fn new(plan: Arc<Plan>) -> Self {
+        Self { plan, files: BTreeMap::new(), added: Vec::new(), removals: Removals::default() }
+    }
+
+    fn touch(&mut self, index: usize) -> Result<&mut Touched> {
+        if !self.files.contains_key(&index) {
+            let (task, (manifest, _)) = (self.plan.task(index)?, self.plan.origin(index)?);
+            let manifest = manifest.clone();
+            let touched = Touched { task, manifest, rows: Positions::new(), before: Vec::new(), goes: false };
+            self.files.insert(index, touched);
+        }
+        self.files.get_mut(&index).ok_or_else(|| Error::internal("a data file went missing"))
+    }
+
+    /// Deletes rows of the data file at `index` of the plan, of which `before` were deleted before.
+    ///
+    /// # Errors
+    /// `CorruptData` for negative positions.
+    pub fn delete_rows(&mut self, index: usize, rows: &Int64Array, before: &[Arc<Positions>]) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let touched = self.touch(index)?;
+        touched.rows.insert_all(rows.values())?;
+        if touched.before.is_empty() {
+            touched.before = before.to_vec();
+        }
+        Ok(())
+    }
+
+    /// Removes the data file at `index` of the plan.
+    pub fn remove_file(&mut self, index: usize) -> Result<()> {
+        self.touch(index)?.goes = true;
+        Ok(())
+    }
+
+    /// The data files that lose rows and stay, by their places in the plan.
+    pub fn staying(&self) -> Vec<usize> {
+        self.files.iter().filter(|(_, file)| !file.goes).map(|(index, _)| *index).collect()
+    }
+
+    /// How many rows are deleted now, but for those of files that were removed without a look.
+    pub fn deleted_rows(&self) -> u64 {
+        self.files.values().map(|file| file.rows.len()).sum()
+    }
+
+    /// Whether no file loses a row.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Which rows at these positions of a data file are deleted now.
+    pub fn is_deleted(&self, index: usize, positions: &Int64Array) -> BooleanArray {
+        let rows = self.files.get(&index).map(|file| &file.rows);
+        let deleted = |row: usize| {
+            let position = positions.values().get(row).and_then(|position| u64::try_from(*position).ok());
+            rows.zip(position).is_some_and(|(rows, position)| rows.contains(position))
+        };
+        BooleanArray::new(BooleanBuffer::collect_bool(positions.len(), deleted), None)
+    }
+
+    /// Lets those files go that have no row left. Rows that equality deletes remove are not counted, so a file may stay
+    /// that could go.
+    pub fn remove_emptied(&mut self) {
+        for file in self.files.values_mut().filter(|file| !file.goes) {
+            let mut deleted = file.rows.clone();
+            file.before.iter().for_each(|before| deleted.union_with(before));
+            file.goes = Ok(deleted.len()) == u64::try_from(file.task.file.record_count);
+        }
+    }
+
+    /// The files that go, and the data files that lose rows.
+    pub fn removals(&self) -> Result<(Removals, TouchedFiles)> {
+        let (mut removals, mut touched) = (self.removals.clone(), TouchedFiles::default());
+        for file in self.files.values() {
+            let data = &file.task.file;
+            let path = data.path.to_string();
+            if file.goes {
+                let removed = RemovedFile { spec_id: data.spec_id, manifest: Some(file.manifest.clone()) };
+                removals.data_files.insert(path, removed);
+            } else {
+                touched.staying.insert(path);
+            }
+            let (_, fields, tuple) = file.partition()?;
+            let keys = PartitionTuples::of_rows(&tuple, &Arc::new(fields))?.keys()?;
+            touched.partitions.insert((data.spec_id, keys.row(0).to_vec()));
+        }
+        Ok((removals, touched))
+    }
+
+    /// The delete files of a commit.
+    pub fn added(&self) -> &[AddedFiles] {
+        &self.added
+    }
+
+    /// Makes a deletion vector for each data file that stays, together with the positions that were deleted before; what
+    /// held those alone goes. Gives the Puffin file and where it is to be written; None where there are no vectors.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for vectors above 2 GiB.
+    pub fn vectors(&mut self, table: &TableMetadata) -> Result<Option<(String, Bytes)>> {
+        let created_by = format!("frazil {}", env!("CARGO_PKG_VERSION"));
+        let mut puffin = Writer::new([("created-by".to_string(), created_by)].into());
+        let mut entries: BTreeMap<i32, (StructType, Vec<DataFile>)> = BTreeMap::new();
+        let location = puffin_location(table)?;
+        for file in self.files.values().filter(|file| !file.goes) {
+            let data = &file.task.file;
+            let mut rows = file.rows.clone();
+            file.before.iter().for_each(|before| rows.union_with(before));
+            let cardinality = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+            let metadata = BlobMetadata {
+                blob_type: "deletion-vector-v1".to_string(),
+                fields: vec![ROW_POSITION_ID],
+                snapshot_id: -1,
+                sequence_number: -1,
+                offset: 0,
+                length: 0,
+                compression_codec: None,
+                properties: [
+                    ("referenced-data-file".to_string(), data.path.to_string()),
+                    ("cardinality".to_string(), cardinality.to_string()),
+                ]
+                .into(),
+            };
+            let range = puffin.add(metadata, &vector::encode(&rows)?);
+            let long = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            let (_, fields, partition) = file.partition()?;
+            let entry = DataFile {
+                content: FileContent::PositionDeletes,
+                file_path: location.clone(),
+                file_format: "PUFFIN".to_string(),
+                partition,
+                file_size_bytes: 0,
+                column_sizes: BTreeMap::new(),
+                metrics: Metrics { record_count: cardinality, ..Metrics::default() },
+                split_offsets: None,
+                sort_order_id: None,
+                referenced_data_file: Some(data.path.to_string()),
+                content_range: Some((long(range.start), long(range.end - range.start))),
+            };
+            entries.entry(data.spec_id).or_insert_with(|| (fields, Vec::new())).1.push(entry);
+            for deletes in file.task.deletes.iter().filter(|deletes| deletes.referenced_data_file.is_some()) {
+                let offset = deletes.content_range.map(|(offset, _)| offset);
+                self.removals.delete_files.insert((deletes.path.to_string(), offset));
+            }
+        }
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let content = Bytes::from(puffin.finish()?);
+        for (spec_id, (fields, mut files)) in entries {
+            let size = i64::try_from(content.len()).unwrap_or(i64::MAX);
+            for file in &mut files {
+                file.file_size_bytes = size;
+            }
+            self.added.push(AddedFiles { spec_id, data_files: data_file_rows(&files, &fields)? });
+        }
+        Ok(Some((location, content)))
+    }
+
+    /// The position delete files to be written for the data files that stay.
+    pub fn position_files(&self, table: &TableMetadata, granularity: Granularity) -> Result<Vec<PositionFile>> {
+        let mut groups: BTreeMap<(i32, Vec<u8>, String), Vec<&Touched>> = BTreeMap::new();
+        for file in self.files.values().filter(|file| !file.goes) {
+            let (_, fields, tuple) = file.partition()?;
+            let keys = PartitionTuples::of_rows(&tuple, &Arc::new(fields))?.keys()?;
+            let own = if granularity == Granularity::File { file.task.file.path.to_string() } else { String::new() };
+            groups.entry((file.task.file.spec_id, keys.row(0).to_vec(), own)).or_default().push(file);
+        }
+        let locations = LocationProvider::of(table)?;
+        let operation = ids::uuid()?;
+        let file = |(number, members): (usize, Vec<&Touched>)| {
+            let name = format!("{number:05}-0-{operation}-00001-deletes.parquet");
+            position_file(members, &locations, &name)
+        };
+        groups.into_values().enumerate().map(file).collect()
+    }
+
+    /// Takes a position delete file that was written.
+    pub fn add_position_file(
+        &mut self,
+        file: &PositionFile,
+        size_bytes: i64,
+        column_sizes: &[i64],
+        split_offsets: Option<Vec<i64>>,
+        table: &TableMetadata,
+    ) -> Result<()> {
+        let ids = [DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID];
+        let count = i64::try_from(file.rows.num_rows()).unwrap_or(i64::MAX);
+        let bound = |upper: bool| {
+            let bounds = ids.into_iter().zip(&file.bounds);
+            bounds.map(|(id, (low, high))| (id, if upper { high.clone() } else { low.clone() })).collect()
+        };
+        let entry = DataFile {
+            content: FileContent::PositionDeletes,
+            file_path: file.path.clone(),
+            file_format: "PARQUET".to_string(),
+            partition: file.partition.clone(),
+            file_size_bytes: size_bytes,
+            column_sizes: ids.into_iter().zip(column_sizes.iter().copied()).collect(),
+            metrics: Metrics {
+                record_count: count,
+                value_counts: ids.map(|id| (id, count)).into(),
+                null_counts: ids.map(|id| (id, 0)).into(),
+                lower_bounds: bound(false),
+                upper_bounds: bound(true),
+                ..Metrics::default()
+            },
+            split_offsets,
+            sort_order_id: None,
+            referenced_data_file: file.referenced.clone(),
+            content_range: None,
+        };
+        let fields = table.partition_type(table.spec(file.spec_id)?);
+        self.added.push(AddedFiles { spec_id: file.spec_id, data_files: data_file_rows(&[entry], &fields)? });
+        Ok(())
+    }
+}
+
+impl Touched {
+    /// The spec, the type of its tuples, and the tuple of the file as one row.
+    fn partition(&self) -> Result<(PartitionSpec, StructType, StructArray)> {
+        let partition = self.task.partition()?;
+        let fields = partition.fields.as_ref().clone();
+        let values = |id: i32| self.task.file.partition.iter().find(|(own, _)| *own == id).and_then(|(_, v)| v.clone());
+        let columns = fields
+            .fields
+            .iter()
+            .map(|field| repeated(&field.field_type, values(field.id).map(Value::Scalar).as_ref(), 1))
+            .collect::<Result<Vec<ArrayRef>>>()?;
+        let tuple = StructArray::try_new_with_length(arrow_fields(&fields), columns, None, 1)?;
+        Ok((partition.spec.clone(), fields, tuple))
+    }
+}
+
+fn position_file(mut members: Vec<&Touched>, locations: &LocationProvider, name: &str) -> Result<PositionFile> {
+    members.sort_by(|a, b| a.task.file.path.as_bytes().cmp(b.task.file.path.as_bytes()));
+    let Some(first) = members.first() else { return Err(Error::internal("no position deletes")) };
+    let (spec, fields, partition) = first.partition()?;
+    let count = |file: &&Touched| usize::try_from(file.rows.len()).unwrap_or(usize::MAX);
+    let paths: StringArray =
+        members.iter().flat_map(|file| std::iter::repeat_n(Some(&*file.task.file.path), count(file))).collect();
+    let positions: Int64Array = members.iter().flat_map(|file| file.rows.iter()).map(u64::cast_signed).collect();
+    let path = |file: &&Touched| file.task.file.path.as_bytes().to_vec();
+    let (low, high) = (members.first().map(path), members.last().map(path));
+    let least = positions.iter().flatten().min().unwrap_or_default().to_le_bytes().to_vec();
+    let most = positions.iter().flatten().max().unwrap_or_default().to_le_bytes().to_vec();
+    let field = |name: &str, data_type, id: i32| {
+        let metadata = [("PARQUET:field_id".to_string(), id.to_string())];
+        Field::new(name, data_type, false).with_metadata(metadata.into())
+    };
+    let schema = Schema::new(vec![
+        field("file_path", DataType::Utf8, DELETE_FILE_PATH_ID),
+        field("pos", DataType::Int64, DELETE_FILE_POS_ID),
+    ]);
+    Ok(PositionFile {
+        path: locations.data_file(&spec, &fields, &partition, name)?,
+        rows: RecordBatch::try_new(Arc::new(schema), vec![Arc::new(paths), Arc::new(positions)])?,
+        spec_id: spec.spec_id,
+        partition,
+        referenced: (members.len() == 1).then(|| first.task.file.path.to_string()),
+        bounds: [(low.unwrap_or_default(), high.unwrap_or_default()), (least, most)],
+    })
+}
+
+/// Deletion vectors of all partitions lie in one file.
+fn puffin_location(table: &TableMetadata) -> Result<String> {
+    let (spec, fields) = (PartitionSpec::default(), StructType::default());
+    let tuple = StructArray::new_empty_fields(1, None);
+    let name = format!("00000-0-{}-00001-deletes.puffin", ids::uuid()?);
+    LocationProvider::of(table)?.data_file(&spec, &fields, &tuple, &name)
+}
