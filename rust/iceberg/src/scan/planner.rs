@@ -311,9 +311,16 @@ impl<'a> Planner<'a> {
         };
         let entries = entries.planned();
         let lease = self.context.budget.lease((entries.size_bytes() + assigned.size_bytes()) as u64)?;
-        let (manifest, partition) = (manifest.manifest_path.clone(), spec.partition.clone());
-        let (deletes, _lease) = (assigned, Arc::new(lease));
-        Ok((Some(PlannedFiles { manifest, entries, tuples, partition, deletes, whole, _lease }), metrics))
+        let files = PlannedFiles {
+            manifest: manifest.manifest_path.clone(),
+            entries,
+            tuples,
+            partition: spec.partition.clone(),
+            deletes: assigned,
+            whole,
+            _lease: Arc::new(lease),
+        };
+        Ok((Some(files), metrics))
     }
 
     fn key_statistics(&self, entries: &ManifestEntries, ids: &[i32]) -> Result<KeyStatistics> {
