@@ -133,7 +133,6 @@ class RowDelta:
         deletes: PositionDeletes,
         size_bytes: int,
         column_sizes: Sequence[int],
-        split_offsets: Sequence[int] | None,
     ) -> None: ...
 
 @final

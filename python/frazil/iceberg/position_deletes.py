@@ -20,7 +20,7 @@ def write_position_deletes(table: Table, delta: _native.RowDelta, *, by_file: bo
     for deletes in delta.position_deletes(native, by_file):
         written.append(deletes.path)
         size, column_sizes = _write(files, deletes)
-        delta.add_position_deletes(native, deletes, size, column_sizes, None)
+        delta.add_position_deletes(native, deletes, size, column_sizes)
     return written
 
 

@@ -107,6 +107,7 @@ impl RowDelta {
     }
 
     /// Takes a position delete file that was written.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn add_position_deletes(
         &self,
         py: Python<'_>,
@@ -114,12 +115,9 @@ impl RowDelta {
         deletes: &PositionDeletes,
         size_bytes: i64,
         column_sizes: Vec<i64>,
-        split_offsets: Option<Vec<i64>>,
     ) -> PyResult<()> {
         detached(py, || {
-            self.with(|delta| {
-                delta.add_position_file(&deletes.0, size_bytes, &column_sizes, split_offsets, table.0.metadata())
-            })
+            self.with(|delta| delta.add_position_file(&deletes.0, size_bytes, &column_sizes, table.0.metadata()))
         })
     }
 }

@@ -74,6 +74,7 @@ impl Transaction {
     /// the snapshot is None where there was nothing to do.
     #[pyo3(signature = (branch, properties, *, rows, delta = None, replace = None, validation = None, fast = false))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, what a snapshot is made of")]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn snapshot(
         &self,
         py: Python<'_>,

@@ -265,7 +265,6 @@ impl RowDelta {
         file: &PositionFile,
         size_bytes: i64,
         column_sizes: &[i64],
-        split_offsets: Option<Vec<i64>>,
         table: &TableMetadata,
     ) -> Result<()> {
         let ids = [DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID];
@@ -289,7 +288,7 @@ impl RowDelta {
                 upper_bounds: bound(true),
                 ..Metrics::default()
             },
-            split_offsets,
+            split_offsets: None,
             sort_order_id: None,
             referenced_data_file: file.referenced.clone(),
             content_range: None,
