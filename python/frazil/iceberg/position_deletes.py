@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def write_position_deletes(table: Table, delta: _native.RowDelta, *, by_file: bool) -> list[str]:
     """Write the deletes of the data files that stay; give where."""
-    native, files = table._native, table._files  # noqa: SLF001 - of one package
+    native = table._native  # noqa: SLF001 - of one package
     written = []
     for deletes in delta.position_deletes(native, by_file):
         written.append(deletes.path)
-        size, column_sizes = _write(files, deletes)
+        size, column_sizes = _write(native.files, deletes)
         delta.add_position_deletes(native, deletes, size, column_sizes)
     return written
 

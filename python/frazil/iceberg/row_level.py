@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from frazil import _native
 from frazil.config import config
@@ -95,9 +96,9 @@ class RowLevel:
 
     def write_deletes(self) -> list[str]:
         """Write the deletes of the files that stay; give where."""
-        native, files = self.table._native, self.table._files  # noqa: SLF001 - of one package
+        native = self.table._native  # noqa: SLF001 - of one package
         if self.table.format_version > 2:  # noqa: PLR2004
-            written = self.delta.write_vectors(native, files)
+            written = self.delta.write_vectors(native, native.files)
             return [] if written is None else [written]
         granularity = self.table.properties.get("write.delete.granularity", "file").lower()
         if granularity not in ("file", "partition"):
@@ -123,7 +124,7 @@ class RowLevel:
     def _kept_of(self, index: int, scan: _native.Scan) -> Iterator[pa.RecordBatch]:
         _, rows = self.open(index, scan)
         for batch in rows:
-            kept = pa.compute.invert(self.delta.is_deleted(index, batch[POSITION]))
+            kept = pc.invert(self.delta.is_deleted(index, batch[POSITION]))
             yield batch.drop_columns([POSITION]).filter(kept)
 
     def _scan(self, row_filter: str, columns: list[str]) -> _native.Scan:

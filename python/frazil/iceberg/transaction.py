@@ -142,7 +142,7 @@ class Transaction:
     ) -> WriteResult:
         operation.find()
         if operation.on_read:
-            self._written.append(Paths(operation.table._files, operation.write_deletes()))  # noqa: SLF001
+            self._written.append(Paths(operation.table._native.files, operation.write_deletes()))  # noqa: SLF001
         elif operation.delta.staying():
             rows = [*rows, self._write(operation.table, operation.rewritten())]
         return self._snapshot(
@@ -160,7 +160,7 @@ class Transaction:
         """Write rows into new files, which are deleted if the transaction fails; those that are written stay."""
         if isinstance(data, Rows):
             return data.rows
-        written = write_rows(table._native, table._files, table.properties, data)  # noqa: SLF001
+        written = write_rows(table._native, table.properties, data)  # noqa: SLF001
         self._written.append(written)
         return written.rows
 
@@ -269,7 +269,7 @@ class Rows:
 
     def __init__(self, table: Table, data: Any) -> None:
         """Write the rows."""
-        self.writer = write_rows(table._native, table._files, table.properties, data)  # noqa: SLF001
+        self.writer = write_rows(table._native, table.properties, data)  # noqa: SLF001
         self.rows = self.writer.rows
 
 

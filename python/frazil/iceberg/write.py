@@ -50,10 +50,10 @@ class WriteResult:
     seconds: float = 0.0
 
 
-def write_rows(table: _native.Table, files: _native.Files, properties: Mapping[str, str], data: Any) -> _DataFileWriter:
+def write_rows(table: _native.Table, properties: Mapping[str, str], data: Any) -> _DataFileWriter:
     """Write the rows of `data` into new files, to be committed; when it fails the files are deleted."""
     rows = _native.RowWriter(table)
-    writer = _DataFileWriter(files, rows, _Options(properties))
+    writer = _DataFileWriter(table.files, rows, _Options(properties))
     try:
         for batch in _batches(data, rows.schema()):
             writer.write(batch)

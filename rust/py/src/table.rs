@@ -23,6 +23,12 @@ impl Table {
         interruptible(py, |_| self.0.refresh(&files.0, location)).map(Self)
     }
 
+    /// Where the files of the table lie, and which may be read.
+    #[getter]
+    fn files(&self) -> Files {
+        Files(self.0.files().clone())
+    }
+
     /// Where the metadata file lies.
     #[getter]
     fn metadata_location(&self) -> &str {

@@ -1,0 +1,76 @@
+"""The law of deletes over the golden tables: the rows that go are those that a scan with the same filter gives."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import frazil
+from support.copies import Copy
+from support.filters import EXAMPLES, TABLES, examples, filters, rows_of, whole
+
+if TYPE_CHECKING:
+    from frazil.iceberg import Table
+
+MODES = ("copy-on-write", "merge-on-read")
+
+READ_ONLY = {
+    "edit_unknown_transform": "its transform is not known, so new files have no place",
+    "edit_v1_inline_manifests": "its snapshot has no manifest list",
+}
+
+
+def copied(name: str, mode: str, folder: str) -> Table:
+    copy = Copy(name, Path(folder))
+    copy.edit_metadata(lambda content: content.setdefault("properties", {}).update({"write.delete.mode": mode}))
+    return copy.open()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [name for name in TABLES if name not in READ_ONLY])
+@given(data=st.data())
+@examples(max(2, EXAMPLES // 4))
+def test_the_rows_that_go_are_those_that_a_scan_gives(name: str, mode: str, data: st.DataObject) -> None:
+    table = whole(name)
+    chosen = data.draw(filters(table.columns))
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copied(name, mode, folder)
+        gone = table.expected(chosen)
+        result = copy.delete(chosen.sql)
+        left = Counter(rows_of(copy.scan().to_arrow()))
+        assert left == Counter(table.rows) - gone, chosen.sql
+        assert result.deleted_rows == gone.total(), chosen.sql
+        assert Counter(rows_of(copy.refresh().scan().to_arrow())) == left
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["dv_spark_avro_part", "del_pos_file_parquet_part", "nested_partitioned_v3"])
+def test_rows_keep_their_ids_when_others_go(name: str, mode: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copied(name, mode, folder)
+        columns = ["_row_id", "_last_updated_sequence_number"]
+        filled = copy.schema().column_names[0]
+        before = copy.scan(selected_fields=["*", *columns]).to_arrow()
+        value = next(value for value in before[filled].to_pylist() if value is not None)
+        copy.delete(f'"{filled}" = {value!r}')
+        after = copy.scan(selected_fields=["*", *columns]).to_arrow()
+        kept = before.filter(pc.fill_null(pc.not_equal(before[filled], value), fill_value=True))
+        assert Counter(rows_of(after)) == Counter(rows_of(kept))
+
+
+@pytest.mark.parametrize("name", sorted(READ_ONLY))
+def test_what_cannot_be_written_is_refused_and_stays_as_it_was(name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copied(name, "copy-on-write", folder)
+        before = copy.metadata_location
+        rows = copy.scan().to_arrow()
+        with pytest.raises(frazil.errors.Unsupported):
+            copy.append(rows)
+        assert copy.refresh().metadata_location == before
