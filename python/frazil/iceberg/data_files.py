@@ -215,7 +215,7 @@ class _File:
         if encoded:
             self._ratio.add(encoded, plain)
         self._pending_bytes = 0 if encoded else plain
-        return rows.num_rows
+        return int(rows.num_rows)
 
     def close(self) -> tuple[int, dict[int, int], list[int] | None]:
         """End the file; give its length, the bytes of its columns, and where its row groups begin."""
