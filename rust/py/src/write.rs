@@ -21,6 +21,12 @@ use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 use crate::table::Table;
 
+/// Ids of columns, transform, whether it descends, whether NULL comes first.
+type SortColumn = (Vec<i32>, String, bool, bool);
+
+/// Partitions with rows of them, as `pyarrow.RecordBatch`.
+type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
+
 /// Takes rows as users have them and gives rows for the files of each partition.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct RowWriter(Mutex<CoreRowWriter>);
@@ -53,8 +59,8 @@ impl RowWriter {
         detached(py, || CoreRowWriter::new(table.0.metadata(), &options)).map(|writer| Self(Mutex::new(writer)))
     }
 
-    /// The sort order of the files: ids of columns, transform, whether it descends, whether NULL comes first.
-    fn order(&self, py: Python<'_>) -> PyResult<Vec<(Vec<i32>, String, bool, bool)>> {
+    /// The sort order of the files.
+    fn order(&self, py: Python<'_>) -> PyResult<Vec<SortColumn>> {
         self.with(py, |writer| {
             let fields = writer.order().fields.iter();
             Ok(fields.map(|f| (f.source_ids.clone(), f.transform.to_string(), f.descending, f.nulls_first)).collect())
@@ -68,14 +74,14 @@ impl RowWriter {
     }
 
     /// The rows of a batch as `(partition, pyarrow.RecordBatch)`.
-    fn split<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+    fn split<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Parts<'py>> {
         let batch = batch.into_inner();
         let parts = self.with(py, |writer| writer.split(&batch))?;
         parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?))).collect()
     }
 
     /// The next of the rows that waited until all were there, by partition; None behind the last.
-    fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Vec<(usize, Bound<'py, PyAny>)>>> {
+    fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Parts<'py>>> {
         let Some(parts) = self.with(py, |writer| writer.next_sorted(most_rows))? else { return Ok(None) };
         let parts = parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?)));
         parts.collect::<PyResult<_>>().map(Some)

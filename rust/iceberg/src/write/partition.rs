@@ -47,7 +47,6 @@ impl Part {
     pub fn take(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let numbers = self.rows.values();
         match (numbers.first(), numbers.last()) {
-            // Rows often come by partition.
             (Some(first), Some(last)) if usize::try_from(last - first) == Ok(numbers.len() - 1) => {
                 Ok(batch.slice(usize::try_from(*first).unwrap_or(0), numbers.len()))
             }
@@ -108,14 +107,12 @@ impl Partitioner {
             _ => Groups::of_keys(&self.converter.convert_columns(&values)?),
         };
         let firsts = UInt32Array::from(groups.firsts.clone());
-        let keys = match values.as_slice() {
-            [] => self.converter.convert_columns(&[new_null_array(&DataType::Null, 1)])?,
-            _ => {
-                let of_firsts =
-                    values.iter().map(|values| take(values, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
-                self.converter.convert_columns(&of_firsts)?
-            }
+        let of_firsts = if values.is_empty() {
+            vec![new_null_array(&DataType::Null, 1)]
+        } else {
+            values.iter().map(|values| take(values, &firsts, None)).collect::<Result<Vec<_>, _>>()?
         };
+        let keys = self.converter.convert_columns(&of_firsts)?;
         let rows = groups.members();
         let parts = groups.firsts.iter().zip(rows).enumerate().map(|(place, (&first, rows))| {
             let tuple = tuples.slice(usize::try_from(first).unwrap_or(0), 1);
@@ -192,13 +189,13 @@ impl Groups {
         let mut last: Option<(&[u8], u32)> = None;
         for key in keys {
             let key = key.data();
-            match last.filter(|(known, _)| *known == key) {
-                Some((_, mut place)) => groups.push(&mut place),
-                None => {
-                    let place = places.entry(key).or_insert(u32::MAX);
-                    groups.push(place);
-                    last = Some((key, *place));
-                }
+            // Rows often come by partition.
+            if let Some((_, mut place)) = last.filter(|(known, _)| *known == key) {
+                groups.push(&mut place);
+            } else {
+                let place = places.entry(key).or_insert(u32::MAX);
+                groups.push(place);
+                last = Some((key, *place));
             }
         }
         groups

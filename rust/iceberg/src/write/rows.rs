@@ -115,10 +115,8 @@ impl RowWriter {
         let order = table.sort_orders.iter().find(|order| order.order_id == table.default_sort_order_id);
         let order = order.cloned().unwrap_or_default();
         let partitioner = Partitioner::new(&schema, &spec, &partition)?;
-        let sorter = match order.is_unsorted() {
-            true => None,
-            false => Some(RowSorter::new(&schema, &partitioner, &order, options.memory_bytes)?),
-        };
+        let sorted = !order.is_unsorted();
+        let sorter = sorted.then(|| RowSorter::new(&schema, &partitioner, &order, options.memory_bytes)).transpose()?;
         Ok(Self {
             modes: Arc::new(metrics_modes(&table.properties, table.current_schema()?, &order)?),
             align: Align::new(schema.clone()),
