@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from frazil.errors import InvalidArgument
 from frazil.iceberg.leaves import leaves
+from frazil.iceberg.parquet_footer import VariantSink, variant_groups
 
 if TYPE_CHECKING:
     from frazil import _native
@@ -56,6 +57,7 @@ class ParquetFormat:
         # A column that holds nothing but NULL is not stored, unless there is no other.
         self._schema = pa.schema(kept) if kept else schema
         self._leaves = leaves(self._schema)
+        self._variants = variant_groups(self._schema)
         self.group_bytes = properties.number("write.parquet.row-group-size-bytes", 128 << 20)
         codec = properties.codec("write.parquet.compression-codec", "zstd", _CODECS)
         level = properties.level("write.parquet.compression-level")
@@ -79,8 +81,9 @@ class ParquetFormat:
             self._dictionaries = self._with_dictionary(first)
         blooms = {path: self._bloom_size(first.num_rows, *filter_) for path, filter_ in self._bloom.items()}
         metadata: list[pq.FileMetaData] = []
+        end = VariantSink(sink, self._variants) if self._variants else None
         writer = pq.ParquetWriter(
-            sink,
+            end or sink,
             self._schema,
             use_dictionary=self._dictionaries or False,
             bloom_filter_options=blooms or None,
@@ -91,7 +94,7 @@ class ParquetFormat:
             metadata_collector=metadata,
             **self._options,
         )
-        return _ParquetWriter(writer, self._schema, self._leaves, metadata)
+        return _ParquetWriter(writer, self._schema, self._leaves, metadata, end)
 
     def _named(self, key: str, name: str) -> Leaf:
         found = next((leaf for leaf in self._leaves if leaf.name == name), None)
@@ -143,9 +146,14 @@ class ParquetFormat:
 
 class _ParquetWriter:
     def __init__(
-        self, writer: pq.ParquetWriter, schema: pa.Schema, leaves: list[Leaf], metadata: list[pq.FileMetaData]
+        self,
+        writer: pq.ParquetWriter,
+        schema: pa.Schema,
+        leaves: list[Leaf],
+        metadata: list[pq.FileMetaData],
+        end: VariantSink | None,
     ) -> None:
-        self._writer, self._schema, self._leaves, self._metadata = writer, schema, leaves, metadata
+        self._writer, self._schema, self._leaves, self._metadata, self._end = writer, schema, leaves, metadata, end
 
     def write(self, rows: pa.Table) -> None:
         if rows.num_columns != len(self._schema):
@@ -153,7 +161,11 @@ class _ParquetWriter:
         self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
 
     def close(self) -> WrittenColumns:
+        if self._end is not None:
+            self._end.hold()
         self._writer.close()
+        if self._end is not None:
+            self._end.finish()
         [metadata] = self._metadata
         sizes: dict[int, int] = {}
         offsets = []
