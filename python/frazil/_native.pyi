@@ -5,6 +5,7 @@ import pyarrow as pa
 
 __all__ = [
     "DEBUG",
+    "AvroWriter",
     "BatchReader",
     "DeleteFile",
     "DeleteReader",
@@ -89,10 +90,16 @@ class Table:
 @final
 class RowWriter:
     # Takes rows as users have them and gives rows for the files of each partition.
-    def __new__(cls, table: Table) -> RowWriter: ...
+    def __new__(
+        cls, table: Table, *, memory_bytes: int, spec_id: int | None = None, lineage: bool = False
+    ) -> RowWriter: ...
     def schema(self) -> pa.Schema: ...
-    # The rows of each partition, which counts from 0.
+    # Ids of columns, transform, whether it descends, whether NULL comes first.
+    def order(self) -> list[tuple[list[int], str, bool, bool]]: ...
+    # The rows that can be written now, by partition, which counts from 0.
     def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]: ...
+    # The next of the rows that waited until all were there; one partition comes behind the other.
+    def next_sorted(self, most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None: ...
     def new_location(self, partition: int, count: int, extension: str) -> str: ...
     def close(
         self,
@@ -100,7 +107,7 @@ class RowWriter:
         path: str,
         file_format: str,
         size_bytes: int,
-        column_sizes: Sequence[int],
+        column_sizes: dict[int, int],
         split_offsets: Sequence[int] | None,
     ) -> None: ...
     # Files, rows and bytes.
@@ -158,6 +165,13 @@ class Transaction:
     # The new state, and how many attempts it took.
     def commit(self) -> tuple[Table, int]: ...
     def abort(self) -> None: ...
+
+@final
+class AvroWriter:
+    # One Avro data file, as its bytes.
+    def __new__(cls, rows: RowWriter, codec: str, level: int | None) -> AvroWriter: ...
+    def write(self, batch: pa.RecordBatch) -> bytes: ...
+    def finish(self) -> bytes: ...
 
 @final
 class Scan:

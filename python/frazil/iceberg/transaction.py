@@ -144,7 +144,8 @@ class Transaction:
         if operation.on_read:
             self._written.append(Paths(operation.table._native.files, operation.write_deletes()))  # noqa: SLF001
         elif operation.delta.staying():
-            rows = [*rows, self._write(operation.table, operation.rewritten())]
+            moved = operation.rewritten()
+            rows = [*rows, self._write(operation.table, moved, lineage=bool(operation.lineage))]
         return self._snapshot(
             began,
             operation.branch,
@@ -156,11 +157,11 @@ class Transaction:
             inserted=inserted,
         )
 
-    def _write(self, table: Table, data: Any) -> _native.RowWriter:
+    def _write(self, table: Table, data: Any, *, lineage: bool = False) -> _native.RowWriter:
         """Write rows into new files, which are deleted if the transaction fails; those that are written stay."""
         if isinstance(data, Rows):
             return data.rows
-        written = write_rows(table._native, table.properties, data)  # noqa: SLF001
+        written = write_rows(table._native, table.properties, data, lineage=lineage)  # noqa: SLF001
         self._written.append(written)
         return written.rows
 

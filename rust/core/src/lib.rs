@@ -19,5 +19,6 @@ pub mod predicate;
 pub mod prune;
 pub mod scalar;
 pub mod simd;
+pub mod sort;
 pub mod storage;
 pub mod variant;

@@ -1,6 +1,7 @@
 //! The native module of frazil: converts, releases the GIL once, maps errors. No logic.
 
 mod arrow;
+mod avro_writer;
 mod cache;
 mod data_file;
 mod deletion_vector;
@@ -40,6 +41,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<write::RowWriter>()?;
     module.add_class::<row_delta::PositionDeletes>()?;
     module.add_class::<row_delta::RowDelta>()?;
+    module.add_class::<avro_writer::AvroWriter>()?;
     module.add_class::<transaction::Transaction>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;

@@ -12,7 +12,7 @@ use frazil_iceberg::transaction::commit::commit;
 use frazil_iceberg::transaction::create::CreateTable;
 use frazil_iceberg::transaction::hadoop::HadoopPointer;
 use frazil_iceberg::transaction::snapshot_change::AddedFiles;
-use frazil_iceberg::write::rows::{RowWriter as CoreRowWriter, WrittenFile};
+use frazil_iceberg::write::rows::{RowOptions, RowWriter as CoreRowWriter, WrittenFile};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PySchema};
 
@@ -20,6 +20,12 @@ use crate::arrow;
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 use crate::table::Table;
+
+/// Ids of columns, transform, whether it descends, whether NULL comes first.
+type SortColumn = (Vec<i32>, String, bool, bool);
+
+/// Partitions with rows of them, as `pyarrow.RecordBatch`.
+type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
 
 /// Takes rows as users have them and gives rows for the files of each partition.
 #[pyclass(frozen, module = "frazil._native")]
@@ -31,7 +37,7 @@ impl RowWriter {
         self.with(py, |writer| writer.added())
     }
 
-    fn with<R: Send>(
+    pub(crate) fn with<R: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut CoreRowWriter) -> Result<R, Error> + Send,
@@ -45,10 +51,20 @@ impl RowWriter {
 
 #[pymethods]
 impl RowWriter {
-    /// For new rows of a table, by its current schema, spec and properties.
+    /// For new rows of a table, by its current schema and properties.
     #[new]
-    fn new(py: Python<'_>, table: &Table) -> PyResult<Self> {
-        detached(py, || CoreRowWriter::new(table.0.metadata())).map(|writer| Self(Mutex::new(writer)))
+    #[pyo3(signature = (table, *, memory_bytes, spec_id=None, lineage=false))]
+    fn new(py: Python<'_>, table: &Table, memory_bytes: usize, spec_id: Option<i32>, lineage: bool) -> PyResult<Self> {
+        let options = RowOptions { spec_id, lineage, memory_bytes };
+        detached(py, || CoreRowWriter::new(table.0.metadata(), &options)).map(|writer| Self(Mutex::new(writer)))
+    }
+
+    /// The sort order of the files.
+    fn order(&self, py: Python<'_>) -> PyResult<Vec<SortColumn>> {
+        self.with(py, |writer| {
+            let fields = writer.order().fields.iter();
+            Ok(fields.map(|f| (f.source_ids.clone(), f.transform.to_string(), f.descending, f.nulls_first)).collect())
+        })
     }
 
     /// The schema of the rows that `split` gives, with field ids, as a `pyarrow.Schema`.
@@ -58,10 +74,17 @@ impl RowWriter {
     }
 
     /// The rows of a batch as `(partition, pyarrow.RecordBatch)`.
-    fn split<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+    fn split<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Parts<'py>> {
         let batch = batch.into_inner();
         let parts = self.with(py, |writer| writer.split(&batch))?;
         parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?))).collect()
+    }
+
+    /// The next of the rows that waited until all were there, by partition; None behind the last.
+    fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Parts<'py>>> {
+        let Some(parts) = self.with(py, |writer| writer.next_sorted(most_rows))? else { return Ok(None) };
+        let parts = parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?)));
+        parts.collect::<PyResult<_>>().map(Some)
     }
 
     /// A location for the next file of a partition.
@@ -78,7 +101,7 @@ impl RowWriter {
         path: String,
         file_format: String,
         size_bytes: i64,
-        column_sizes: Vec<i64>,
+        column_sizes: BTreeMap<i32, i64>,
         split_offsets: Option<Vec<i64>>,
     ) -> PyResult<()> {
         let written = WrittenFile { path, format: file_format, size_bytes, column_sizes, split_offsets };

@@ -18,10 +18,12 @@ const BLOCK_BYTES: usize = 64_000;
 const DEFLATE_LEVEL: i32 = 6;
 const ZSTD_LEVEL: i32 = 3;
 
-/// A file in the making; everything is held until [`Writer::finish`].
+/// A file in the making; everything is held until [`Writer::finish`], but what [`Writer::take`] gives before.
 pub struct Writer {
     schema: std::sync::Arc<Schema>,
     codec: Codec,
+    level: Option<i32>,
+    taken_bytes: usize,
     sync: [u8; SYNC_BYTES],
     out: Vec<u8>,
     block: Vec<u8>,
@@ -59,7 +61,45 @@ impl Writer {
         }
         out.push(0);
         out.extend_from_slice(&sync);
-        Ok(Self { schema: tree, codec, sync, out, block: Vec::new(), block_rows: 0, deflate: None })
+        Ok(Self {
+            schema: tree,
+            codec,
+            level: None,
+            taken_bytes: 0,
+            sync,
+            out,
+            block: Vec::new(),
+            block_rows: 0,
+            deflate: None,
+        })
+    }
+
+    /// Compresses by this level of the codec, from the next block on.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a level that the codec does not have.
+    pub fn with_level(mut self, level: i32) -> Result<Self> {
+        let known = match self.codec {
+            Codec::Deflate => 0..=12,
+            Codec::Zstandard => zstd::compression_level_range(),
+            // The others have none.
+            _ => i32::MIN..=i32::MAX,
+        };
+        if !known.contains(&level) {
+            return Err(Error::invalid(format!("{} has no level {level}", self.codec.name())).hint(format!(
+                "its levels are {} to {}",
+                known.start(),
+                known.end()
+            )));
+        }
+        self.level = Some(level);
+        Ok(self)
+    }
+
+    /// The bytes of the file that are complete and were not taken before.
+    pub fn take(&mut self) -> Bytes {
+        self.taken_bytes += self.out.len();
+        std::mem::take(&mut self.out).into()
     }
 
     /// Writes the rows of a batch whose columns are the fields of the schema, in order.
@@ -82,10 +122,10 @@ impl Writer {
 
     /// How long the file is about: what is written, and what waits for compression as it is.
     pub fn size_bytes(&self) -> usize {
-        self.out.len() + self.block.len()
+        self.taken_bytes + self.out.len() + self.block.len()
     }
 
-    /// The whole file.
+    /// The whole file, or what was not taken of it.
     pub fn finish(mut self) -> Result<Bytes> {
         if self.block_rows > 0 {
             self.end_block()?;
@@ -97,14 +137,16 @@ impl Writer {
         let failed = |e: &dyn std::fmt::Display| Error::internal(format!("a block does not compress: {e}"));
         let compressed = match self.codec {
             Codec::Deflate => {
-                let level = CompressionLvl::new(DEFLATE_LEVEL).unwrap_or_default();
+                let level = CompressionLvl::new(self.level.unwrap_or(DEFLATE_LEVEL)).unwrap_or_default();
                 let compressor = self.deflate.get_or_insert_with(|| Compressor::new(level));
                 let mut room = vec![0; compressor.deflate_compress_bound(self.block.len())];
                 let length = compressor.deflate_compress(&self.block, &mut room).map_err(|e| failed(&e))?;
                 room.truncate(length);
                 room
             }
-            Codec::Zstandard => zstd::bulk::compress(&self.block, ZSTD_LEVEL).map_err(|e| failed(&e))?,
+            Codec::Zstandard => {
+                zstd::bulk::compress(&self.block, self.level.unwrap_or(ZSTD_LEVEL)).map_err(|e| failed(&e))?
+            }
             Codec::Snappy => {
                 let mut compressed = snap::raw::Encoder::new().compress_vec(&self.block).map_err(|e| failed(&e))?;
                 compressed.extend_from_slice(&crc32fast::hash(&self.block).to_be_bytes());

@@ -16,8 +16,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray};
-use arrow_buffer::NullBuffer;
+use arrow_array::types::ByteArrayType;
+use arrow_array::{
+    Array, ArrayRef, GenericByteArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use frazil_core::error::{Error, Result};
@@ -64,29 +67,29 @@ impl Align {
             }
         }
         let found = |name: &str| batch.column_by_name(name).cloned();
-        let columns = columns(&self.schema.fields, &found, None, batch.num_rows(), "", self.rows)?;
+        let columns = columns(&self.schema.fields, &found, None, batch.num_rows(), "", &RowNumbers::From(self.rows))?;
         self.rows += batch.num_rows();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(self.arrow.clone(), columns, &options)?)
     }
 }
 
-/// The columns of `fields`; `parents` are the rows at which they are inside a NULL, `first_row` is the number of row 0.
+/// The columns of `fields`; `parents` are the rows at which they are inside a NULL, `rows` are the numbers of the rows.
 fn columns(
     fields: &StructType,
     found: &dyn Fn(&str) -> Option<ArrayRef>,
     parents: Option<&NullBuffer>,
     len: usize,
     prefix: &str,
-    first_row: usize,
+    rows: &RowNumbers<'_>,
 ) -> Result<Vec<ArrayRef>> {
     let column = |field: &NestedField| {
         let name = format!("{prefix}{}", field.name);
         let values = match found(&field.name) {
-            Some(values) => converted(field, &values, &name, first_row)?,
+            Some(values) => converted(field, &values, &name, rows)?,
             None => repeated(&field.field_type, field.write_default.as_ref(), len)?,
         };
-        check_required(field, &values, parents, &name, first_row)?;
+        check_required(field, &values, parents, &name, rows)?;
         Ok(values)
     };
     fields.fields.iter().map(column).collect()
@@ -98,7 +101,7 @@ fn check_required(
     values: &ArrayRef,
     parents: Option<&NullBuffer>,
     name: &str,
-    first_row: usize,
+    rows: &RowNumbers<'_>,
 ) -> Result<()> {
     if !field.required || values.logical_null_count() == 0 {
         return Ok(());
@@ -109,13 +112,13 @@ fn check_required(
     match (0..values.len()).find(|&row| is_null(row) && !inside(row)) {
         None => Ok(()),
         Some(row) => {
-            Err(Error::invalid(format!("the column `{name}` is required, and NULL in row {}", first_row + row))
+            Err(Error::invalid(format!("the column `{name}` is required, and NULL in row {}", rows.number(row)))
                 .with("column", name))
         }
     }
 }
 
-fn converted(field: &NestedField, values: &ArrayRef, name: &str, first_row: usize) -> Result<ArrayRef> {
+fn converted(field: &NestedField, values: &ArrayRef, name: &str, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
     let values = &unpacked(values)?;
     if values.data_type() == &DataType::Null {
         return repeated(&field.field_type, None, values.len());
@@ -128,21 +131,22 @@ fn converted(field: &NestedField, values: &ArrayRef, name: &str, first_row: usiz
     match &field.field_type {
         Type::Primitive(PrimitiveType::Variant) => {
             let data_type = arrow_primitive(&PrimitiveType::Variant);
-            if values.data_type().is_nested() { cast(values, &data_type, name, first_row) } else { Err(unfit()) }
+            if values.data_type().is_nested() { cast(values, &data_type, name, rows) } else { Err(unfit()) }
         }
         Type::Primitive(primitive) if widens(values.data_type(), primitive) => {
-            cast(values, &arrow_primitive(primitive), name, first_row)
+            cast(values, &arrow_primitive(primitive), name, rows)
         }
         Type::Primitive(_) => Err(unfit()),
-        Type::Struct(fields) => converted_struct(fields, values.as_struct_opt().ok_or_else(unfit)?, name, first_row),
+        Type::Struct(fields) => converted_struct(fields, values.as_struct_opt().ok_or_else(unfit)?, name, rows),
         Type::List(list) => {
             if !is_list(values.data_type()) {
                 return Err(unfit());
             }
             let parts = Repeated::of(values)?;
             let element_name = format!("{name}.element");
-            let elements = converted(&list.element, &parts.values, &element_name, 0)?;
-            check_required(&list.element, &elements, None, &element_name, 0)?;
+            let inner = RowNumbers::Inside(&parts.offsets, rows);
+            let elements = converted(&list.element, &parts.values, &element_name, &inner)?;
+            check_required(&list.element, &elements, None, &element_name, &inner)?;
             let field = Arc::new(arrow_field(&list.element));
             Ok(Arc::new(ListArray::try_new(field, parts.offsets, elements, parts.nulls)?))
         }
@@ -152,10 +156,11 @@ fn converted(field: &NestedField, values: &ArrayRef, name: &str, first_row: usiz
             }
             let parts = Repeated::of(values)?;
             let entries = parts.values.as_struct_opt().ok_or_else(unfit)?;
+            let inner = RowNumbers::Inside(&parts.offsets, rows);
             let part = |field: &NestedField, position| -> Result<ArrayRef> {
                 let name = format!("{name}.{}", field.name);
-                let values = converted(field, &child(entries, position)?, &name, 0)?;
-                check_required(field, &values, None, &name, 0)?;
+                let values = converted(field, &child(entries, position)?, &name, &inner)?;
+                check_required(field, &values, None, &name, &inner)?;
                 Ok(values)
             };
             let columns = vec![part(&map.key, 0)?, part(&map.value, 1)?];
@@ -167,7 +172,7 @@ fn converted(field: &NestedField, values: &ArrayRef, name: &str, first_row: usiz
     }
 }
 
-fn converted_struct(fields: &StructType, parent: &StructArray, name: &str, first_row: usize) -> Result<ArrayRef> {
+fn converted_struct(fields: &StructType, parent: &StructArray, name: &str, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
     let known: HashSet<&str> = fields.fields.iter().map(|field| field.name.as_str()).collect();
     if let Some(unknown) = parent.fields().iter().find(|field| !known.contains(field.name().as_str())) {
         let message = format!("the table has no field `{}` in `{name}`", unknown.name());
@@ -177,8 +182,28 @@ fn converted_struct(fields: &StructType, parent: &StructArray, name: &str, first
     let parts = (0..parent.num_columns()).map(|i| child(parent, i)).collect::<Result<Vec<_>>>()?;
     let found = |name: &str| position(name).and_then(|i| parts.get(i).cloned());
     let nulls = parent.nulls();
-    let parts = columns(fields, &found, nulls, parent.len(), &format!("{name}."), first_row)?;
+    let parts = columns(fields, &found, nulls, parent.len(), &format!("{name}."), rows)?;
     Ok(Arc::new(StructArray::try_new_with_length(arrow_fields(fields), parts, nulls.cloned(), parent.len())?))
+}
+
+/// Which row of a write a value is in.
+enum RowNumbers<'a> {
+    /// Values of rows, from this one on.
+    From(usize),
+    /// Elements of lists or entries of maps that begin at these offsets.
+    Inside(&'a OffsetBuffer<i32>, &'a RowNumbers<'a>),
+}
+
+impl RowNumbers<'_> {
+    fn number(&self, position: usize) -> usize {
+        match self {
+            Self::From(first) => first + position,
+            Self::Inside(offsets, around) => {
+                let begins = |offset: &i32| usize::try_from(*offset).is_ok_and(|offset| offset <= position);
+                around.number(offsets.partition_point(begins).saturating_sub(1))
+            }
+        }
+    }
 }
 
 fn shown(field: &NestedField) -> String {
@@ -198,10 +223,26 @@ fn is_list(data_type: &DataType) -> bool {
 /// Dictionaries and run ends as what they hold.
 fn unpacked(values: &ArrayRef) -> Result<ArrayRef> {
     match values.data_type() {
-        DataType::Dictionary(_, held) => Ok(arrow_cast::cast(values, held)?),
+        DataType::LargeUtf8 => values.as_string_opt::<i64>().map_or_else(|| Ok(values.clone()), rebased),
+        DataType::LargeBinary => values.as_binary_opt::<i64>().map_or_else(|| Ok(values.clone()), rebased),
+        DataType::Dictionary(_, held) => unpacked(&arrow_cast::cast(values, held)?),
         DataType::RunEndEncoded(_, held) => Ok(arrow_cast::cast(values, held.data_type())?),
         _ => Ok(values.clone()),
     }
+}
+
+/// Text or bytes whose offsets begin at 0: those of a part of a longer array may be beyond 32 bits.
+fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Result<ArrayRef> {
+    let (first, last) = match array.value_offsets() {
+        [first, .., last] => (*first, *last),
+        _ => (0, 0),
+    };
+    let start = usize::try_from(first).map_err(|_| Error::internal("an offset below 0"))?;
+    let length = usize::try_from(last - first).map_err(|_| Error::internal("offsets that fall"))?;
+    let offsets: Vec<i64> = array.value_offsets().iter().map(|offset| offset - first).collect();
+    let values = array.values().slice_with_length(start, length);
+    let offsets = OffsetBuffer::new(offsets.into());
+    Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values, array.nulls().cloned())?))
 }
 
 /// Whether every value of an Arrow type is one of the table's type, but for digits of timestamps, which are looked at.
@@ -237,7 +278,7 @@ fn widens(from: &DataType, to: &PrimitiveType) -> bool {
 }
 
 /// A conversion that must not change a value.
-fn cast(values: &ArrayRef, to: &DataType, name: &str, first_row: usize) -> Result<ArrayRef> {
+fn cast(values: &ArrayRef, to: &DataType, name: &str, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
     if values.data_type() == to {
         return Ok(values.clone());
     }
@@ -246,12 +287,12 @@ fn cast(values: &ArrayRef, to: &DataType, name: &str, first_row: usize) -> Resul
     // What does not fit became NULL.
     if cast.null_count() > values.null_count() {
         let row = (0..cast.len()).find(|&row| cast.is_null(row) && values.is_valid(row)).unwrap_or(0);
-        return Err(does_not_fit(name, to, first_row + row));
+        return Err(does_not_fit(name, to, rows.number(row)));
     }
     if let Some(ticks) = coarser(values.data_type(), to) {
         let row = lost_digits(values, ticks);
         if let Some(row) = row {
-            return Err(does_not_fit(name, to, first_row + row)
+            return Err(does_not_fit(name, to, rows.number(row))
                 .hint("truncate the column, or make it of nanoseconds (format version 3)"));
         }
     }

@@ -127,3 +127,26 @@ fn a_column_that_is_there_twice_is_refused() {
     let twice = RecordBatch::try_new(Arc::new(arrow_schema::Schema::new(fields)), columns).unwrap();
     assert!(one(r#""int""#).align(&twice).unwrap_err().message().contains("two columns"));
 }
+
+#[test]
+fn a_null_inside_a_list_is_named_by_its_row() {
+    let lists = [Some(vec![Some(1)]), Some(vec![]), None, Some(vec![Some(2), None])];
+    let lists = ListArray::from_iter_primitive::<Int8Type, _, _>(lists);
+    let list = r#"{"type": "list", "element-id": 2, "element-required": true, "element": "long"}"#;
+    let error = taken(list, Arc::new(lists)).unwrap_err();
+    assert!(error.message().contains("NULL in row 3"), "{error}");
+}
+
+#[test]
+fn a_part_of_a_long_column_is_taken_from_its_first_value() {
+    let texts = arrow_array::LargeStringArray::from(vec![Some("gone"), Some("a"), None, Some("b")]);
+    let dictionary: ArrayRef = Arc::new(arrow_array::DictionaryArray::new(
+        arrow_array::Int8Array::from(vec![3, 2, 1]),
+        Arc::new(texts.clone()),
+    ));
+    for (values, expected) in [(Arc::new(texts.slice(1, 3)) as ArrayRef, ["a", "b"]), (dictionary, ["b", "a"])] {
+        let taken = taken(r#""string""#, values).unwrap();
+        let taken: Vec<_> = taken.as_string::<i32>().iter().collect();
+        assert_eq!(taken, [Some(expected[0]), None, Some(expected[1])]);
+    }
+}

@@ -4,6 +4,7 @@
 //! format alike.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -40,8 +41,8 @@ pub struct Metrics {
 /// Takes the metrics of batches as they are written.
 #[derive(Debug)]
 pub struct MetricsCollector {
-    fields: StructType,
-    modes: HashMap<i32, MetricsMode>,
+    fields: Arc<StructType>,
+    modes: Arc<HashMap<i32, MetricsMode>>,
     columns: BTreeMap<i32, Column>,
     record_count: i64,
 }
@@ -66,8 +67,8 @@ enum Bounds {
 
 impl MetricsCollector {
     /// For rows of these columns.
-    pub fn new(fields: StructType, modes: HashMap<i32, MetricsMode>) -> Self {
-        Self { fields, modes, columns: BTreeMap::new(), record_count: 0 }
+    pub fn new(fields: impl Into<Arc<StructType>>, modes: impl Into<Arc<HashMap<i32, MetricsMode>>>) -> Self {
+        Self { fields: fields.into(), modes: modes.into(), columns: BTreeMap::new(), record_count: 0 }
     }
 
     /// Takes a batch whose columns are the fields, in order and of their Arrow types.

@@ -19,7 +19,7 @@ fn column(field_type: &str) -> StructType {
 
 fn collect(fields: &StructType, mode: MetricsMode, columns: Vec<Vec<ArrayRef>>) -> Metrics {
     let schema = Arc::new(arrow_schema(fields));
-    let modes = (1..20).map(|id| (id, mode)).collect();
+    let modes: HashMap<_, _> = (1..20).map(|id| (id, mode)).collect();
     let mut collector = MetricsCollector::new(fields.clone(), modes);
     for columns in columns {
         collector.add(&RecordBatch::try_new(schema.clone(), columns).unwrap()).unwrap();

@@ -5,6 +5,8 @@ pub mod data_file;
 mod location;
 pub mod metrics;
 pub mod metrics_mode;
+mod order;
 pub mod partition;
 pub mod row_delta;
 pub mod rows;
+mod source;

@@ -3,45 +3,56 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StructArray, UInt32Array, new_null_array};
-use arrow_row::{OwnedRow, RowConverter, SortField};
-use arrow_schema::Fields;
-use arrow_select::take::take_record_batch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Date32Type, Float32Type, Float64Type, Int32Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, StructArray, UInt32Array, new_null_array};
+use arrow_row::{OwnedRow, RowConverter, Rows, SortField};
+use arrow_schema::{DataType, Fields};
+use arrow_select::take::{take, take_record_batch};
 use frazil_core::error::{Error, Result};
 
+use super::source::Source;
 use crate::read::arrow::arrow_fields;
 use crate::spec::partition::PartitionSpec;
-use crate::spec::schema::{FieldPath, Schema};
-use crate::spec::types::{StructType, Type};
+use crate::spec::schema::Schema;
+use crate::spec::types::StructType;
 use crate::transform::Transform;
+
+/// Numbers of partitions within one range so wide are looked up in a table.
+const TABLE_LEN: usize = 1 << 16;
 
 /// Splits batches by partition.
 #[derive(Debug)]
 pub struct Partitioner {
-    sources: Vec<Source>,
+    /// None for `void`, which is NULL whatever the column is.
+    sources: Vec<Option<Source>>,
     /// The Arrow fields of partition tuples.
     fields: Fields,
-    converter: Option<RowConverter>,
+    converter: RowConverter,
 }
 
-/// The rows of one partition.
+/// Which rows of a batch are of one partition.
 #[derive(Debug)]
-pub struct PartitionRows {
+pub struct Part {
     /// Equal for rows of one partition: one NaN, -0.0 and 0.0 apart, NULL equal to NULL.
     pub key: OwnedRow,
     /// The partition tuple, one row.
     pub tuple: StructArray,
-    /// The rows.
-    pub rows: RecordBatch,
+    /// Their numbers, in order.
+    pub rows: UInt32Array,
 }
 
-/// Where a partition field takes its values from.
-#[derive(Debug)]
-struct Source {
-    /// The positions of the column, from the outermost struct inwards.
-    steps: Vec<usize>,
-    source_type: Type,
-    transform: Transform,
+impl Part {
+    /// These rows of the batch.
+    pub fn take(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let numbers = self.rows.values();
+        match (numbers.first(), numbers.last()) {
+            (Some(first), Some(last)) if usize::try_from(last - first) == Ok(numbers.len() - 1) => {
+                Ok(batch.slice(usize::try_from(*first).unwrap_or(0), numbers.len()))
+            }
+            _ => Ok(take_record_batch(batch, &self.rows)?),
+        }
+    }
 }
 
 impl Partitioner {
@@ -50,130 +61,179 @@ impl Partitioner {
     /// # Errors
     /// `Unsupported` for transforms that are not known; `InvalidArgument` for columns that are not there.
     pub fn new(schema: &Schema, spec: &PartitionSpec, partition: &StructType) -> Result<Self> {
-        let sources = spec.fields.iter().map(|field| {
-            let named = |e: Error| e.with("partition field", &field.name);
-            match (&field.transform, field.source_ids.as_slice()) {
-                (Transform::Void, _) => Ok(Source {
-                    steps: Vec::new(),
-                    source_type: Type::Struct(StructType::default()),
-                    transform: Transform::Void,
-                }),
-                (transform, [id]) => {
-                    let path =
-                        schema.path(*id).ok_or_else(|| named(Error::invalid(format!("no column has the id {id}"))))?;
-                    Ok(Source {
-                        steps: steps(schema, &path).map_err(named)?,
-                        source_type: path.field().field_type.clone(),
-                        transform: transform.clone(),
-                    })
-                }
-                _ => Err(named(Error::unsupported("transforms of several columns are not written"))),
-            }
+        let sources = spec.fields.iter().map(|field| match &field.transform {
+            Transform::Void => Ok(None),
+            transform => Source::new(schema, &field.source_ids, transform)
+                .map(Some)
+                .map_err(|e| e.with("partition field", &field.name)),
         });
-        let fields = arrow_fields(partition);
         let sources = sources.collect::<Result<Vec<_>>>()?;
-        let converter = if sources.is_empty() {
-            None
+        let fields = arrow_fields(partition);
+        let keys = if fields.is_empty() {
+            vec![SortField::new(DataType::Null)]
         } else {
-            let keys = fields.iter().map(|field| SortField::new(field.data_type().clone())).collect();
-            Some(RowConverter::new(keys)?)
+            fields.iter().map(|field| SortField::new(field.data_type().clone())).collect()
         };
-        Ok(Self { sources, fields, converter })
+        Ok(Self { sources, fields, converter: RowConverter::new(keys)? })
+    }
+
+    /// The types of [`Partitioner::keys`].
+    pub(super) fn key_types(&self) -> impl Iterator<Item = DataType> {
+        self.fields.iter().map(|field| field.data_type().clone())
+    }
+
+    /// Columns that are equal in rows of one partition.
+    ///
+    /// # Errors
+    /// As [`Partitioner::split`].
+    pub(super) fn keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        Ok(one_nan(self.values(batch)?))
     }
 
     /// The rows of a batch by partition, in the order in which partitions are met; rows keep their order.
     ///
     /// # Errors
     /// `InvalidArgument` for a value that a transform cannot take.
-    pub fn split(&self, batch: &RecordBatch) -> Result<Vec<PartitionRows>> {
+    pub fn split(&self, batch: &RecordBatch) -> Result<Vec<Part>> {
+        if batch.num_rows() == 0 {
+            return Ok(Vec::new());
+        }
         let values = self.values(batch)?;
         let tuples = StructArray::try_new_with_length(self.fields.clone(), values.clone(), None, batch.num_rows())?;
-        let Some(converter) = &self.converter else {
-            let unpartitioned = RowConverter::new(vec![SortField::new(arrow_schema::DataType::Null)])?;
-            let key =
-                unpartitioned.convert_columns(&[new_null_array(&arrow_schema::DataType::Null, 1)])?.row(0).owned();
-            return Ok(if batch.num_rows() == 0 {
-                Vec::new()
-            } else {
-                vec![PartitionRows { key, tuple: tuples.slice(0, 1), rows: batch.clone() }]
-            });
+        let values = one_nan(values);
+        let groups = match values.as_slice() {
+            [] => Groups::one(batch.num_rows()),
+            [numbers] if small_range(numbers).is_some() => Groups::of_numbers(numbers),
+            _ => Groups::of_keys(&self.converter.convert_columns(&values)?),
         };
-        let keys = converter.convert_columns(&one_nan(values))?;
-        let mut places: HashMap<&[u8], usize> = HashMap::new();
-        let mut members: Vec<Vec<u32>> = Vec::new();
-        let mut last: Option<(&[u8], usize)> = None;
-        for (row, key) in (0_u32..).zip(keys.iter()) {
-            let key = key.data();
-            // Rows often come sorted by partition.
-            let place = match last.filter(|(known, _)| *known == key) {
-                Some((_, place)) => place,
-                None => *places.entry(key).or_insert_with(|| {
-                    members.push(Vec::new());
-                    members.len() - 1
-                }),
-            };
-            last = Some((key, place));
-            if let Some(rows) = members.get_mut(place) {
-                rows.push(row);
-            }
-        }
-        let whole = members.len() == 1;
-        let part = |rows: Vec<u32>| {
-            let first = rows.first().and_then(|row| usize::try_from(*row).ok()).unwrap_or(0);
-            let (key, tuple) = (keys.row(first).owned(), tuples.slice(first, 1));
-            let rows = if whole { batch.clone() } else { take_record_batch(batch, &UInt32Array::from(rows))? };
-            Ok(PartitionRows { key, tuple, rows })
+        let firsts = UInt32Array::from(groups.firsts.clone());
+        let of_firsts = if values.is_empty() {
+            vec![new_null_array(&DataType::Null, 1)]
+        } else {
+            values.iter().map(|values| take(values, &firsts, None)).collect::<Result<Vec<_>, _>>()?
         };
-        members.into_iter().map(part).collect()
+        let keys = self.converter.convert_columns(&of_firsts)?;
+        let rows = groups.members();
+        let parts = groups.firsts.iter().zip(rows).enumerate().map(|(place, (&first, rows))| {
+            let tuple = tuples.slice(usize::try_from(first).unwrap_or(0), 1);
+            Part { key: keys.row(place).owned(), tuple, rows }
+        });
+        Ok(parts.collect())
     }
 
     fn values(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.sources
             .iter()
             .zip(&self.fields)
-            .map(|(source, field)| {
-                if source.transform == Transform::Void {
-                    return Ok(new_null_array(field.data_type(), batch.num_rows()));
-                }
-                let Type::Primitive(primitive) = &source.source_type else {
-                    return Err(Error::invalid("the column of a partition field is no primitive"));
-                };
-                source.transform.apply(column(batch, &source.steps)?.as_ref(), primitive)
+            .map(|(source, field)| match source {
+                None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+                Some(source) => source.values(batch),
             })
             .collect()
     }
 }
 
-/// The positions that lead to a column.
-fn steps(schema: &Schema, path: &FieldPath<'_>) -> Result<Vec<usize>> {
-    let mut fields: Vec<_> = schema.fields.fields.iter().collect();
-    let mut steps = Vec::new();
-    for field in path.fields() {
-        let step = fields.iter().position(|other| other.id == field.id);
-        steps.push(step.ok_or_else(|| Error::invalid("a column inside a list or a map"))?);
-        fields = match &field.field_type {
-            Type::Struct(inner) => inner.fields.iter().collect(),
-            _ => Vec::new(),
-        };
-    }
-    Ok(steps)
+/// Which rows belong together.
+struct Groups {
+    /// The group of each row.
+    of_rows: Vec<u32>,
+    /// The first row of each group.
+    firsts: Vec<u32>,
+    counts: Vec<u32>,
 }
 
-/// A column, NULL wherever a struct around it is.
-fn column(batch: &RecordBatch, steps: &[usize]) -> Result<ArrayRef> {
-    use arrow_array::cast::AsArray;
-    let missing = || Error::internal("rows without a column that partitions");
-    let (first, inner) = steps.split_first().ok_or_else(missing)?;
-    let outer = batch.columns().get(*first).cloned().ok_or_else(missing)?;
-    inner
-        .iter()
-        .try_fold(outer, |array, &step| frazil_core::nested::child(array.as_struct_opt().ok_or_else(missing)?, step))
+impl Groups {
+    fn empty(rows: usize) -> Self {
+        Self { of_rows: Vec::with_capacity(rows), firsts: Vec::new(), counts: Vec::new() }
+    }
+
+    fn one(rows: usize) -> Self {
+        Self { of_rows: vec![0; rows], firsts: vec![0], counts: vec![u32::try_from(rows).unwrap_or(u32::MAX)] }
+    }
+
+    /// Puts the next row into a group that is there, or a new one.
+    #[inline]
+    fn push(&mut self, group: &mut u32) {
+        if *group == u32::MAX {
+            *group = u32::try_from(self.firsts.len()).unwrap_or(u32::MAX - 1);
+            self.firsts.push(u32::try_from(self.of_rows.len()).unwrap_or(u32::MAX));
+            self.counts.push(0);
+        }
+        self.of_rows.push(*group);
+        if let Some(count) = self.counts.get_mut(usize::try_from(*group).unwrap_or(usize::MAX)) {
+            *count += 1;
+        }
+    }
+
+    /// By numbers of a [`small_range`]: the place of each is in a table, that of NULL behind it.
+    fn of_numbers(numbers: &ArrayRef) -> Self {
+        let mut groups = Self::empty(numbers.len());
+        let Some((least, len)) = small_range(numbers) else { return groups };
+        let mut table = vec![u32::MAX; len];
+        let mut of_null = u32::MAX;
+        let mut push = |number: Option<i32>| {
+            let place = number.and_then(|number| usize::try_from(i64::from(number) - i64::from(least)).ok());
+            groups.push(place.and_then(|place| table.get_mut(place)).unwrap_or(&mut of_null));
+        };
+        if let Some(numbers) = numbers.as_primitive_opt::<Int32Type>() {
+            numbers.iter().for_each(&mut push);
+        } else if let Some(days) = numbers.as_primitive_opt::<Date32Type>() {
+            days.iter().for_each(&mut push);
+        }
+        groups
+    }
+
+    fn of_keys(keys: &Rows) -> Self {
+        let mut groups = Self::empty(keys.num_rows());
+        let mut places: HashMap<&[u8], u32> = HashMap::new();
+        let mut last: Option<(&[u8], u32)> = None;
+        for key in keys {
+            let key = key.data();
+            // Rows often come by partition.
+            if let Some((_, mut place)) = last.filter(|(known, _)| *known == key) {
+                groups.push(&mut place);
+            } else {
+                let place = places.entry(key).or_insert(u32::MAX);
+                groups.push(place);
+                last = Some((key, *place));
+            }
+        }
+        groups
+    }
+
+    /// The rows of each group, in order: a counting sort.
+    fn members(&self) -> Vec<UInt32Array> {
+        let width = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+        let mut members: Vec<Vec<u32>> = self.counts.iter().map(|count| Vec::with_capacity(width(*count))).collect();
+        for (row, group) in (0_u32..).zip(&self.of_rows) {
+            if let Some(rows) = members.get_mut(width(*group)) {
+                rows.push(row);
+            }
+        }
+        members.into_iter().map(UInt32Array::from).collect()
+    }
+}
+
+/// The least number and how many there may be, where partition values are numbers that are close to each other.
+fn small_range(numbers: &ArrayRef) -> Option<(i32, usize)> {
+    fn range<T: ArrowPrimitiveType<Native = i32>>(numbers: &PrimitiveArray<T>) -> Option<(i32, usize)> {
+        let (least, greatest) = match numbers.null_count() {
+            // Two passes over plain values are vectorised; one over options is not.
+            0 => numbers.values().iter().copied().min().zip(numbers.values().iter().copied().max())?,
+            _ => numbers.iter().flatten().min().zip(numbers.iter().flatten().max())?,
+        };
+        let len = usize::try_from(i64::from(greatest) - i64::from(least) + 1).ok()?;
+        (len <= TABLE_LEN).then_some((least, len))
+    }
+    match numbers.data_type() {
+        DataType::Int32 => range(numbers.as_primitive_opt::<Int32Type>()?),
+        DataType::Date32 => range(numbers.as_primitive_opt::<Date32Type>()?),
+        _ => None,
+    }
 }
 
 /// Floating point columns with every NaN the same, for keys.
 fn one_nan(values: Vec<ArrayRef>) -> Vec<ArrayRef> {
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::{Float32Type, Float64Type};
     values
         .into_iter()
         .map(|array| -> ArrayRef {
@@ -186,6 +246,12 @@ fn one_nan(values: Vec<ArrayRef>) -> Vec<ArrayRef> {
             }
         })
         .collect()
+}
+
+/// What has no partition.
+#[cold]
+pub(super) fn no_partition() -> Error {
+    Error::internal("a partition without rows")
 }
 
 #[cfg(test)]

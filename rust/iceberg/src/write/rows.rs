@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, StructArray};
+use arrow_array::{RecordBatch, StructArray, UInt32Array};
 use arrow_row::OwnedRow;
 use arrow_schema::SchemaRef;
+use arrow_select::take::take_record_batch;
 use frazil_core::error::{Error, Result};
 
 use super::align::Align;
@@ -13,26 +14,61 @@ use super::data_file::{DataFile, data_file_rows};
 use super::location::LocationProvider;
 use super::metrics::MetricsCollector;
 use super::metrics_mode::{MetricsMode, metrics_modes};
-use super::partition::Partitioner;
+use super::order::RowSorter;
+use super::partition::{Part, Partitioner, no_partition};
+use crate::scan::output::MetadataColumn;
 use crate::spec::manifest::FileContent;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
-use crate::spec::types::StructType;
+use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 use crate::transaction::ids;
 use crate::transaction::snapshot_change::AddedFiles;
 
+/// Files of so many partitions are written at once; rows of further ones wait until all rows are there.
+const MAX_OPEN_PARTITIONS: usize = 64;
+/// Greater field ids are reserved (spec: "Reserved Field IDs").
+const MAX_FIELD_ID: i32 = i32::MAX - 200;
+
+/// What a write is, beside its table.
+#[derive(Debug, Clone)]
+pub struct RowOptions {
+    /// The partition spec of the files; the default one unless given.
+    pub spec_id: Option<i32>,
+    /// Whether rows come with `_row_id` and `_last_updated_sequence_number`, as they do when they move to other files
+    /// (spec: "Row Lineage").
+    pub lineage: bool,
+    /// About how many bytes of rows are held; what is more lies in temporary files.
+    pub memory_bytes: usize,
+}
+
+impl Default for RowOptions {
+    fn default() -> Self {
+        Self { spec_id: None, lineage: false, memory_bytes: 256 << 20 }
+    }
+}
+
 /// Takes rows as users have them, gives rows for the files of each partition, and keeps what the files say of them. The
 /// files are written by somebody else.
+///
+/// ```text
+/// split(batch)*   -> rows that can be written now
+/// next_sorted()*  -> the rows that waited: by partition, one behind the other, in the sort order of the table
+/// ```
 #[derive(Debug)]
 pub struct RowWriter {
     schema: Arc<Schema>,
+    fields: Arc<StructType>,
     spec: Arc<PartitionSpec>,
     partition: StructType,
-    modes: HashMap<i32, MetricsMode>,
+    modes: Arc<HashMap<i32, MetricsMode>>,
     align: Align,
     partitioner: Partitioner,
+    order: SortOrder,
+    /// Holds rows until all are there: every row of a sorted table, else those of partitions beyond the first few.
+    sorter: Option<RowSorter>,
+    memory_bytes: usize,
     locations: LocationProvider,
     /// In the order in which they were met.
     partitions: Vec<Partition>,
@@ -57,35 +93,52 @@ pub struct WrittenFile {
     pub format: String,
     /// Its length.
     pub size_bytes: i64,
-    /// Bytes of each leaf column in the order of [`Schema::leaf_ids`]; may be empty.
-    pub column_sizes: Vec<i64>,
+    /// Bytes of each leaf column in the file by field id; may be empty.
+    pub column_sizes: BTreeMap<i32, i64>,
     /// Where it can be split.
     pub split_offsets: Option<Vec<i64>>,
 }
 
 impl RowWriter {
-    /// For new rows of a table: its current schema, its default spec, its properties.
+    /// For new rows of a table: its current schema, its properties, its sort order.
     ///
     /// # Errors
-    /// `Unsupported` for transforms that are not known; `InvalidArgument` for properties that cannot be meant.
-    pub fn new(table: &TableMetadata) -> Result<Self> {
-        let (schema, spec) = (table.current_schema()?.clone(), table.default_spec()?.clone());
+    /// `Unsupported` for transforms that are not known and for encrypted tables; `InvalidArgument` for properties that
+    /// cannot be meant, for columns with a reserved field id and for a spec that the table does not have.
+    pub fn new(table: &TableMetadata, options: &RowOptions) -> Result<Self> {
+        let spec = table.spec(options.spec_id.unwrap_or(table.default_spec_id))?.clone();
+        let schema = file_schema(table, options.lineage)?;
+        if let Some(key) = table.properties.get("encryption.key-id") {
+            return Err(Error::unsupported(format!("writing a table that is encrypted by the key {key:?}")));
+        }
         let partition = table.partition_type(&spec);
-        let unsorted = SortOrder::default();
         let order = table.sort_orders.iter().find(|order| order.order_id == table.default_sort_order_id);
+        let order = order.cloned().unwrap_or_default();
+        let partitioner = Partitioner::new(&schema, &spec, &partition)?;
+        let sorted = !order.is_unsorted();
+        let sorter = sorted.then(|| RowSorter::new(&schema, &partitioner, &order, options.memory_bytes)).transpose()?;
         Ok(Self {
-            modes: metrics_modes(&table.properties, &schema, order.unwrap_or(&unsorted))?,
+            modes: Arc::new(metrics_modes(&table.properties, table.current_schema()?, &order)?),
             align: Align::new(schema.clone()),
-            partitioner: Partitioner::new(&schema, &spec, &partition)?,
             locations: LocationProvider::of(table)?,
             partitions: Vec::new(),
             by_key: HashMap::new(),
             operation: ids::uuid()?,
             files: Vec::new(),
+            memory_bytes: options.memory_bytes,
+            fields: Arc::new(schema.fields.clone()),
+            partitioner,
+            order,
+            sorter,
             schema,
             spec,
             partition,
         })
+    }
+
+    /// The columns of the files.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
     }
 
     /// The schema of the rows that [`RowWriter::split`] gives, with field ids.
@@ -93,29 +146,82 @@ impl RowWriter {
         self.align.arrow()
     }
 
-    /// The rows of a batch for each partition, which counts from 0 in the order in which partitions are met.
+    /// The sort order of the files.
+    pub fn order(&self) -> &SortOrder {
+        &self.order
+    }
+
+    /// The rows of a batch that can be written now, for each partition, which counts from 0 in the order in which
+    /// partitions are met.
     ///
     /// # Errors
-    /// As [`Align::align`] and [`Partitioner::split`].
+    /// As [`Align::align`] and [`Partitioner::split`]; `Storage` when rows that wait cannot be spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
-        let parts = self.partitioner.split(&rows)?;
-        let mut split = Vec::with_capacity(parts.len());
-        for part in parts {
-            let next = self.partitions.len();
-            let index = *self.by_key.entry(part.key).or_insert(next);
-            if index == next {
-                self.partitions.push(Partition { tuple: part.tuple, metrics: None });
-            }
-            let fields = &self.schema.fields;
-            let partition = self.partitions.get_mut(index).ok_or_else(no_partition)?;
-            let modes = &self.modes;
-            let collector =
-                partition.metrics.get_or_insert_with(|| MetricsCollector::new(fields.clone(), modes.clone()));
-            collector.add(&part.rows)?;
-            split.push((index, part.rows));
+        if !self.order.is_unsorted() {
+            self.hold(rows)?;
+            return Ok(Vec::new());
         }
-        Ok(split)
+        let parts = self.partitioner.split(&rows)?;
+        let (now, later): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| self.is_open(part));
+        let numbers: Vec<u32> = later.iter().flat_map(|part| part.rows.values().iter().copied()).collect();
+        if !numbers.is_empty() {
+            self.hold(take_record_batch(&rows, &UInt32Array::from(numbers))?)?;
+        }
+        self.collected(&rows, now)
+    }
+
+    /// The next of the rows that waited, at most so many; all rows of a partition come before those of the next one. None behind the
+    /// last. No rows can be added from then on.
+    ///
+    /// # Errors
+    /// `Storage` when what was spilled cannot be read.
+    pub fn next_sorted(&mut self, most_rows: usize) -> Result<Option<Vec<(usize, RecordBatch)>>> {
+        let Some(sorter) = &mut self.sorter else { return Ok(None) };
+        let Some(rows) = sorter.next_batch(most_rows)? else { return Ok(None) };
+        let parts = self.partitioner.split(&rows)?;
+        self.collected(&rows, parts).map(Some)
+    }
+
+    /// Whether the file of a partition is, or may be, among those that are written at once.
+    fn is_open(&mut self, part: &Part) -> bool {
+        if self.by_key.contains_key(&part.key) {
+            return true;
+        }
+        if self.partitions.len() >= MAX_OPEN_PARTITIONS {
+            return false;
+        }
+        self.partition(part);
+        true
+    }
+
+    /// The number of a partition.
+    fn partition(&mut self, part: &Part) -> usize {
+        let next = self.partitions.len();
+        let index = *self.by_key.entry(part.key.clone()).or_insert(next);
+        if index == next {
+            self.partitions.push(Partition { tuple: part.tuple.clone(), metrics: None });
+        }
+        index
+    }
+
+    fn hold(&mut self, rows: RecordBatch) -> Result<()> {
+        if self.sorter.is_none() {
+            self.sorter = Some(RowSorter::new(&self.schema, &self.partitioner, &self.order, self.memory_bytes)?);
+        }
+        self.sorter.as_mut().map_or(Ok(()), |sorter| sorter.push(rows, &self.partitioner))
+    }
+
+    /// The rows of each part, whose metrics become those of its file.
+    fn collected(&mut self, rows: &RecordBatch, parts: Vec<Part>) -> Result<Vec<(usize, RecordBatch)>> {
+        let rows_of = |part: Part| {
+            let (index, rows) = (self.partition(&part), part.take(rows)?);
+            let partition = self.partitions.get_mut(index).ok_or_else(no_partition)?;
+            let new = || MetricsCollector::new(self.fields.clone(), self.modes.clone());
+            partition.metrics.get_or_insert_with(new).add(&rows)?;
+            Ok((index, rows))
+        };
+        parts.into_iter().map(rows_of).collect()
     }
 
     /// A location for the next file of a partition.
@@ -133,22 +239,20 @@ impl RowWriter {
     /// # Errors
     /// `Internal` for a partition without rows.
     pub fn close(&mut self, partition: usize, written: WrittenFile) -> Result<()> {
-        let leaf_ids = self.schema.leaf_ids();
         let partition = self.partitions.get_mut(partition).ok_or_else(no_partition)?;
         let metrics = partition.metrics.take().ok_or_else(no_partition)?.finish();
         let kept = |id: &i32| self.modes.get(id).is_some_and(|mode| *mode != MetricsMode::None);
-        let sizes = leaf_ids.into_iter().zip(written.column_sizes).filter(|(id, _)| kept(id));
+        let sizes = written.column_sizes.into_iter().filter(|(id, _)| kept(id));
         self.files.push(DataFile {
             content: FileContent::Data,
             file_path: written.path,
             file_format: written.format,
             partition: partition.tuple.clone(),
             file_size_bytes: written.size_bytes,
-            column_sizes: sizes.collect::<BTreeMap<_, _>>(),
+            column_sizes: sizes.collect(),
             metrics,
             split_offsets: written.split_offsets,
-            // Rows are written as they come.
-            sort_order_id: Some(0),
+            sort_order_id: Some(self.order.order_id),
             referenced_data_file: None,
             content_range: None,
         });
@@ -171,6 +275,35 @@ impl RowWriter {
     }
 }
 
-fn no_partition() -> Error {
-    Error::internal("a partition without rows")
+/// The columns of the files of a table.
+fn file_schema(table: &TableMetadata, lineage: bool) -> Result<Arc<Schema>> {
+    let schema = table.current_schema()?;
+    if schema.max_field_id() > MAX_FIELD_ID {
+        let message = format!("the field id {} of the table is reserved", schema.max_field_id());
+        return Err(Error::invalid(message).hint(format!("field ids end at {MAX_FIELD_ID}")));
+    }
+    if !lineage {
+        return Ok(schema.clone());
+    }
+    let mut schema = schema.as_ref().clone();
+    for column in [MetadataColumn::RowId, MetadataColumn::LastUpdatedSequenceNumber] {
+        if schema.fields.fields.iter().any(|field| field.name == column.name()) {
+            let message = format!("the table has a column `{}`, which is the name of a metadata column", column.name());
+            return Err(Error::unsupported(message).hint("rename the column"));
+        }
+        schema.fields.fields.push(NestedField {
+            id: column.field_id(),
+            name: column.name().to_string(),
+            required: false,
+            field_type: Type::Primitive(PrimitiveType::Long),
+            doc: None,
+            initial_default: None,
+            write_default: None,
+        });
+    }
+    Ok(Arc::new(schema))
 }
+
+#[cfg(test)]
+#[path = "rows_tests.rs"]
+mod tests;

@@ -1,0 +1,291 @@
+"""Writing data files: rows go to the files of their partitions, and to the next file when one is long enough."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil.config import config
+from frazil.errors import FrazilError, InvalidArgument, Storage
+from frazil.iceberg.file_format import Properties, file_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from frazil import _native
+    from frazil.iceberg.file_format import FileFormat, FormatWriter
+
+    Progress = Callable[[int, int, int], None]
+    """Is told the rows, bytes and files that are written so far."""
+
+__all__ = ["DataFileWriter", "batches", "write_memory"]
+
+GROUP_ROWS = 1 << 20
+"""A row group has at most so many rows, however short they are."""
+
+BATCH_ROWS = 131_072
+"""Rows that are put into their partitions at once."""
+
+_MOST_BUFFERED_BYTES = 256 << 20
+_SHARE_OF_MEMORY = 4
+_STEPS = 32
+"""A file is about so many steps long: its length is looked at after each of them."""
+
+
+def write_memory() -> int:
+    """Give how many bytes of rows a write holds before it sorts, and again before it encodes."""
+    return min(_MOST_BUFFERED_BYTES, max(1, config.memory_limit // _SHARE_OF_MEMORY))
+
+
+class DataFileWriter:
+    """Writes rows into data files and tells `rows` of each.
+
+    Files of the first partitions that rows fall into are written at once. What goes to further ones, and every row of
+    a table with a sort order, waits until all rows are there, in temporary files if need be, and is then written one
+    partition behind the other. Either way memory is bounded, however many partitions there are.
+
+    `progress` is called with the rows, bytes and files that are written so far, after every row group and file.
+    """
+
+    def __init__(
+        self,
+        files: _native.Files,
+        rows: _native.RowWriter,
+        properties: Mapping[str, str],
+        *,
+        data_format: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """As the properties of a table say; `data_format` wins over its format."""
+        self._files, self._progress = files, progress
+        self.rows = rows
+        """What is known of the files, for a commit."""
+        self._format = file_format(rows, properties, data_format)
+        self._target_bytes = Properties(properties).number("write.target-file-size-bytes", 512 << 20)
+        self._memory_bytes = write_memory()
+        self._ratio = _Ratio()
+        self._open: dict[int, _File] = {}
+        self._counts: dict[int, int] = {}
+        self._paths: list[str] = []
+        self._written_rows = 0
+        self._bytes_per_row = 1.0
+
+    def write(self, data: Iterable[pa.RecordBatch]) -> None:
+        """Write the rows of batches of any schema that fits the table."""
+        for batch in data:
+            for part in self._steps(batch):
+                self._put(self.rows.split(part))
+
+    def close(self) -> None:
+        """Write what waits, and end all files."""
+        self._close_others(None)
+        while (parts := self.rows.next_sorted(self._step_rows())) is not None:
+            for partition, rows in parts:
+                self._close_others(partition)
+                self._put([(partition, rows)])
+        self._close_others(None)
+
+    def abort(self) -> None:
+        """Delete what was written; what cannot be deleted is an orphan and no second failure."""
+        for file in self._open.values():
+            with contextlib.suppress(Exception):
+                file.discard()
+        self._open.clear()
+        for path in self._paths:
+            with contextlib.suppress(FrazilError):
+                self._files.delete(path)
+
+    def _steps(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        if batch.num_rows:
+            self._bytes_per_row = max(1.0, batch.nbytes / batch.num_rows)
+        step = self._step_rows()
+        return (batch.slice(start, step) for start in range(0, max(batch.num_rows, 1), step))
+
+    def _step_rows(self) -> int:
+        step_bytes = min(self._target_bytes / _STEPS, self._memory_bytes / _STEPS, self._format.group_bytes / 8)
+        return max(1, min(BATCH_ROWS, int(step_bytes / self._bytes_per_row)))
+
+    def _put(self, parts: list[tuple[int, pa.RecordBatch]]) -> None:
+        for partition, rows in parts:
+            file = self._open.get(partition)
+            if file is None:
+                file = self._open[partition] = self._new_file(partition)
+            file.add(rows)
+            if file.is_long(self._target_bytes):
+                self._close(partition)
+            elif file.is_full(self._target_bytes):
+                self._flush(file)
+        while sum(file.buffered_bytes for file in self._open.values()) > self._memory_bytes:
+            self._flush(max(self._open.values(), key=lambda file: file.buffered_bytes))
+
+    def _new_file(self, partition: int) -> _File:
+        count = self._counts[partition] = self._counts.get(partition, 0) + 1
+        path = self.rows.new_location(partition, count, self._format.extension)
+        self._paths.append(path)
+        return _File(self._files, path, self._format, self._ratio)
+
+    def _flush(self, file: _File) -> None:
+        self._written_rows += file.flush()
+        self._tell()
+
+    def _close_others(self, partition: int | None) -> None:
+        for other in [other for other in self._open if other != partition]:
+            self._close(other)
+
+    def _close(self, partition: int) -> None:
+        file = self._open.pop(partition)
+        try:
+            self._written_rows += file.flush()
+            size, column_sizes, split_offsets = file.close()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                file.discard()
+            raise
+        self.rows.close(partition, file.path, self._format.name, size, column_sizes, split_offsets)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            count, _, size = self.rows.written()
+            self._progress(self._written_rows, size + sum(file.encoded_bytes() for file in self._open.values()), count)
+
+
+class _Ratio:
+    """How long rows are once they are encoded, learnt from those that are."""
+
+    def __init__(self) -> None:
+        self._encoded = self._plain = 0
+
+    def add(self, encoded: int, plain: int) -> None:
+        self._encoded, self._plain = self._encoded + encoded, self._plain + plain
+
+    def of(self, plain: int) -> float | None:
+        """Give how long so many bytes of rows will be; None where nothing is known."""
+        return plain * self._encoded / self._plain if self._encoded and self._plain else None
+
+
+class _File:
+    """A data file, from its first row to its end. It is made when its first rows are encoded."""
+
+    def __init__(self, files: _native.Files, path: str, data_format: FileFormat, ratio: _Ratio) -> None:
+        self.path, self.buffered_bytes = path, 0
+        self._files, self._format, self._ratio = files, data_format, ratio
+        self._buffer: list[pa.RecordBatch] = []
+        self._buffered_rows = 0
+        # Rows that the writer of the format has and the file has not.
+        self._pending_bytes = 0
+        self._sink: Any = None
+        self._writer: FormatWriter | None = None
+        self._is_local = False
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        self._buffer.append(rows)
+        self._buffered_rows += rows.num_rows
+        self.buffered_bytes += rows.nbytes
+
+    def encoded_bytes(self) -> int:
+        """Give how many bytes of it are encoded."""
+        return 0 if self._sink is None else int(self._sink.tell())
+
+    def is_long(self, target_bytes: int) -> bool:
+        """Tell whether the file would have its length if it ended now."""
+        rest = self._ratio.of(self.buffered_bytes + self._pending_bytes)
+        return rest is not None and self.encoded_bytes() + rest >= target_bytes
+
+    def is_full(self, target_bytes: int) -> bool:
+        """Tell whether a row group waits."""
+        group_bytes = min(self._format.group_bytes, target_bytes)
+        return self.buffered_bytes >= group_bytes or self._buffered_rows >= GROUP_ROWS
+
+    def flush(self) -> int:
+        """Write what waits as a row group; give how many rows it has."""
+        if not self._buffer:
+            return 0
+        rows = pa.Table.from_batches(self._buffer)
+        plain = self.buffered_bytes + self._pending_bytes
+        self._buffer, self._buffered_rows, self.buffered_bytes = [], 0, 0
+        with _named(self.path):
+            writer = self._opened(rows)
+            before = self.encoded_bytes()
+            writer.write(rows)
+            encoded = self.encoded_bytes() - before
+        if encoded:
+            self._ratio.add(encoded, plain)
+        self._pending_bytes = 0 if encoded else plain
+        return int(rows.num_rows)
+
+    def close(self) -> tuple[int, dict[int, int], list[int] | None]:
+        """End the file; give its length, the bytes of its columns, and where its row groups begin."""
+        with _named(self.path):
+            column_sizes, split_offsets = self._writer.close() if self._writer else ({}, None)
+            size = self.encoded_bytes()
+            if self._is_local:
+                self._sink.close()
+        if not self._is_local:
+            self._files.put(self.path, self._sink.getvalue().to_pybytes())
+        return size, column_sizes, split_offsets
+
+    def discard(self) -> None:
+        """Give up the file."""
+        if self._writer is not None:
+            with contextlib.suppress(Exception):
+                self._writer.close()
+        if self._sink is not None:
+            self._sink.close()
+
+    def _opened(self, first: pa.Table) -> FormatWriter:
+        """Give the writer; it is made for the first rows."""
+        if self._writer is None:
+            location = self._files.writable(self.path)
+            self._is_local = location.startswith("/")
+            if self._is_local:
+                Path(location).parent.mkdir(parents=True, exist_ok=True)
+                self._sink = pa.OSFile(location, mode="wb")
+            else:
+                self._sink = pa.BufferOutputStream()
+            self._writer = self._format.open(self._sink, first)
+        return self._writer
+
+
+def batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Give the rows of anything that speaks Arrow, and of a list of dictionaries, batch by batch."""
+    if isinstance(data, pa.RecordBatch):
+        yield data
+    elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
+        yield _of_dictionaries(data, schema)
+    elif hasattr(data, "__arrow_c_stream__"):
+        yield from pa.RecordBatchReader.from_stream(data)
+    elif hasattr(data, "__arrow_c_array__"):
+        yield pa.record_batch(data)
+    else:
+        message = f"rows come as Arrow, pandas, Polars, DuckDB or a list of dictionaries, not as {type(data).__name__}"
+        raise InvalidArgument(message)
+
+
+def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Python's values have no width, so they take that of the table."""
+    names = list({name: None for row in rows for name in row})
+    fields = [schema.field(name) if name in schema.names else pa.field(name, pa.null()) for name in names]
+    if not set(names) <= set(schema.names):
+        # Columns that the table does not have are refused as those of an Arrow table are, whatever they hold.
+        rows = []
+    try:
+        return pa.RecordBatch.from_pylist(rows, schema=pa.schema(fields))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        message = f"a value does not fit its column: {error}"
+        raise InvalidArgument(message) from error
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Turn what pyarrow raises into errors that name the file."""
+    try:
+        yield
+    except FrazilError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        message = f"a data file cannot be written: {error} (file: {path})"
+        raise Storage(message, context={"file": path}) from error

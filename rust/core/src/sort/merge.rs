@@ -1,0 +1,177 @@
+//! Runs into one order: a heap of their next rows.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::fmt;
+
+use arrow_array::{Array, BinaryArray, RecordBatch};
+
+use super::run::{Reader, Run, Writer};
+use super::{BATCH_ROWS, gathered, gathered_keys};
+use crate::error::Result;
+
+/// Rows in the order of their keys.
+pub struct Sorted(Source);
+
+enum Source {
+    /// All rows are held; the positions are of those that are still to come.
+    Memory {
+        batches: Vec<RecordBatch>,
+        order: Vec<(usize, usize)>,
+        next: usize,
+    },
+    Runs(Merge),
+}
+
+impl fmt::Debug for Sorted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Source::Memory { .. } => "Sorted(Memory)",
+            Source::Runs(_) => "Sorted(Runs)",
+        })
+    }
+}
+
+impl Sorted {
+    pub(super) fn of_memory(batches: Vec<RecordBatch>, order: Vec<(usize, usize)>) -> Self {
+        Self(Source::Memory { batches, order, next: 0 })
+    }
+
+    pub(super) fn of_runs(runs: Vec<Run>) -> Result<Self> {
+        let mut merge = Merge { heap: BinaryHeap::new(), batches: Vec::new(), keys: Vec::new() };
+        for (number, run) in runs.into_iter().enumerate() {
+            merge.refill(run.read()?, number)?;
+        }
+        Ok(Self(Source::Runs(merge)))
+    }
+
+    /// The next rows, at most so many; None behind the last.
+    ///
+    /// # Errors
+    /// `Storage` when a run cannot be read.
+    pub fn next_batch(&mut self, most_rows: usize) -> Result<Option<RecordBatch>> {
+        match &mut self.0 {
+            Source::Memory { batches, order, next } => {
+                let end = next.saturating_add(most_rows.clamp(1, BATCH_ROWS)).min(order.len());
+                let Some(part) = order.get(*next..end).filter(|part| !part.is_empty()) else {
+                    *batches = Vec::new();
+                    return Ok(None);
+                };
+                let rows = gathered(batches, part)?;
+                *next = end;
+                Ok(Some(rows))
+            }
+            Source::Runs(merge) => Ok(merge.next_part(most_rows.clamp(1, BATCH_ROWS))?.map(|part| part.0)),
+        }
+    }
+
+    /// All of it as one run of batches of so many rows.
+    pub(super) fn into_run(self, rows_each: usize) -> Result<Run> {
+        let Source::Runs(mut merge) = self.0 else {
+            return Err(crate::error::Error::internal("rows in memory are spilled, not merged"));
+        };
+        let schema = merge.heap.peek().map(|cursor| cursor.reader.schema().clone());
+        let mut writer = Writer::new(schema.unwrap_or_else(|| std::sync::Arc::new(arrow_schema::Schema::empty())))?;
+        while let Some((rows, keys)) = merge.next_part(rows_each)? {
+            writer.write(&rows, &keys)?;
+        }
+        writer.finish()
+    }
+}
+
+struct Merge {
+    heap: BinaryHeap<Cursor>,
+    /// What rows that were chosen are in.
+    batches: Vec<RecordBatch>,
+    keys: Vec<BinaryArray>,
+}
+
+/// The next row of a run.
+struct Cursor {
+    reader: Reader,
+    keys: BinaryArray,
+    row: usize,
+    /// Where its rows are in [`Merge::batches`].
+    slot: usize,
+    /// Of equal keys those of the earlier run come first.
+    run: usize,
+}
+
+impl Merge {
+    /// Puts a run back with its next batch, if there is one.
+    fn refill(&mut self, mut reader: Reader, run: usize) -> Result<()> {
+        if let Some((rows, keys)) = reader.next()? {
+            let slot = self.batches.len();
+            self.batches.push(rows);
+            self.keys.push(keys.clone());
+            self.heap.push(Cursor { reader, keys, row: 0, slot, run });
+        }
+        Ok(())
+    }
+
+    fn next_part(&mut self, most_rows: usize) -> Result<Option<(RecordBatch, std::sync::Arc<dyn Array>)>> {
+        let mut order = Vec::new();
+        while order.len() < most_rows {
+            let Some(mut first) = self.heap.peek_mut() else { break };
+            order.push((first.slot, first.row));
+            first.row += 1;
+            if first.row == first.keys.len() {
+                let cursor = PeekMut::pop(first);
+                self.refill(cursor.reader, cursor.run)?;
+                // What is read must not grow while long runs of one batch each go by.
+                if self.batches.len() > 2 * super::MAX_RUNS + self.heap.len() {
+                    break;
+                }
+            }
+        }
+        if order.is_empty() {
+            return Ok(None);
+        }
+        let part = (gathered(&self.batches, &order)?, gathered_keys(&self.keys, &order)?);
+        self.forget();
+        Ok(Some(part))
+    }
+
+    /// Keeps the batches that have rows to come.
+    fn forget(&mut self) {
+        let (batches, keys) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.keys));
+        let cursors = std::mem::take(&mut self.heap).into_iter().map(|mut cursor| {
+            let kept = batches.get(cursor.slot).zip(keys.get(cursor.slot));
+            cursor.slot = self.batches.len();
+            if let Some((rows, keys)) = kept {
+                self.batches.push(rows.clone());
+                self.keys.push(keys.clone());
+            }
+            cursor
+        });
+        self.heap = cursors.collect::<Vec<_>>().into();
+    }
+}
+
+impl Cursor {
+    fn key(&self) -> &[u8] {
+        self.keys.value(self.row)
+    }
+}
+
+impl Ord for Cursor {
+    /// The greatest is the one that comes first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(self.key()).then_with(|| other.run.cmp(&self.run))
+    }
+}
+
+impl PartialOrd for Cursor {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Cursor {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Cursor {}

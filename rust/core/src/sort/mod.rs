@@ -1,0 +1,152 @@
+//! Sorts more rows than memory holds: by keys that compare as bytes, stable, through runs in temporary files.
+//!
+//! ```text
+//! push(rows, keys)*  -> what is held is sorted and spilled as a run whenever it is above the limit
+//! finish()           -> batches in order: the runs and what is still held, merged
+//! ```
+
+mod merge;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use arrow_array::{Array, BinaryArray, RecordBatch};
+use arrow_select::interleave::interleave_record_batch;
+
+pub use merge::Sorted;
+use run::Run;
+
+use crate::error::{Error, Result};
+
+/// A batch that leaves a sort holds at most so many rows.
+const BATCH_ROWS: usize = 65_536;
+/// A batch of a run, of which a merge holds one for each run, is about so long.
+const BATCH_BYTES: usize = 1 << 20;
+/// So many runs are merged at once; more become one first.
+const MAX_RUNS: usize = 64;
+
+/// Takes rows in any order.
+#[derive(Debug)]
+pub struct Sorter {
+    limit_bytes: usize,
+    held_bytes: usize,
+    batches: Vec<RecordBatch>,
+    keys: Vec<BinaryArray>,
+    runs: Vec<Run>,
+}
+
+impl Sorter {
+    /// A sorter that holds about so many bytes of rows and keys in memory.
+    pub fn new(limit_bytes: usize) -> Self {
+        Self { limit_bytes, held_bytes: 0, batches: Vec::new(), keys: Vec::new(), runs: Vec::new() }
+    }
+
+    /// Takes rows with a key for each. All batches have one schema; rows of equal keys keep their order.
+    ///
+    /// # Errors
+    /// `Internal` for another number of keys than rows; `Storage` when a run cannot be written.
+    pub fn push(&mut self, rows: RecordBatch, keys: BinaryArray) -> Result<()> {
+        if rows.num_rows() != keys.len() {
+            return Err(Error::internal(format!("{} keys for {} rows", keys.len(), rows.num_rows())));
+        }
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        self.held_bytes = self.held_bytes.saturating_add(size_bytes(&rows)? + key_bytes(&keys));
+        self.batches.push(rows);
+        self.keys.push(keys);
+        if self.held_bytes >= self.limit_bytes {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// How many runs lie in temporary files.
+    pub fn run_count(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// The rows in the order of their keys.
+    ///
+    /// # Errors
+    /// `Storage` when a run cannot be read.
+    pub fn finish(mut self) -> Result<Sorted> {
+        if self.runs.is_empty() {
+            let order = self.order();
+            return Ok(Sorted::of_memory(std::mem::take(&mut self.batches), order));
+        }
+        if !self.batches.is_empty() {
+            self.spill()?;
+        }
+        Sorted::of_runs(std::mem::take(&mut self.runs))
+    }
+
+    /// The rows that are held, as (batch, row) in the order of their keys.
+    fn order(&self) -> Vec<(usize, usize)> {
+        let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(self.keys.iter().map(BinaryArray::len).sum());
+        for (batch, keys) in (0_u32..).zip(&self.keys) {
+            order.extend((0_u32..).zip(keys.iter()).map(|(row, key)| (prefix(key.unwrap_or_default()), batch, row)));
+        }
+        // Most keys differ within their first eight bytes.
+        order.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| self.key(a.1, a.2).cmp(self.key(b.1, b.2))));
+        order.into_iter().map(|(_, batch, row)| (wide(batch), wide(row))).collect()
+    }
+
+    fn key(&self, batch: u32, row: u32) -> &[u8] {
+        self.keys.get(wide(batch)).map_or(&[], |keys| keys.value(wide(row)))
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        let order = self.order();
+        let (batches, keys) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.keys));
+        let rows_each = (BATCH_BYTES * order.len() / self.held_bytes.max(1)).clamp(1, BATCH_ROWS);
+        self.held_bytes = 0;
+        let Some(first) = batches.first() else { return Ok(()) };
+        let mut run = run::Writer::new(first.schema())?;
+        for part in order.chunks(rows_each) {
+            run.write(&gathered(&batches, part)?, &gathered_keys(&keys, part)?)?;
+        }
+        self.runs.push(run.finish()?);
+        if self.runs.len() >= MAX_RUNS {
+            let merged = Sorted::of_runs(std::mem::take(&mut self.runs))?.into_run(rows_each)?;
+            self.runs.push(merged);
+        }
+        Ok(())
+    }
+}
+
+fn gathered(batches: &[RecordBatch], order: &[(usize, usize)]) -> Result<RecordBatch> {
+    Ok(interleave_record_batch(&batches.iter().collect::<Vec<_>>(), order)?)
+}
+
+fn gathered_keys(keys: &[BinaryArray], order: &[(usize, usize)]) -> Result<Arc<dyn Array>> {
+    let keys: Vec<&dyn Array> = keys.iter().map(|keys| keys as &dyn Array).collect();
+    Ok(arrow_select::interleave::interleave(&keys, order)?)
+}
+
+/// The first bytes as a number that compares as they do.
+fn prefix(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(key).for_each(|(byte, of_key)| *byte = *of_key);
+    u64::from_be_bytes(bytes)
+}
+
+fn wide(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The bytes that the rows of a batch take, without those of rows beside them in the same buffers.
+fn size_bytes(rows: &RecordBatch) -> Result<usize> {
+    rows.columns()
+        .iter()
+        .try_fold(0_usize, |sum, column| Ok(sum.saturating_add(column.to_data().get_slice_memory_size()?)))
+}
+
+fn key_bytes(keys: &BinaryArray) -> usize {
+    let offsets = keys.value_offsets();
+    let bytes = offsets.last().zip(offsets.first()).map_or(0, |(last, first)| last - first);
+    // Sorting holds sixteen bytes for each row beside its key.
+    usize::try_from(bytes).unwrap_or(0) + keys.len() * 20
+}

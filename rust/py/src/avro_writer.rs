@@ -1,0 +1,63 @@
+//! Writing Avro data files.
+
+use std::sync::Mutex;
+
+use frazil_core::avro::{Codec, Writer};
+use frazil_core::error::Error;
+use frazil_iceberg::spec::avro_schema::avro_schema;
+use frazil_iceberg::transaction::ids;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use pyo3_arrow::PyRecordBatch;
+
+use crate::interrupt::detached;
+use crate::write::RowWriter;
+
+/// Writes the rows of one Avro data file as its bytes.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct AvroWriter(Mutex<Option<Writer>>);
+
+#[pymethods]
+impl AvroWriter {
+    /// A file of the columns of a write. Codecs are named as Avro names them.
+    #[new]
+    fn new(py: Python<'_>, rows: &RowWriter, codec: &str, level: Option<i32>) -> PyResult<Self> {
+        let schema = rows.with(py, |writer| Ok(writer.schema().clone()))?;
+        detached(py, || {
+            let text = avro_schema("table", &schema.fields)?;
+            let codec = Codec::parse(codec.as_bytes())?;
+            let json = schema.to_json();
+            let writer = Writer::new(&text, &[("iceberg.schema", json.as_str())], codec, ids::random()?)?;
+            let writer = match level {
+                Some(level) => writer.with_level(level)?,
+                None => writer,
+            };
+            Ok(Self(Mutex::new(Some(writer))))
+        })
+    }
+
+    /// Writes rows; gives the bytes that are complete.
+    fn write<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Bound<'py, PyBytes>> {
+        let batch = batch.into_inner();
+        let bytes = detached(py, || {
+            let mut writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
+            let writer = writer.as_mut().ok_or_else(ended)?;
+            writer.write(&batch)?;
+            Ok(writer.take())
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The rest of the bytes.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = detached(py, || {
+            let mut writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
+            writer.take().ok_or_else(ended)?.finish()
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+}
+
+fn ended() -> Error {
+    Error::internal("the file has ended")
+}
