@@ -14,6 +14,7 @@ from frazil._native import __version__
 from frazil.catalog import load_catalog
 from frazil.config import config
 from frazil.errors import FrazilError
+from frazil.iceberg.merge import lit
 from frazil.table import create_table, load_table
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "config",
     "create_table",
     "errors",
+    "lit",
     "load_catalog",
     "load_table",
 ]

@@ -11,6 +11,7 @@ __all__ = [
     "DeleteReader",
     "FileScanTask",
     "Files",
+    "Merger",
     "PaimonDataFile",
     "PaimonDeletionFile",
     "PaimonPlan",
@@ -26,6 +27,7 @@ __all__ = [
     "Table",
     "TaskReader",
     "Transaction",
+    "Updater",
     "__version__",
     "apply_transform",
     "cache_clear",
@@ -34,6 +36,7 @@ __all__ = [
     "create_table",
     "deleted_positions",
     "encode_positions",
+    "evaluate_expression",
     "filter_batch",
     "int96_timestamps",
     "kept_rows",
@@ -461,3 +464,47 @@ def create_table(
     format_version: int,
     properties: dict[str, str],
 ) -> Table: ...
+
+# When, condition, action, SQL text by column, columns left out.
+_MergeClause: TypeAlias = tuple[str, str | None, str, list[tuple[str, str]], list[str]]
+
+@final
+class Merger:
+    # The rows of a source against rows of a target; a condition, or columns of both, say which match.
+    def __new__(
+        cls,
+        on: str | Sequence[str],
+        clauses: Sequence[_MergeClause],
+        target_schema: pa.Schema,
+        source_schema: pa.Schema,
+        aliases: tuple[str, str],
+    ) -> Merger: ...
+    @staticmethod
+    def upsert(
+        join_columns: Sequence[str], *, update: bool, insert: bool, target_schema: pa.Schema, source_schema: pa.Schema
+    ) -> Merger: ...
+    def source(self, batch: pa.RecordBatch) -> None: ...
+    # Ends the source; what follows can be called from any thread.
+    def seal(self) -> None: ...
+    # Whether rows of the target change that match nothing, so that the filter may not be used.
+    def changes_unmatched(self) -> bool: ...
+    # SQL text for the rows of the target that can match.
+    def filter(self) -> str | None: ...
+    # Rows that stay (a mask), numbers of deleted and of updated rows, and what the latter become.
+    def probe(
+        self, batch: pa.RecordBatch
+    ) -> tuple[pa.BooleanArray, pa.UInt32Array, pa.UInt32Array, pa.RecordBatch]: ...
+    # Rows to insert, with the columns that are set.
+    def inserts(self) -> list[pa.RecordBatch]: ...
+    # Which rows of the source matched, a bit for each, to be added to another merger of the same source.
+    def matched(self) -> bytes: ...
+    def merge_matched(self, bits: bytes) -> None: ...
+
+@final
+class Updater:
+    # Rows with the columns replaced that SQL text is given for.
+    def __new__(cls, values: Sequence[tuple[str, str]], schema: pa.Schema, alias: str) -> Updater: ...
+    def update(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
+
+# The value of SQL text for each row of batches.
+def evaluate_expression(text: str, relations: Sequence[tuple[str, pa.RecordBatch]]) -> pa.Array: ...

@@ -14,7 +14,7 @@ const EXCERPT_CHARS: usize = 120;
 
 /// A token.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// An unquoted name of one part, which may be a keyword.
     Word(String),
     /// A name that is quoted or has several parts.
@@ -37,19 +37,48 @@ pub(super) enum Token {
     Minus,
     /// `+`
     Plus,
+    /// `*`, in expressions only, as are the next four.
+    Star,
+    /// `/`
+    Slash,
+    /// `%`
+    Percent,
+    /// `||`
+    Concat,
+    /// `<=>`
+    Same,
     /// The end of the text.
     End,
 }
 
 /// The text and how far it is read.
-pub(super) struct Lexer<'a> {
+pub(crate) struct Lexer<'a> {
     text: &'a str,
     at: usize,
+    language: Language,
+}
+
+/// What the text is: a filter knows no arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// For [`super::Predicate::parse`].
+    Filter,
+    /// For [`crate::expression::Expression::parse`].
+    Expression,
+}
+
+impl Language {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Expression => "expression",
+        }
+    }
 }
 
 impl Token {
     /// The token as messages show it.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Self::Word(word) => format!("`{}`", excerpt(word, 0)),
             Self::Name(parts) => format!("the name `{}`", excerpt(&parts.join("."), 0)),
@@ -62,6 +91,11 @@ impl Token {
             Self::Comma => "`,`".to_string(),
             Self::Minus => "`-`".to_string(),
             Self::Plus => "`+`".to_string(),
+            Self::Star => "`*`".to_string(),
+            Self::Slash => "`/`".to_string(),
+            Self::Percent => "`%`".to_string(),
+            Self::Concat => "`||`".to_string(),
+            Self::Same => "`<=>`".to_string(),
             Self::End => "the end".to_string(),
         }
     }
@@ -69,26 +103,28 @@ impl Token {
 
 impl<'a> Lexer<'a> {
     /// Starts at the beginning; `InvalidArgument` for text that is too long.
-    pub(super) fn new(text: &'a str) -> Result<Self> {
+    pub(crate) fn new(text: &'a str, language: Language) -> Result<Self> {
         if text.len() > MAX_TEXT_BYTES {
             return Err(Error::invalid(format!(
-                "a filter of {} bytes; at most {MAX_TEXT_BYTES} are allowed",
-                text.len()
+                "text of {} bytes as a {}; at most {MAX_TEXT_BYTES} are allowed",
+                text.len(),
+                language.noun()
             )));
         }
-        Ok(Self { text, at: 0 })
+        Ok(Self { text, at: 0, language })
     }
 
     /// An error at a byte offset, saying the character's place and the text around it.
-    pub(super) fn error(&self, offset: usize, message: impl std::fmt::Display) -> Error {
+    pub(crate) fn error(&self, offset: usize, message: impl std::fmt::Display) -> Error {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let position = before.chars().count() + 1;
-        Error::invalid(format!("cannot read the filter at character {position}: {message}"))
-            .with("filter", excerpt(self.text, position.saturating_sub(EXCERPT_CHARS / 2)))
+        let noun = self.language.noun();
+        Error::invalid(format!("cannot read the {noun} at character {position}: {message}"))
+            .with(noun, excerpt(self.text, position.saturating_sub(EXCERPT_CHARS / 2)))
     }
 
     /// The next token and the byte offset where it begins.
-    pub(super) fn next(&mut self) -> Result<(Token, usize)> {
+    pub(crate) fn next(&mut self) -> Result<(Token, usize)> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
         let start = self.at;
@@ -205,7 +241,13 @@ impl<'a> Lexer<'a> {
 
     fn symbol(&mut self, first: char) -> Result<Token> {
         let two = |text: &str| self.rest().starts_with(text);
+        let arithmetic = self.language == Language::Expression;
         let (token, length) = match first {
+            '<' if arithmetic && two("<=>") => (Token::Same, 3),
+            '|' if arithmetic && two("||") => (Token::Concat, 2),
+            '*' if arithmetic => (Token::Star, 1),
+            '/' if arithmetic => (Token::Slash, 1),
+            '%' if arithmetic => (Token::Percent, 1),
             '<' if two("<=>") => {
                 return Err(self.error(self.at, "`<=>` is not supported").hint("write `x = 1` or `x is null`"));
             }
@@ -230,12 +272,12 @@ impl<'a> Lexer<'a> {
 }
 
 /// Whether an unquoted name can begin so.
-pub(super) fn begins_name(c: char) -> bool {
+pub(crate) fn begins_name(c: char) -> bool {
     c == '_' || c.is_ascii_alphabetic() || (!c.is_ascii() && !c.is_whitespace() && !c.is_control())
 }
 
 /// Whether an unquoted name can go on so.
-pub(super) fn continues_name(c: char) -> bool {
+pub(crate) fn continues_name(c: char) -> bool {
     c == '$' || c.is_ascii_digit() || begins_name(c)
 }
 

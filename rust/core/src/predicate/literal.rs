@@ -14,7 +14,7 @@ use crate::scalar::{Scalar, ScalarType, unit_nanos};
 
 /// A place in the order of a type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// NULL: no place.
     Null,
     /// At a value.
@@ -28,7 +28,7 @@ pub(super) enum Place {
 }
 
 /// Finds the place of a literal among the values of a column; `InvalidArgument` when it has none.
-pub(super) fn place(literal: &Literal, column: &BoundColumn) -> Result<Place> {
+pub(crate) fn place(literal: &Literal, column: &BoundColumn) -> Result<Place> {
     if let Literal::Typed(scalar) = literal {
         if scalar.scalar_type() == column.data_type {
             return Ok(Place::At(scalar.clone()));

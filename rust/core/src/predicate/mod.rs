@@ -7,11 +7,11 @@
 pub mod bind;
 pub mod eval;
 pub(crate) mod keys;
-mod lex;
+pub(crate) mod lex;
 mod like;
-mod literal;
+pub(crate) mod literal;
 mod number;
-mod parse;
+pub(crate) mod parse;
 mod print;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -16,19 +16,17 @@
 //! Keywords know no case. A word is a literal only where a literal can stand, so that columns named `date` or `inf` need no
 //! quotes to be tested.
 
-use super::lex::{Lexer, Token};
+use super::lex::{Language, Lexer, Token};
 use super::{ColumnName, CompareOp, Literal, Predicate};
 use crate::error::{Error, Result};
 
 /// Parentheses and NOTs inside each other beyond this are refused.
-const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
 
 impl Predicate {
     /// Parses SQL text. `InvalidArgument` says at which character something else was expected.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut lexer = Lexer::new(text)?;
-        let (token, at) = lexer.next()?;
-        let mut parser = Parser { lexer, token, at, depth: 0 };
+        let mut parser = Parser::new(text, Language::Filter)?;
         let predicate = parser.or()?;
         match parser.token {
             Token::End => Ok(predicate),
@@ -38,17 +36,17 @@ impl Predicate {
 }
 
 /// Names that must be quoted to be columns.
-pub(super) fn is_reserved(word: &str) -> bool {
+pub(crate) fn is_reserved(word: &str) -> bool {
     const RESERVED: [&str; 10] = ["and", "or", "not", "is", "in", "between", "like", "null", "true", "false"];
     RESERVED.iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
 }
 
 /// One token ahead of the lexer.
-struct Parser<'a> {
-    lexer: Lexer<'a>,
-    token: Token,
-    at: usize,
-    depth: usize,
+pub(crate) struct Parser<'a> {
+    pub(crate) lexer: Lexer<'a>,
+    pub(crate) token: Token,
+    pub(crate) at: usize,
+    pub(crate) depth: usize,
 }
 
 /// One side of a comparison.
@@ -59,22 +57,29 @@ enum Operand {
     Either(ColumnName, Literal),
 }
 
-impl Parser<'_> {
-    fn advance(&mut self) -> Result<Token> {
+impl<'a> Parser<'a> {
+    /// Reads the first token.
+    pub(crate) fn new(text: &'a str, language: Language) -> Result<Self> {
+        let mut lexer = Lexer::new(text, language)?;
+        let (token, at) = lexer.next()?;
+        Ok(Self { lexer, token, at, depth: 0 })
+    }
+
+    pub(crate) fn advance(&mut self) -> Result<Token> {
         let (token, at) = self.lexer.next()?;
         self.at = at;
         Ok(std::mem::replace(&mut self.token, token))
     }
 
-    fn expected(&self, what: &str) -> Error {
+    pub(crate) fn expected(&self, what: &str) -> Error {
         self.lexer.error(self.at, format!("expected {what}, found {}", self.token.describe()))
     }
 
-    fn at_word(&self, keyword: &str) -> bool {
+    pub(crate) fn at_word(&self, keyword: &str) -> bool {
         matches!(&self.token, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
 
-    fn take_word(&mut self, keyword: &str) -> Result<bool> {
+    pub(crate) fn take_word(&mut self, keyword: &str) -> Result<bool> {
         let found = self.at_word(keyword);
         if found {
             self.advance()?;
@@ -82,7 +87,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    fn require(&mut self, token: &Token, what: &str) -> Result<()> {
+    pub(crate) fn require(&mut self, token: &Token, what: &str) -> Result<()> {
         if self.token != *token {
             return Err(self.expected(what));
         }
@@ -221,7 +226,7 @@ impl Parser<'_> {
     }
 
     /// The pattern, rewritten to escape with `\` where it names another escape.
-    fn pattern(&mut self) -> Result<String> {
+    pub(crate) fn pattern(&mut self) -> Result<String> {
         let Token::Text(_) = self.token else { return Err(self.expected("a pattern in single quotes after LIKE")) };
         let Token::Text(pattern) = self.advance()? else { return Err(Error::internal("the token changed")) };
         if !self.take_word("escape")? {
@@ -331,7 +336,7 @@ fn is_keyword(word: &str) -> bool {
 }
 
 /// The numbers that are words, in lower case.
-fn special_number(word: &str) -> Option<&'static str> {
+pub(crate) fn special_number(word: &str) -> Option<&'static str> {
     match word {
         "nan" => Some("nan"),
         "inf" | "infinity" => Some("inf"),

@@ -3,9 +3,8 @@
 use std::hash::{BuildHasher, Hasher};
 
 use arrow_buffer::NullBuffer;
+use frazil_core::code_table::{CodeTable, folded, set_bits};
 use hashbrown::DefaultHashBuilder;
-
-use super::code_table::CodeTable;
 
 /// How many words of rows are touched before they are looked up: what they touch stays in the smallest cache.
 const TOUCHED_WORDS: usize = 16;
@@ -155,15 +154,6 @@ impl KeyTable {
     }
 }
 
-/// Both halves of a product: all bits of a number decide about all bits of its hash.
-#[inline]
-fn folded(number: u64, seed: u64) -> u64 {
-    let product = u128::from(number ^ seed) * 0x9e37_79b9_7f4a_7c15;
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the product")]
-    let (low, high) = (product as u64, (product >> 64) as u64);
-    low ^ high
-}
-
 /// Clears the bits of rows that are not kept; `touch` comes before, for some rows at a time.
 fn retain(words: &mut [u64], touch: impl Fn(usize), keep: impl Fn(usize) -> bool) {
     for (number, words) in words.chunks_mut(TOUCHED_WORDS).enumerate() {
@@ -177,13 +167,4 @@ fn retain(words: &mut [u64], touch: impl Fn(usize), keep: impl Fn(usize) -> bool
             }
         }
     }
-}
-
-/// The numbers of the bits that are set, from the lowest.
-fn set_bits(mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = word.trailing_zeros() as usize;
-        word &= word.wrapping_sub(1);
-        (bit < 64).then_some(bit)
-    })
 }

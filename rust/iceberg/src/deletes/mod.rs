@@ -1,7 +1,6 @@
 //! Deleted rows (table spec, "Delete Formats"): position delete files, deletion vectors, equality delete files, and
 //! what is left of a data file when they are applied. Which deletes apply to which file is decided in planning.
 
-mod code_table;
 pub mod equality;
 mod key_table;
 pub mod position;

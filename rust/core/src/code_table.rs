@@ -14,7 +14,7 @@ const LINES_MIN: usize = 2;
 
 /// Codes, each with a `T`. The same code may be there several times.
 #[derive(Debug)]
-pub(super) struct CodeTable<T> {
+pub struct CodeTable<T> {
     /// None at first, then a power of two.
     lines: Vec<Line<T>>,
     /// How many codes each line has.
@@ -39,16 +39,22 @@ impl<T> Default for CodeTable<T> {
 
 impl<T: Clone + Default> CodeTable<T> {
     /// How many codes there are.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn size_bytes(&self) -> usize {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes it takes.
+    pub fn size_bytes(&self) -> usize {
         self.lines.len() * (size_of::<Line<T>>() + size_of::<u8>()) + self.filter.len() * size_of::<u64>()
     }
 
     /// Makes room for so many codes more. `hash` gives the hash that a code was put with.
-    pub(super) fn reserve(&mut self, codes: usize, hash: impl Fn(u64) -> u64) {
+    pub fn reserve(&mut self, codes: usize, hash: impl Fn(u64) -> u64) {
         let lines = (2 * (self.len + codes)).div_ceil(LINE);
         if lines <= self.lines.len() {
             return;
@@ -69,19 +75,19 @@ impl<T: Clone + Default> CodeTable<T> {
     }
 
     /// The value of a code that `accept` takes.
-    pub(super) fn find(&self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<&T> {
+    pub fn find(&self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<&T> {
         let (line, slot) = self.place(hash, code, accept)?;
         self.lines.get(line)?.values.get(slot)
     }
 
     /// As [`CodeTable::find`], to change it.
-    pub(super) fn find_mut(&mut self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<&mut T> {
+    pub fn find_mut(&mut self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<&mut T> {
         let (line, slot) = self.place(hash, code, accept)?;
         self.lines.get_mut(line)?.values.get_mut(slot)
     }
 
     /// Adds a code, for which there must be room.
-    pub(super) fn put(&mut self, hash: u64, code: u64, value: T) {
+    pub fn put(&mut self, hash: u64, code: u64, value: T) {
         let mut at = self.home(hash);
         if let Some(word) = self.filter.get_mut(at / FILTERED_LINES) {
             *word |= bits(hash);
@@ -101,7 +107,7 @@ impl<T: Clone + Default> CodeTable<T> {
     /// Reads the line of a hash for nothing but that it is in the cache then. Reads that wait for nothing are under way
     /// together; finding one code after the other waits for each.
     #[inline]
-    pub(super) fn touch(&self, hash: u64) {
+    pub fn touch(&self, hash: u64) {
         std::hint::black_box(self.lines.get(self.home(hash)).and_then(|line| line.codes.first().copied()));
     }
 
@@ -124,7 +130,7 @@ impl<T: Clone + Default> CodeTable<T> {
 
     /// Which of `rows` rows may have a code that is there, by their hashes: one bit for each, 64 to a word.
     #[inline]
-    pub(super) fn may_have(&self, rows: usize, hash: impl Fn(usize) -> u64) -> Vec<u64> {
+    pub fn may_have(&self, rows: usize, hash: impl Fn(usize) -> u64) -> Vec<u64> {
         let mut words = Vec::with_capacity(rows.div_ceil(64));
         for start in (0..rows).step_by(64) {
             let mut word = 0;
@@ -155,4 +161,22 @@ impl<T: Clone + Default> CodeTable<T> {
 #[inline]
 fn bits(hash: u64) -> u64 {
     1 << (hash & 63) | 1 << (hash >> 6 & 63)
+}
+
+/// A hash of an integer: both halves of a product, so that all bits of the number decide about all bits of it.
+#[inline]
+pub fn folded(number: u64, seed: u64) -> u64 {
+    let product = u128::from(number ^ seed) * 0x9e37_79b9_7f4a_7c15;
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the product")]
+    let (low, high) = (product as u64, (product >> 64) as u64);
+    low ^ high
+}
+
+/// The numbers of the bits that are set, from the lowest.
+pub fn set_bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
 }

@@ -1,0 +1,203 @@
+"""What is asked of a MERGE, clause by clause, and values as SQL text."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from frazil import _native
+from frazil.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from frazil._native import _MergeClause
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """A value as SQL text; made by `lit`."""
+
+    sql: str
+
+    def __str__(self) -> str:
+        """Give the SQL text."""
+        return self.sql
+
+
+Value: TypeAlias = "str | Lit | bool | int | float | decimal.Decimal | bytes | datetime.date | datetime.time | None"
+
+
+def lit(value: Any) -> Lit:
+    """Turn a Python value into one that `set=` and `values=` take as it is: there, bare text is SQL.
+
+    >>> print(lit("it's"))
+    'it''s'
+    """
+    return Lit(_sql(value))
+
+
+def set_clause(values: Mapping[str, Value]) -> list[tuple[str, str]]:
+    """Give SQL text by column: text as it is, other values as literals."""
+    if not values:
+        message = "no column is set"
+        raise InvalidArgument(message)
+    return [(name, value if isinstance(value, str) else str(lit(value))) for name, value in values.items()]
+
+
+def _sql(value: Any) -> str:
+    if isinstance(value, Lit):
+        return value.sql
+    if value is None:
+        return "NULL"
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        value = value.item()
+    for kinds, write in _WRITERS:
+        if isinstance(value, kinds):
+            return write(value)
+    message = f"a value of type {type(value).__name__} is no literal"
+    raise InvalidArgument(message, hint="write it as SQL text")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _float(value: float) -> str:
+    if math.isfinite(value):
+        text = repr(value)
+        return text if "e" in text else f"{text}e0"
+    return f"CAST('{value}' AS double)"
+
+
+def _decimal(value: decimal.Decimal) -> str:
+    if not value.is_finite():
+        message = f"{value} is no decimal number"
+        raise InvalidArgument(message)
+    return f"{value:f}"
+
+
+# In the order in which they are tried: a bool is an int, a datetime is a date.
+_WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (bool, lambda value: "TRUE" if value else "FALSE"),
+    (int, str),
+    (float, _float),
+    (decimal.Decimal, _decimal),
+    (str, _quoted),
+    ((bytes, bytearray, memoryview), lambda value: f"X'{bytes(value).hex()}'"),
+    (datetime.datetime, lambda value: f"TIMESTAMP '{value.isoformat()}'"),
+    (datetime.date, lambda value: f"DATE '{value.isoformat()}'"),
+    (datetime.time, lambda value: f"TIME '{value.isoformat()}'"),
+    (uuid.UUID, lambda value: f"CAST('{value}' AS uuid)"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    """A MERGE as it was asked for."""
+
+    on: str | list[str]
+    source_alias: str
+    target_alias: str
+    clauses: tuple[_MergeClause, ...]
+
+    def merger(self, target_schema: pa.Schema, source_schema: pa.Schema) -> _native.Merger:
+        """Check the plan against the schemas of both sides; raises `InvalidArgument` for what cannot be meant."""
+        aliases = (self.target_alias, self.source_alias)
+        return _native.Merger(self.on, self.clauses, target_schema, source_schema, aliases)
+
+
+class MergeBuilder(Generic[Result]):
+    """Collects the clauses of a MERGE; `execute` carries it out.
+
+    Clauses of one kind are tried in their order, and the first whose condition is true decides about a row. Conditions
+    and the values of columns are SQL text that calls both sides by their aliases; other Python values, and what
+    `frazil.lit` gives, are literals.
+    """
+
+    def __init__(
+        self,
+        execute: Callable[[MergePlan], Result],
+        on: str | Sequence[str],
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+    ) -> None:
+        self._execute = execute
+        self._plan = MergePlan(on if isinstance(on, str) else list(on), source_alias, target_alias, ())
+
+    @property
+    def plan(self) -> MergePlan:
+        """What is asked for so far."""
+        return self._plan
+
+    def when_matched_update(self, set: Mapping[str, Value], condition: str | None = None) -> MergeBuilder[Result]:  # noqa: A002
+        """Set columns of rows that match."""
+        return self._with("matched", condition, "update", set_clause(set))
+
+    def when_matched_update_all(
+        self, condition: str | None = None, except_columns: Iterable[str] = ()
+    ) -> MergeBuilder[Result]:
+        """Set every column that the source has, but these, of rows that match."""
+        return self._with("matched", condition, "update_all", except_columns=except_columns)
+
+    def when_matched_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
+        """Delete rows that match."""
+        return self._with("matched", condition, "delete")
+
+    def when_not_matched_insert(
+        self, values: Mapping[str, Value], condition: str | None = None
+    ) -> MergeBuilder[Result]:
+        """Insert a row for each row of the source that matches nothing; columns without a value get their defaults."""
+        return self._with("not_matched", condition, "insert", set_clause(values))
+
+    def when_not_matched_insert_all(
+        self, condition: str | None = None, except_columns: Iterable[str] = ()
+    ) -> MergeBuilder[Result]:
+        """Insert the rows of the source that match nothing, with every column that the source has, but these."""
+        return self._with("not_matched", condition, "insert_all", except_columns=except_columns)
+
+    def when_not_matched_by_source_update(
+        self,
+        set: Mapping[str, Value],  # noqa: A002
+        condition: str | None = None,
+    ) -> MergeBuilder[Result]:
+        """Set columns of rows of the table that match no row of the source."""
+        return self._with("not_matched_by_source", condition, "update", set_clause(set))
+
+    def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
+        """Delete rows of the table that match no row of the source."""
+        return self._with("not_matched_by_source", condition, "delete")
+
+    def execute(self) -> Result:
+        """Carry it out."""
+        if not self._plan.clauses:
+            message = "a merge without clauses does nothing"
+            raise InvalidArgument(message, hint="add one, as when_matched_update_all()")
+        return self._execute(self._plan)
+
+    def _with(
+        self,
+        when: str,
+        condition: str | None,
+        action: str,
+        values: list[tuple[str, str]] | None = None,
+        except_columns: Iterable[str] = (),
+    ) -> MergeBuilder[Result]:
+        if isinstance(except_columns, str):
+            message = "except_columns is a list of names"
+            raise InvalidArgument(message, hint=f"write except_columns=[{except_columns!r}]")
+        clause = (when, condition, action, values or [], list(except_columns))
+        plan = self._plan
+        plan = MergePlan(plan.on, plan.source_alias, plan.target_alias, (*plan.clauses, clause))
+        built = MergeBuilder(self._execute, plan.on, source_alias=plan.source_alias, target_alias=plan.target_alias)
+        built._plan = plan
+        return built

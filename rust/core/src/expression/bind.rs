@@ -1,0 +1,229 @@
+//! Expressions with types: each column found, each operand in the type that its operator takes.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arrow_schema::{DataType, Fields, Schema};
+
+pub use super::bound::Bound;
+use super::bound::{Node, all_together, together};
+use super::cast::castable;
+use super::literal::{as_decimal, literal_value};
+use super::types::{is_numeric, normal_type, shown};
+use super::{ArithmeticOp, Expression, arithmetic};
+use crate::error::{Error, Result};
+use crate::predicate::bind::nearest;
+use crate::predicate::parse::special_number;
+use crate::predicate::{ColumnName, CompareOp, Literal};
+
+/// The relations that an expression may name, and the moment of the statement.
+#[derive(Debug)]
+pub struct Scope<'a> {
+    relations: Vec<(&'a str, Option<&'a Schema>)>,
+    pub(super) now_micros: i64,
+}
+
+/// Microseconds since the epoch, for a [`Scope`].
+pub fn now_micros() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
+}
+
+impl<'a> Scope<'a> {
+    /// Relations by alias, in the order in which [`Rows`](super::rows::Rows) have them; None for one that has no row where
+    /// the expression stands.
+    pub fn new(relations: Vec<(&'a str, Option<&'a Schema>)>, now_micros: i64) -> Self {
+        Self { relations, now_micros }
+    }
+
+    /// Gives types to an expression.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a column that is not there or is in two relations, and for operands of types that do not
+    /// go together, naming both.
+    pub fn bind(&self, expression: &Expression) -> Result<Bound> {
+        let many = |parts: &[Expression]| parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>>>();
+        match expression {
+            Expression::Literal(literal) => literal_value(literal),
+            Expression::Column(name) => self.column(name),
+            Expression::Arithmetic(op, left, right, text) => self.arithmetic(*op, left, right, text),
+            Expression::Compare(op, left, right) => {
+                let [left, right] = together([self.bind(left)?, self.bind(right)?])?;
+                if left.data_type.is_nested() && !matches!(op, CompareOp::Eq | CompareOp::NotEq) {
+                    let message = format!("values of type {} have no order", shown(&left.data_type));
+                    return Err(Error::invalid(message));
+                }
+                Ok(boolean(Node::Compare(*op, Box::new(left), Box::new(right))))
+            }
+            Expression::Distinct(left, right) => {
+                let [left, right] = together([self.bind(left)?, self.bind(right)?])?;
+                Ok(boolean(Node::Distinct(Box::new(left), Box::new(right))))
+            }
+            Expression::And(parts) => Ok(boolean(Node::And(self.conditions(parts, "AND")?))),
+            Expression::Or(parts) => Ok(boolean(Node::Or(self.conditions(parts, "OR")?))),
+            Expression::Not(inner) => Ok(boolean(Node::Not(Box::new(condition(self.bind(inner)?, "NOT")?)))),
+            Expression::IsNull(inner) => Ok(boolean(Node::IsNull(Box::new(self.bind(inner)?)))),
+            Expression::IsNan(inner) => {
+                let inner = self.bind(inner)?;
+                if !is_numeric(&inner.data_type) && inner.data_type != DataType::Null {
+                    return Err(Error::invalid(format!("IS NAN does not take {}", shown(&inner.data_type))));
+                }
+                Ok(boolean(Node::IsNan(Box::new(inner))))
+            }
+            Expression::In(value, members) => {
+                let value = self.bind(value)?;
+                let equal = |member: &Expression| -> Result<Bound> {
+                    let [value, member] = together([value.clone(), self.bind(member)?])?;
+                    Ok(boolean(Node::Compare(CompareOp::Eq, Box::new(value), Box::new(member))))
+                };
+                Ok(boolean(Node::Or(members.iter().map(equal).collect::<Result<_>>()?)))
+            }
+            Expression::Like(value, pattern) => {
+                let value = self.bind(value)?;
+                if !matches!(value.data_type, DataType::Utf8 | DataType::Null) {
+                    return Err(Error::invalid(format!("LIKE takes text, not {}", shown(&value.data_type))));
+                }
+                Ok(boolean(Node::Like(Box::new(value), pattern.clone())))
+            }
+            Expression::Case(branches, otherwise) => self.case(branches, otherwise.as_deref()),
+            Expression::Cast(value, to, tried, text) => {
+                let value = self.bind(value)?;
+                if !castable(&value.data_type, to) {
+                    let message = format!("{} cannot be cast to {} in `{text}`", shown(&value.data_type), shown(to));
+                    return Err(Error::invalid(message));
+                }
+                Ok(Bound::new(Node::Cast(Box::new(value), *tried), to.clone(), text.clone()))
+            }
+            Expression::Call(function, arguments, text) => self.call(*function, many(arguments)?, text),
+        }
+    }
+
+    /// As [`Scope::bind`], for what must be true or not.
+    ///
+    /// # Errors
+    /// As of [`Scope::bind`]; `InvalidArgument` for another type than boolean.
+    pub fn bind_condition(&self, expression: &Expression) -> Result<Bound> {
+        condition(self.bind(expression)?, "a condition")
+    }
+
+    fn conditions(&self, parts: &[Expression], place: &str) -> Result<Vec<Bound>> {
+        parts.iter().map(|part| condition(self.bind(part)?, place)).collect()
+    }
+
+    fn column(&self, name: &ColumnName) -> Result<Bound> {
+        let parts: Vec<&str> = name.0.iter().map(String::as_str).collect();
+        if let [alias, rest @ ..] = parts.as_slice()
+            && !rest.is_empty()
+            && let Some(index) = self.relations.iter().position(|(known, _)| known == alias)
+        {
+            let found = self.in_relation(index, rest)?;
+            return found.ok_or_else(|| self.unknown(name));
+        }
+        let mut found = Vec::new();
+        for (index, (alias, schema)) in self.relations.iter().enumerate() {
+            if schema.is_some()
+                && let Some(column) = self.in_relation(index, &parts)?
+            {
+                found.push((alias, column));
+            }
+        }
+        match (found.pop(), found.pop()) {
+            (Some((_, column)), None) => Ok(column),
+            (Some((second, _)), Some((first, _))) => {
+                Err(Error::invalid(format!("the column `{name}` is both in {first} and in {second}"))
+                    .hint(format!("write {first}.{name} or {second}.{name}")))
+            }
+            _ => match parts.as_slice() {
+                [word] if special_number(&word.to_ascii_lowercase()).is_some() => {
+                    literal_value(&Literal::Number((*word).to_string()))
+                }
+                _ => Err(self.unknown(name)),
+            },
+        }
+    }
+
+    fn in_relation(&self, relation: usize, parts: &[&str]) -> Result<Option<Bound>> {
+        let Some((alias, schema)) = self.relations.get(relation) else { return Ok(None) };
+        let Some(schema) = schema else {
+            return Err(Error::invalid(format!(
+                "there is no row of {alias} here, so `{alias}.{}` has no value",
+                parts.join(".")
+            )));
+        };
+        let mut fields: &Fields = schema.fields();
+        let mut places = Vec::new();
+        let mut rest = parts.iter();
+        while let Some(part) = rest.next() {
+            let Some((position, field)) = fields.find(part) else { return Ok(None) };
+            places.push(position);
+            match (field.data_type(), rest.len()) {
+                (data_type, 0) => {
+                    let Some((index, path)) = places.split_first() else { return Ok(None) };
+                    let node = Node::Column(relation, *index, path.to_vec());
+                    return Ok(Some(Bound::new(node, normal_type(data_type), "".into())));
+                }
+                (DataType::Struct(inner), _) => fields = inner,
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    fn unknown(&self, name: &ColumnName) -> Error {
+        let mut known = Vec::new();
+        for (alias, schema) in &self.relations {
+            for field in schema.iter().flat_map(|schema| schema.fields().iter()) {
+                known.extend([field.name().clone(), format!("{alias}.{}", field.name())]);
+            }
+        }
+        let error = Error::invalid(format!("there is no column `{name}`"));
+        match nearest(&name.0.join("."), &known) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("text stands in single quotes"),
+        }
+    }
+
+    fn arithmetic(&self, op: ArithmeticOp, left: &Expression, right: &Expression, text: &Arc<str>) -> Result<Bound> {
+        let (left, right) = (self.bind(left)?, self.bind(right)?);
+        let types = arithmetic::types(op, (&left.data_type, left.is_literal()), (&right.data_type, right.is_literal()));
+        let Some((operands, mut result)) = types else {
+            let (a, b) = (shown(&left.data_type), shown(&right.data_type));
+            return Err(Error::invalid(format!("{a} and {b} do not go together in `{text}`")).hint("CAST one of them"));
+        };
+        let (left, right) = if let Some(operand) = operands {
+            (left.widen(&operand), right.widen(&operand))
+        } else {
+            let (left, right) = (as_decimal(left), as_decimal(right));
+            let (a, b) = ((&left.data_type, true), (&right.data_type, true));
+            (_, result) = arithmetic::types(op, a, b).unwrap_or((None, result));
+            (left, right)
+        };
+        Ok(Bound::new(Node::Arithmetic(op, Box::new(left), Box::new(right)), result, text.clone()))
+    }
+
+    fn case(&self, branches: &[(Expression, Expression)], otherwise: Option<&Expression>) -> Result<Bound> {
+        let mut conditions = Vec::new();
+        let mut values = Vec::new();
+        for (test, value) in branches {
+            conditions.push(condition(self.bind(test)?, "WHEN")?);
+            values.push(self.bind(value)?);
+        }
+        values.extend(otherwise.map(|value| self.bind(value)).transpose()?);
+        let mut values = all_together(values, "CASE")?;
+        let otherwise = otherwise.and_then(|_| values.pop()).map(Box::new);
+        let data_type = values.first().map_or(DataType::Null, |value| value.data_type.clone());
+        Ok(Bound::new(Node::Case(conditions.into_iter().zip(values).collect(), otherwise), data_type, "".into()))
+    }
+}
+
+fn boolean(node: Node) -> Bound {
+    Bound::new(node, DataType::Boolean, "".into())
+}
+
+fn condition(bound: Bound, place: &str) -> Result<Bound> {
+    match bound.data_type {
+        DataType::Boolean => Ok(bound),
+        DataType::Null => Ok(bound.widen(&DataType::Boolean)),
+        ref other => Err(Error::invalid(format!("{place} takes what is true or false, not {}", shown(other)))),
+    }
+}

@@ -1,0 +1,207 @@
+//! Expressions with types.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field};
+
+use super::literal::converted;
+use super::types::{common, normal_type, shown, widens};
+use super::{ArithmeticOp, Function};
+use crate::error::{Error, Result};
+use crate::predicate::{CompareOp, LikePattern};
+use crate::scalar::Scalar;
+
+/// An expression with a type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    pub(super) node: Node,
+    pub(super) data_type: DataType,
+    /// What was written, for messages; empty where nothing can fail.
+    pub(super) text: Arc<str>,
+    /// Whether some value may be refused, so that only rows that need it may be looked at.
+    pub(super) fallible: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    Literal(Option<Scalar>),
+    /// A column of a relation, then places in structs.
+    Column(usize, usize, Vec<usize>),
+    Arithmetic(ArithmeticOp, Box<Bound>, Box<Bound>),
+    Compare(CompareOp, Box<Bound>, Box<Bound>),
+    Distinct(Box<Bound>, Box<Bound>),
+    And(Vec<Bound>),
+    Or(Vec<Bound>),
+    Not(Box<Bound>),
+    IsNull(Box<Bound>),
+    IsNan(Box<Bound>),
+    Like(Box<Bound>, LikePattern),
+    Case(Vec<(Bound, Bound)>, Option<Box<Bound>>),
+    /// To the type of the whole; `true` gives NULL where it fails.
+    Cast(Box<Bound>, bool),
+    /// To a type that holds all values.
+    Widen(Box<Bound>),
+    Call(Function, Vec<Bound>),
+}
+
+impl Bound {
+    pub(super) fn new(node: Node, data_type: DataType, text: Arc<str>) -> Self {
+        let any = |parts: &[Self]| parts.iter().any(|part| part.fallible);
+        let fallible = match &node {
+            Node::Arithmetic(..) => true,
+            Node::Cast(inner, tried) => !tried || inner.fallible,
+            Node::Call(function, parts) => matches!(function, Function::Abs | Function::Round) || any(parts),
+            Node::Literal(_) | Node::Column(..) => false,
+            Node::Compare(_, a, b) | Node::Distinct(a, b) => a.fallible || b.fallible,
+            Node::And(parts) | Node::Or(parts) => any(parts),
+            Node::Widen(inner) => {
+                inner.fallible || matches!(data_type, DataType::Decimal128(..) | DataType::Timestamp(..))
+            }
+            Node::Not(inner) | Node::IsNull(inner) | Node::IsNan(inner) | Node::Like(inner, _) => inner.fallible,
+            Node::Case(branches, otherwise) => {
+                branches.iter().any(|(a, b)| a.fallible || b.fallible) || otherwise.as_ref().is_some_and(|o| o.fallible)
+            }
+        };
+        Self { node, data_type, text, fallible }
+    }
+
+    /// The type of its values, a [`normal_type`].
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// The column, if it is a top-level one and nothing else: its relation and its place there.
+    pub fn as_column(&self) -> Option<(usize, usize)> {
+        match &self.node {
+            Node::Column(relation, index, path) if path.is_empty() => Some((*relation, *index)),
+            Node::Widen(inner) => inner.as_column(),
+            _ => None,
+        }
+    }
+
+    /// Which relations it needs rows of, in order, each once.
+    pub fn relations(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut rest = vec![self];
+        while let Some(next) = rest.pop() {
+            match &next.node {
+                Node::Literal(_) => {}
+                Node::Column(relation, ..) => found.push(*relation),
+                Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Distinct(a, b) => rest.extend([&**a, &**b]),
+                Node::And(parts) | Node::Or(parts) | Node::Call(_, parts) => rest.extend(parts),
+                Node::Not(inner)
+                | Node::IsNull(inner)
+                | Node::IsNan(inner)
+                | Node::Like(inner, _)
+                | Node::Cast(inner, _)
+                | Node::Widen(inner) => rest.push(inner),
+                Node::Case(branches, otherwise) => {
+                    rest.extend(branches.iter().flat_map(|(a, b)| [a, b]));
+                    rest.extend(otherwise.as_deref());
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The sides of a comparison that is an equality, and whether NULL equals NULL in it.
+    pub fn as_equality(&self) -> Option<(&Self, &Self, bool)> {
+        match &self.node {
+            Node::Compare(CompareOp::Eq, left, right) => Some((left, right, false)),
+            Node::Not(inner) => match &inner.node {
+                Node::Distinct(left, right) => Some((left, right, true)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_literal(&self) -> bool {
+        matches!(self.node, Node::Literal(_))
+    }
+
+    /// As a value of a column: in its type, where no value can be lost.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming the column and both types.
+    pub fn assign(self, field: &Field) -> Result<Self> {
+        let to = normal_type(field.data_type());
+        if let Node::Literal(Some(scalar)) = &self.node
+            && let Some(value) = converted(scalar, &to)
+        {
+            return Ok(Self::new(Node::Literal(Some(value)), to, "".into()));
+        }
+        if !widens(&self.data_type, &to) {
+            let name = field.name();
+            let (from, to) = (shown(&self.data_type), shown(&to));
+            return Err(Error::invalid(format!(
+                "the column `{name}` of type {to} does not take a value of type {from}"
+            ))
+            .with("column", name)
+            .hint(format!("write CAST(... AS {to}) if it is meant")));
+        }
+        Ok(self.widen(&to))
+    }
+
+    /// In a type that holds its values.
+    pub(super) fn widen(self, to: &DataType) -> Self {
+        if self.data_type == *to {
+            return self;
+        }
+        match &self.node {
+            Node::Literal(None) => return Self::new(Node::Literal(None), to.clone(), "".into()),
+            Node::Literal(Some(scalar)) => {
+                if let Some(value) = converted(scalar, to) {
+                    return Self::new(Node::Literal(Some(value)), to.clone(), "".into());
+                }
+            }
+            _ => {}
+        }
+        Self::new(Node::Widen(Box::new(self)), to.clone(), "".into())
+    }
+}
+
+/// Two values in one type, to be compared.
+pub(super) fn together([left, right]: [Bound; 2]) -> Result<[Bound; 2]> {
+    // A literal that is a value of the other side's type takes it: DATE '…' beside a timestamp, 1 beside a double.
+    let taken = [(&left, &right), (&right, &left)].into_iter().find_map(|(literal, other)| match &literal.node {
+        Node::Literal(Some(scalar)) if !other.is_literal() && !other.data_type.is_floating() => {
+            converted(scalar, &other.data_type).map(|_| other.data_type.clone())
+        }
+        _ => None,
+    });
+    if let Some(to) = taken {
+        return Ok([left.widen(&to), right.widen(&to)]);
+    }
+    if let Some(data_type) = common(&left.data_type, &right.data_type) {
+        return Ok([left.widen(&data_type), right.widen(&data_type)]);
+    }
+    let (a, b) = (shown(&left.data_type), shown(&right.data_type));
+    let error = Error::invalid(format!("a value of type {a} cannot be compared with one of type {b}"));
+    Err(match (&left.data_type, &right.data_type) {
+        (DataType::Utf8, DataType::Date32) | (DataType::Date32, DataType::Utf8) => {
+            error.hint("write DATE '2024-01-31', or CAST one of them")
+        }
+        (DataType::Utf8, DataType::Timestamp(..)) | (DataType::Timestamp(..), DataType::Utf8) => {
+            error.hint("write TIMESTAMP '2024-01-31 23:59:59', or CAST one of them")
+        }
+        _ => error.hint("CAST one of them"),
+    })
+}
+
+/// Values in one type.
+pub(super) fn all_together(values: Vec<Bound>, place: &str) -> Result<Vec<Bound>> {
+    let mut data_type = DataType::Null;
+    for value in &values {
+        data_type = common(&data_type, &value.data_type)
+            .filter(|found| !matches!(found, DataType::Decimal256(..)))
+            .ok_or_else(|| {
+                let (a, b) = (shown(&data_type), shown(&value.data_type));
+                Error::invalid(format!("{place} has values of types {a} and {b}, which have no type in common"))
+                    .hint("CAST one of them")
+            })?;
+    }
+    Ok(values.into_iter().map(|value| value.widen(&data_type)).collect())
+}

@@ -1,0 +1,101 @@
+//! Calls of functions with types.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, TimeUnit};
+
+use super::Function;
+use super::bind::Scope;
+use super::bound::{Bound, Node, all_together};
+use super::types::{is_integer, is_numeric, shown, timestamp};
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+
+const MICROS_OF_DAY: i64 = 86_400_000_000;
+
+impl Scope<'_> {
+    /// A call, whose arguments have types.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for arguments of types that the function does not take.
+    pub(super) fn call(&self, function: Function, arguments: Vec<Bound>, text: &Arc<str>) -> Result<Bound> {
+        use DataType as D;
+        let refuse = |found: &Bound| {
+            Err(Error::invalid(format!("`{text}` does not take {}", shown(&found.data_type))).hint("CAST it"))
+        };
+        let types: Vec<D> = arguments.iter().map(|argument| argument.data_type.clone()).collect();
+        let first = types.first().cloned().unwrap_or(D::Null);
+        let (arguments, data_type) = match function {
+            Function::Coalesce | Function::Greatest | Function::Least => {
+                let arguments = all_together(arguments, text)?;
+                let data_type = arguments.first().map_or(D::Null, |argument| argument.data_type.clone());
+                if function != Function::Coalesce && data_type.is_nested() {
+                    return Err(Error::invalid(format!("values of type {} have no order", shown(&data_type))));
+                }
+                (arguments, data_type)
+            }
+            Function::CurrentTimestamp | Function::CurrentDate => return Ok(self.now(function)),
+            Function::Abs | Function::Round => {
+                if let Some(wrong) = arguments.iter().find(|a| !is_numeric(&a.data_type) && a.data_type != D::Null) {
+                    return refuse(wrong);
+                }
+                if let Some(places) = arguments.get(1)
+                    && !matches!(places.node, Node::Literal(Some(Scalar::Int32(0..=38))))
+                {
+                    return Err(Error::invalid(format!("the places in `{text}` are a number from 0 to 38")));
+                }
+                let data_type = if first == D::Null { D::Int32 } else { first };
+                let data_type =
+                    if function == Function::Round { rounded_type(data_type, &arguments) } else { data_type };
+                (arguments, data_type)
+            }
+            Function::Length => match types.as_slice() {
+                [D::Utf8 | D::Binary | D::Null] => (arguments, D::Int32),
+                _ => return arguments.first().map_or_else(|| Err(Error::internal("no argument")), refuse),
+            },
+            Function::Substring => {
+                let texts = arguments.iter().take(1).find(|a| !matches!(a.data_type, D::Utf8 | D::Null));
+                let numbers = arguments.iter().skip(1).find(|a| !is_integer(&a.data_type) && a.data_type != D::Null);
+                if let Some(wrong) = texts.or(numbers) {
+                    return refuse(wrong);
+                }
+                let widen = |(i, argument): (usize, Bound)| argument.widen(if i == 0 { &D::Utf8 } else { &D::Int64 });
+                (arguments.into_iter().enumerate().map(widen).collect(), D::Utf8)
+            }
+            Function::Upper | Function::Lower | Function::Trim | Function::Concat => {
+                if let Some(wrong) = arguments.iter().find(|a| !matches!(a.data_type, D::Utf8 | D::Null)) {
+                    return refuse(wrong);
+                }
+                (arguments.into_iter().map(|a| a.widen(&D::Utf8)).collect(), D::Utf8)
+            }
+        };
+        Ok(Bound::new(Node::Call(function, arguments), data_type, text.clone()))
+    }
+
+    fn now(&self, function: Function) -> Bound {
+        let value = self.now_micros;
+        let (scalar, data_type) = if function == Function::CurrentDate {
+            let days = i32::try_from(value.div_euclid(MICROS_OF_DAY)).unwrap_or_default();
+            (Scalar::Date(days), DataType::Date32)
+        } else {
+            let unit = TimeUnit::Microsecond;
+            (Scalar::Timestamp { value, unit, utc: true }, timestamp(unit, true))
+        };
+        Bound::new(Node::Literal(Some(scalar)), data_type, "".into())
+    }
+}
+
+/// The type of ROUND: a decimal loses the places that are cut, and has a digit more for what is carried.
+fn rounded_type(data_type: DataType, arguments: &[Bound]) -> DataType {
+    let places = match arguments.get(1).map(|places| &places.node) {
+        Some(Node::Literal(Some(Scalar::Int32(places)))) => i8::try_from(*places).unwrap_or(38),
+        _ => 0,
+    };
+    match data_type {
+        DataType::Decimal128(precision, scale) if places < scale => {
+            let whole = precision.cast_signed() - scale + 1;
+            DataType::Decimal128((whole + places).clamp(1, 38).cast_unsigned(), places)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,240 @@
+//! Values of one type as values of another.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, GenericListArray, Int64Array, MapArray, OffsetSizeTrait, PrimitiveArray, StringArray, StructArray,
+    new_null_array,
+};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, TimeUnit};
+
+use super::types::{normal_type, scalar_type, shown};
+use crate::error::{Error, Result};
+use crate::nested::child;
+use crate::predicate::literal::{Place, place};
+use crate::predicate::{BoundColumn, Literal};
+use crate::scalar::{Scalar, civil, unit_nanos};
+
+/// The values in a type that holds all of them: wider, or another form of the same. Fields of structs are found by name;
+/// those that are missing are NULL.
+///
+/// # Errors
+/// `InvalidArgument` for a value that the other type does not have after all.
+pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    if *array.data_type() == DataType::Null {
+        return Ok(new_null_array(to, array.len()));
+    }
+    match (array.data_type(), to) {
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let parent = array.as_struct();
+            let parts = fields.iter().map(|field| match parent.fields().find(field.name()) {
+                Some((position, _)) => widened(&child(parent, position)?, field.data_type()),
+                None => Ok(new_null_array(field.data_type(), parent.len())),
+            });
+            let parts = parts.collect::<Result<Vec<_>>>()?;
+            let nulls = parent.nulls().cloned();
+            Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), parts, nulls, parent.len())?))
+        }
+        (DataType::List(_), DataType::List(field)) => elements::<i32>(array, field),
+        (DataType::LargeList(_), DataType::LargeList(field)) => elements::<i64>(array, field),
+        (DataType::Map(..), DataType::Map(field, sorted)) => {
+            let map = array.as_map();
+            let DataType::Struct(fields) = field.data_type() else {
+                return Err(Error::internal("a map of no entries"));
+            };
+            let parts = map.entries().columns().iter().zip(fields.iter());
+            let parts = parts.map(|(part, field)| widened(part, field.data_type())).collect::<Result<Vec<_>>>()?;
+            let entries = StructArray::try_new_with_length(fields.clone(), parts, None, map.entries().len())?;
+            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
+            Ok(Arc::new(MapArray::try_new(field.clone(), offsets, entries, nulls, *sorted)?))
+        }
+        (from, to) if normal_type(from) == *to || *from == normal_type(to) => by_arrow(array, to, false),
+        _ => cast(array, to, false),
+    }
+}
+
+fn elements<O: OffsetSizeTrait>(array: &ArrayRef, field: &arrow_schema::FieldRef) -> Result<ArrayRef> {
+    let list = array.as_list::<O>();
+    let values = widened(list.values(), field.data_type())?;
+    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+    Ok(Arc::new(GenericListArray::<O>::try_new(field.clone(), offsets, values, nulls)?))
+}
+
+/// Whether CAST knows the way.
+pub(super) fn castable(from: &DataType, to: &DataType) -> bool {
+    use DataType as D;
+    let number = |data_type: &D| super::types::is_numeric(data_type);
+    match (from, to) {
+        _ if from == to || *from == D::Null => true,
+        (from, to) if number(from) && number(to) => true,
+        (D::Boolean, to) if number(to) => !matches!(to, D::Decimal128(..)),
+        (from, D::Boolean) if number(from) => !matches!(from, D::Decimal128(..)),
+        (D::Utf8, to) => number(to) || matches!(to, D::Boolean | D::Binary) || is_read(to),
+        (from, D::Utf8) => number(from) || matches!(from, D::Boolean | D::Binary) || is_read(from),
+        (D::Date32, D::Timestamp(..))
+        | (D::Timestamp(..), D::Date32 | D::Timestamp(..))
+        | (D::FixedSizeBinary(_), D::Binary) => true,
+        _ => false,
+    }
+}
+
+/// Types whose text is read and written as that of literals.
+fn is_read(data_type: &DataType) -> bool {
+    use DataType as D;
+    matches!(data_type, D::Date32 | D::Time64(_) | D::Timestamp(..) | D::FixedSizeBinary(16))
+}
+
+/// CAST; with `tried` what fails is NULL, else it is `InvalidArgument`.
+pub(super) fn cast(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
+    use DataType as D;
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    match (array.data_type(), to) {
+        (D::Null, _) => Ok(new_null_array(to, array.len())),
+        (D::Utf8, to) if is_read(to) => texts(array.as_string(), to, tried),
+        (D::Utf8, D::Boolean | D::Int32 | D::Int64 | D::Float32 | D::Float64 | D::Decimal128(..)) => {
+            let trimmed: StringArray = array.as_string::<i32>().iter().map(|text| text.map(str::trim)).collect();
+            by_arrow(&(Arc::new(trimmed) as ArrayRef), to, tried)
+        }
+        (from, D::Utf8) if is_read(from) => written(array),
+        (D::Date32 | D::Timestamp(..), D::Date32 | D::Timestamp(..)) => moments(array, to, tried),
+        _ => by_arrow(array, to, tried),
+    }
+}
+
+fn by_arrow(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
+    let options = CastOptions { safe: true, ..CastOptions::default() };
+    let cast = cast_with_options(array, to, &options).map_err(|error| {
+        Error::invalid(format!("{} does not become {}", shown(array.data_type()), shown(to))).caused_by(error)
+    })?;
+    if tried || cast.logical_null_count() == array.logical_null_count() {
+        return Ok(cast);
+    }
+    let (before, after) = (array.logical_nulls(), cast.logical_nulls());
+    let lost = |row: &usize| {
+        after.as_ref().is_some_and(|nulls| nulls.is_null(*row))
+            && before.as_ref().is_none_or(|nulls| nulls.is_valid(*row))
+    };
+    Err(refused(array, (0..array.len()).find(lost).unwrap_or(0), to))
+}
+
+/// The error for the value of a row.
+#[cold]
+fn refused(array: &ArrayRef, row: usize, to: &DataType) -> Error {
+    let value = scalar_type(array.data_type()).and_then(|data_type| Scalar::from_array(array, row, data_type).ok()?);
+    let value = value.map_or_else(|| "a value".to_string(), |value| value.to_string());
+    Error::invalid(format!("{value} is no {}", shown(to))).hint("TRY_CAST gives NULL where CAST fails")
+}
+
+/// Texts as literals are read.
+fn texts(array: &StringArray, to: &DataType, tried: bool) -> Result<ArrayRef> {
+    let data_type = scalar_type(to).ok_or_else(|| Error::internal("a type without literals"))?;
+    let data_type =
+        if matches!(to, DataType::FixedSizeBinary(16)) { crate::scalar::ScalarType::Uuid } else { data_type };
+    let column = BoundColumn { id: 0, name: "".into(), data_type, nullable: true };
+    let read = |text: &str| match place(&Literal::String(text.trim().to_string()), &column) {
+        Ok(Place::At(scalar)) => Some(scalar),
+        _ => None,
+    };
+    let mut values = Vec::with_capacity(array.len());
+    for text in array {
+        let value = text.and_then(read);
+        if let (None, Some(text), false) = (&value, text, tried) {
+            return Err(Error::invalid(format!("{} is no {}", Scalar::String(text.to_string()), data_type))
+                .hint("TRY_CAST gives NULL where CAST fails"));
+        }
+        values.push(value);
+    }
+    let integers = |of: fn(&Scalar) -> Option<i64>| -> Int64Array {
+        values.iter().map(|value| value.as_ref().and_then(of)).collect()
+    };
+    let of_scalar = |scalar: &Scalar| match scalar {
+        Scalar::Date(days) => Some(i64::from(*days)),
+        Scalar::Time(value) | Scalar::Timestamp { value, .. } => Some(*value),
+        _ => None,
+    };
+    match to {
+        DataType::FixedSizeBinary(length) => {
+            let bytes = values.iter().map(|value| match value {
+                Some(Scalar::Uuid(bytes)) => Some(bytes.as_slice()),
+                _ => None,
+            });
+            Ok(Arc::new(arrow_array::FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes, *length)?))
+        }
+        DataType::Date32 => by_arrow(&(Arc::new(integers(of_scalar)) as ArrayRef), &DataType::Int32, false)
+            .and_then(|days| by_arrow(&days, to, false)),
+        _ => by_arrow(&(Arc::new(integers(of_scalar)) as ArrayRef), to, false),
+    }
+}
+
+/// Moments and UUIDs as text.
+fn written(array: &ArrayRef) -> Result<ArrayRef> {
+    let data_type = match array.data_type() {
+        DataType::FixedSizeBinary(16) => Some(crate::scalar::ScalarType::Uuid),
+        other => scalar_type(other),
+    };
+    let data_type = data_type.ok_or_else(|| Error::internal("a type without literals"))?;
+    let mut texts = Vec::with_capacity(array.len());
+    for row in 0..array.len() {
+        let value = Scalar::from_array(array, row, data_type)?;
+        texts.push(value.map(|value| -> Result<String> {
+            let mut text = String::new();
+            let failed = |_| Error::internal("a value does not print");
+            match value {
+                Scalar::Date(days) => civil::write_date(&mut text, i64::from(days)).map_err(failed)?,
+                Scalar::Time(micros) => civil::write_time(&mut text, i128::from(micros) * 1000).map_err(failed)?,
+                Scalar::Timestamp { value, unit, utc } => {
+                    civil::write_timestamp(&mut text, i128::from(value) * unit_nanos(unit)).map_err(failed)?;
+                    text.push_str(if utc { "Z" } else { "" });
+                }
+                // The literal without its quotes.
+                other => text = other.to_string().trim_matches('\'').to_string(),
+            }
+            Ok(text)
+        }));
+    }
+    let texts = texts.into_iter().map(Option::transpose).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StringArray::from(texts)))
+}
+
+/// Dates and timestamps as each other, through nanoseconds: what is finer is cut off towards the past.
+fn moments(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
+    const DAY: i128 = civil::DAY_NANOS;
+    let nanos = |data_type: &DataType| match data_type {
+        DataType::Timestamp(unit, _) => unit_nanos(*unit),
+        _ => DAY,
+    };
+    let (from, into) = (nanos(array.data_type()), nanos(to));
+    let integers = match array.data_type() {
+        DataType::Date32 => {
+            let days = array.as_primitive::<Date32Type>();
+            days.iter().map(|day| day.map(i64::from)).collect::<Int64Array>()
+        }
+        _ => by_arrow(array, &DataType::Int64, false)?.as_primitive::<Int64Type>().clone(),
+    };
+    let moved: Int64Array = integers
+        .iter()
+        .map(|value| value.and_then(|value| i64::try_from((i128::from(value) * from).div_euclid(into)).ok()))
+        .collect();
+    if !tried && moved.null_count() > integers.null_count() {
+        let row = (0..moved.len()).find(|row| moved.is_null(*row) && integers.is_valid(*row));
+        return Err(refused(array, row.unwrap_or(0), to));
+    }
+    match to {
+        DataType::Date32 => {
+            let days = moved.iter().map(|day| day.and_then(|day| i32::try_from(day).ok()));
+            Ok(Arc::new(days.collect::<PrimitiveArray<Date32Type>>()))
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond | TimeUnit::Microsecond, _) => {
+            by_arrow(&(Arc::new(moved) as _), to, false)
+        }
+        other => Err(Error::internal(format!("no moments of {other}"))),
+    }
+}

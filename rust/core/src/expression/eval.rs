@@ -1,0 +1,237 @@
+//! Values of bound expressions for rows.
+
+use std::sync::Arc;
+
+use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Datum, Scalar as One, UInt32Array, new_null_array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::DataType;
+use arrow_select::interleave::interleave;
+use arrow_select::take::take;
+
+use super::bound::{Bound, Node};
+use super::cast::{cast, widened};
+use super::compare::{canonical, compare, distinct};
+use super::rows::Rows;
+use super::{arithmetic, function};
+use crate::error::{Error, Result};
+use crate::nested::child;
+
+/// One side of a comparison.
+type Side = Box<dyn Datum>;
+
+impl Bound {
+    /// The value of each row, in [`Bound::data_type`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` where a row has no value: an overflow, a division by zero, a CAST that fails.
+    pub fn evaluate(&self, rows: &Rows<'_>) -> Result<ArrayRef> {
+        match &self.node {
+            Node::Literal(None) => Ok(new_null_array(&self.data_type, rows.len())),
+            Node::Literal(Some(scalar)) => scalar.to_array(rows.len()),
+            Node::Column(relation, index, path) => self.column(rows, *relation, *index, path),
+            Node::Arithmetic(op, left, right) => {
+                arithmetic::apply(*op, &left.evaluate(rows)?, &right.evaluate(rows)?, &self.data_type, &self.text)
+            }
+            Node::Cast(inner, tried) => cast(&inner.evaluate(rows)?, &self.data_type, *tried)
+                .map_err(|error| error.with("expression", shortened(&self.text))),
+            Node::Widen(inner) => widened(&inner.evaluate(rows)?, &self.data_type),
+            Node::Case(branches, otherwise) => self.case(rows, branches, otherwise.as_deref()),
+            Node::Call(super::Function::Coalesce, parts) => self.coalesce(rows, parts),
+            Node::Call(function, parts) => {
+                let arguments = parts.iter().map(|part| part.evaluate(rows)).collect::<Result<Vec<_>>>()?;
+                function::apply(*function, &arguments, &self.data_type, &self.text)
+            }
+            _ => Ok(Arc::new(self.truth(rows)?)),
+        }
+    }
+
+    /// The rows for which it is TRUE, neither FALSE nor NULL. Errors as of [`Bound::evaluate`].
+    pub fn holds(&self, rows: &Rows<'_>) -> Result<BooleanBuffer> {
+        let truth = self.truth(rows)?;
+        Ok(truth.nulls().map_or_else(|| truth.values().clone(), |nulls| truth.values() & nulls.inner()))
+    }
+
+    /// TRUE, FALSE or NULL for each row.
+    fn truth(&self, rows: &Rows<'_>) -> Result<BooleanArray> {
+        match &self.node {
+            Node::Compare(op, left, right) => {
+                let (left, right) = sides(left, right, rows)?;
+                spread(compare(*op, &*left, &*right)?, rows.len())
+            }
+            Node::Distinct(left, right) => {
+                let (left, right) = sides(left, right, rows)?;
+                spread(distinct(&*left, &*right)?, rows.len())
+            }
+            Node::And(parts) => connective(parts, rows, true),
+            Node::Or(parts) => connective(parts, rows, false),
+            Node::Not(inner) => Ok(not(&inner.truth(rows)?)?),
+            Node::IsNull(inner) => Ok(is_null(inner.evaluate(rows)?.as_ref())?),
+            Node::IsNan(inner) => Ok(is_nan(&inner.evaluate(rows)?)),
+            Node::Like(inner, pattern) => {
+                let values = inner.evaluate(rows)?;
+                let Some(texts) = values.as_string_opt::<i32>() else {
+                    return Ok(BooleanArray::new_null(rows.len()));
+                };
+                Ok(texts.iter().map(|text| text.map(|text| pattern.matches(text))).collect())
+            }
+            _ => {
+                let values = self.evaluate(rows)?;
+                values.as_boolean_opt().cloned().ok_or_else(|| Error::internal("a condition that is not boolean"))
+            }
+        }
+    }
+
+    fn column(&self, rows: &Rows<'_>, relation: usize, index: usize, path: &[usize]) -> Result<ArrayRef> {
+        let mut values = rows.column(relation, index)?;
+        for position in path {
+            let parent = values.as_struct_opt().ok_or_else(|| Error::internal("a field of what is no struct"))?;
+            values = child(parent, *position)?;
+        }
+        if values.data_type() == &self.data_type { Ok(values) } else { widened(&values, &self.data_type) }
+    }
+
+    fn case(&self, rows: &Rows<'_>, branches: &[(Self, Self)], otherwise: Option<&Self>) -> Result<ArrayRef> {
+        let mut chosen = Chosen::new(&self.data_type, rows.len());
+        for (condition, value) in branches {
+            chosen.next(rows, |rest| {
+                let holds = condition.holds(rest)?;
+                Ok((value.evaluate(&rest.select(&holds)?)?, holds))
+            })?;
+        }
+        if let Some(value) = otherwise {
+            chosen.next(rows, |rest| Ok((value.evaluate(rest)?, BooleanBuffer::new_set(rest.len()))))?;
+        }
+        chosen.finish()
+    }
+
+    fn coalesce(&self, rows: &Rows<'_>, parts: &[Self]) -> Result<ArrayRef> {
+        let mut chosen = Chosen::new(&self.data_type, rows.len());
+        for part in parts {
+            chosen.next(rows, |rest| {
+                let values = part.evaluate(rest)?;
+                let Some(nulls) = values.logical_nulls() else {
+                    return Ok((values, BooleanBuffer::new_set(rest.len())));
+                };
+                let places: UInt32Array = nulls.inner().set_indices_u32().collect::<Vec<_>>().into();
+                Ok((take(values.as_ref(), &places, None)?, nulls.into_inner()))
+            })?;
+        }
+        chosen.finish()
+    }
+}
+
+/// Which of several arrays has the value of each row; the first is one NULL.
+struct Chosen {
+    arrays: Vec<ArrayRef>,
+    from: Vec<(usize, usize)>,
+    rest: Vec<usize>,
+}
+
+impl Chosen {
+    fn new(data_type: &DataType, len: usize) -> Self {
+        Self { arrays: vec![new_null_array(data_type, 1)], from: vec![(0, 0); len], rest: (0..len).collect() }
+    }
+
+    /// Gives values to some of the rows that have none: `values` says which, and has one for each of these.
+    fn next(
+        &mut self,
+        rows: &Rows<'_>,
+        values: impl FnOnce(&Rows<'_>) -> Result<(ArrayRef, BooleanBuffer)>,
+    ) -> Result<()> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        let (array, taken) = if self.rest.len() == rows.len() {
+            values(rows)?
+        } else {
+            let mut open = vec![false; rows.len()];
+            for row in &self.rest {
+                if let Some(open) = open.get_mut(*row) {
+                    *open = true;
+                }
+            }
+            values(&rows.select(&BooleanBuffer::from(open))?)?
+        };
+        let mut at = 0;
+        let mut left = Vec::new();
+        for (row, taken) in self.rest.iter().zip(&taken) {
+            if !taken {
+                left.push(*row);
+                continue;
+            }
+            if let Some(from) = self.from.get_mut(*row) {
+                *from = (self.arrays.len(), at);
+            }
+            at += 1;
+        }
+        self.arrays.push(array);
+        self.rest = left;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<ArrayRef> {
+        let arrays: Vec<&dyn Array> = self.arrays.iter().map(AsRef::as_ref).collect();
+        Ok(interleave(&arrays, &self.from)?)
+    }
+}
+
+/// AND (`all`) or OR. A part that may fail is only asked for rows that are not decided yet.
+fn connective(parts: &[Bound], rows: &Rows<'_>, all: bool) -> Result<BooleanArray> {
+    let mut known: Option<BooleanArray> = None;
+    for part in parts {
+        let Some(before) = known else {
+            known = Some(part.truth(rows)?);
+            continue;
+        };
+        let truth = if part.fallible {
+            let decided = if all { !before.values() } else { before.values().clone() };
+            let decided = before.nulls().map_or_else(|| decided.clone(), |nulls| &decided & nulls.inner());
+            let open = !&decided;
+            let truth = part.truth(&rows.select(&open)?)?;
+            let mut next = 0..;
+            let places: UInt32Array = open.iter().map(|open| if open { next.next() } else { None }).collect();
+            take(&truth, &places, None)?.as_boolean().clone()
+        } else {
+            part.truth(rows)?
+        };
+        known = Some(if all { and_kleene(&before, &truth)? } else { or_kleene(&before, &truth)? });
+    }
+    Ok(known.unwrap_or_else(|| BooleanArray::new(BooleanBuffer::from(vec![all; rows.len()]), None)))
+}
+
+/// Both sides of a comparison, canonical; literals as one value, unless both are.
+fn sides(left: &Bound, right: &Bound, rows: &Rows<'_>) -> Result<(Side, Side)> {
+    let both = left.is_literal() && right.is_literal();
+    let side = |bound: &Bound| -> Result<Side> {
+        let one = bound.is_literal() && !both && !bound.data_type.is_nested();
+        let rows = if one { &Rows::new(1, Vec::new()) } else { rows };
+        let values = canonical(&bound.evaluate(rows)?)?;
+        Ok(if one { Box::new(One::new(values)) } else { Box::new(values) })
+    };
+    Ok((side(left)?, side(right)?))
+}
+
+/// What a comparison of two literals of rows gave has the length of the rows already; of type Null it is NULL.
+fn spread(truth: BooleanArray, len: usize) -> Result<BooleanArray> {
+    if truth.len() == len { Ok(truth) } else { Err(Error::internal(format!("{} values in {len} rows", truth.len()))) }
+}
+
+fn is_nan(values: &ArrayRef) -> BooleanArray {
+    match values.data_type() {
+        DataType::Float32 => {
+            values.as_primitive::<Float32Type>().iter().map(|value| Some(value.is_some_and(f32::is_nan))).collect()
+        }
+        DataType::Float64 => {
+            values.as_primitive::<Float64Type>().iter().map(|value| Some(value.is_some_and(f64::is_nan))).collect()
+        }
+        _ => BooleanArray::from(vec![false; values.len()]),
+    }
+}
+
+/// Text for a message.
+fn shortened(text: &str) -> String {
+    text.chars().take(120).collect()
+}

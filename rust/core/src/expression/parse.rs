@@ -1,0 +1,422 @@
+//! SQL text to an [`Expression`].
+//!
+//! ```text
+//! or       := and (OR and)*
+//! and      := not (AND not)*
+//! not      := NOT not | test
+//! test     := sum [op sum | <=> sum | IS [NOT] (NULL | NAN | TRUE | FALSE | DISTINCT FROM sum)
+//!           | [NOT] IN '(' or (',' or)* ')' | [NOT] BETWEEN sum AND sum | [NOT] LIKE 'pattern' [ESCAPE 'c']]
+//! sum      := product (('+' | '-' | '||') product)*
+//! product  := sign (('*' | '/' | '%') sign)*
+//! sign     := [+-] sign | value
+//! value    := '(' or ')' | literal | name | name '(' [or (',' or)*] ')'
+//!           | CASE [or] (WHEN or THEN or)+ [ELSE or] END | (CAST | TRY_CAST) '(' or AS type ')'
+//! ```
+
+use std::sync::Arc;
+
+use super::types::type_named;
+use super::{ArithmeticOp, Expression, Function};
+use crate::error::{Error, Result};
+use crate::predicate::lex::{Language, Token};
+use crate::predicate::parse::{MAX_DEPTH, Parser, is_reserved};
+use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
+
+/// Operators beyond this are refused: chains of them are as deep as they are long.
+const MAX_OPERATORS: usize = 500;
+
+impl Expression {
+    /// Parses SQL text. `InvalidArgument` says at which character something else was expected.
+    pub fn parse(text: &str) -> Result<Self> {
+        let parser = Parser::new(text, Language::Expression)?;
+        let mut reader = Reader { parser, text, operators: 0 };
+        let expression = reader.or()?;
+        match reader.parser.token {
+            Token::End => Ok(expression),
+            _ => Err(reader.parser.expected("an operator or the end")),
+        }
+    }
+}
+
+struct Reader<'a> {
+    parser: Parser<'a>,
+    text: &'a str,
+    operators: usize,
+}
+
+impl Reader<'_> {
+    /// What was read since a byte offset.
+    fn since(&self, start: usize) -> Arc<str> {
+        self.text.get(start..self.parser.at).unwrap_or_default().trim_end().into()
+    }
+
+    fn operator(&mut self) -> Result<()> {
+        self.operators += 1;
+        if self.operators > MAX_OPERATORS {
+            return Err(self.parser.lexer.error(self.parser.at, format!("more than {MAX_OPERATORS} operators")));
+        }
+        self.parser.advance().map(|_| ())
+    }
+
+    fn or(&mut self) -> Result<Expression> {
+        let mut parts = vec![self.and()?];
+        while self.parser.take_word("or")? {
+            parts.push(self.and()?);
+        }
+        Ok(one_or(parts, Expression::Or))
+    }
+
+    fn and(&mut self) -> Result<Expression> {
+        let mut parts = vec![self.not()?];
+        while self.parser.take_word("and")? {
+            parts.push(self.not()?);
+        }
+        Ok(one_or(parts, Expression::And))
+    }
+
+    fn not(&mut self) -> Result<Expression> {
+        self.deeper(|reader| {
+            if reader.parser.take_word("not")? {
+                return Ok(not(reader.not()?));
+            }
+            reader.test()
+        })
+    }
+
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Expression>) -> Result<Expression> {
+        if self.parser.depth > MAX_DEPTH {
+            let message = format!("more than {MAX_DEPTH} expressions inside each other");
+            return Err(self.parser.lexer.error(self.parser.at, message));
+        }
+        self.parser.depth += 1;
+        let expression = read(self)?;
+        self.parser.depth -= 1;
+        Ok(expression)
+    }
+
+    fn test(&mut self) -> Result<Expression> {
+        let left = self.sum()?;
+        if let Token::Compare(op) = self.parser.token {
+            self.parser.advance()?;
+            return Ok(Expression::Compare(op, Box::new(left), Box::new(self.sum()?)));
+        }
+        if self.parser.token == Token::Same {
+            self.parser.advance()?;
+            return Ok(not(Expression::Distinct(Box::new(left), Box::new(self.sum()?))));
+        }
+        if self.parser.take_word("is")? {
+            return self.is(left);
+        }
+        let negated = self.parser.take_word("not")?;
+        let test = if self.parser.take_word("in")? {
+            self.parser.require(&Token::Open, "`(` after IN")?;
+            Expression::In(Box::new(left), self.list()?)
+        } else if self.parser.take_word("between")? {
+            let low = self.sum()?;
+            if !self.parser.take_word("and")? {
+                return Err(self.parser.expected("AND and the upper end of BETWEEN"));
+            }
+            let high = self.sum()?;
+            Expression::And(vec![
+                Expression::Compare(CompareOp::GtEq, Box::new(left.clone()), Box::new(low)),
+                Expression::Compare(CompareOp::LtEq, Box::new(left), Box::new(high)),
+            ])
+        } else if self.parser.take_word("like")? {
+            Expression::Like(Box::new(left), LikePattern::parse(&self.parser.pattern()?)?)
+        } else if negated {
+            return Err(self.parser.expected("IN, BETWEEN or LIKE after NOT"));
+        } else {
+            return Ok(left);
+        };
+        Ok(if negated { not(test) } else { test })
+    }
+
+    fn is(&mut self, left: Expression) -> Result<Expression> {
+        let negated = self.parser.take_word("not")?;
+        let left = Box::new(left);
+        let same =
+            |left, value| not(Expression::Distinct(left, Box::new(Expression::Literal(Literal::Boolean(value)))));
+        let test = if self.parser.take_word("null")? {
+            Expression::IsNull(left)
+        } else if self.parser.take_word("nan")? {
+            Expression::IsNan(left)
+        } else if self.parser.take_word("true")? {
+            same(left, true)
+        } else if self.parser.take_word("false")? {
+            same(left, false)
+        } else if self.parser.take_word("distinct")? {
+            if !self.parser.take_word("from")? {
+                return Err(self.parser.expected("FROM after DISTINCT"));
+            }
+            Expression::Distinct(left, Box::new(self.sum()?))
+        } else {
+            return Err(self.parser.expected("NULL, NAN, TRUE, FALSE or DISTINCT FROM after IS"));
+        };
+        Ok(if negated { not(test) } else { test })
+    }
+
+    /// What stands between parentheses, the first of which is taken.
+    fn list(&mut self) -> Result<Vec<Expression>> {
+        let mut found = Vec::new();
+        if self.parser.token != Token::Close {
+            found.push(self.or()?);
+            while self.parser.token == Token::Comma {
+                self.parser.advance()?;
+                found.push(self.or()?);
+            }
+        }
+        self.parser.require(&Token::Close, "`,` or `)`")?;
+        Ok(found)
+    }
+
+    fn sum(&mut self) -> Result<Expression> {
+        let start = self.parser.at;
+        let mut left = self.product()?;
+        loop {
+            let op = match self.parser.token {
+                Token::Plus => Some(ArithmeticOp::Add),
+                Token::Minus => Some(ArithmeticOp::Subtract),
+                Token::Concat => None,
+                _ => return Ok(left),
+            };
+            self.operator()?;
+            let right = self.product()?;
+            left = match op {
+                Some(op) => Expression::Arithmetic(op, Box::new(left), Box::new(right), self.since(start)),
+                None => Expression::Call(Function::Concat, vec![left, right], self.since(start)),
+            };
+        }
+    }
+
+    fn product(&mut self) -> Result<Expression> {
+        let start = self.parser.at;
+        let mut left = self.sign()?;
+        loop {
+            let op = match self.parser.token {
+                Token::Star => ArithmeticOp::Multiply,
+                Token::Slash => ArithmeticOp::Divide,
+                Token::Percent => ArithmeticOp::Remainder,
+                _ => return Ok(left),
+            };
+            self.operator()?;
+            let right = self.sign()?;
+            left = Expression::Arithmetic(op, Box::new(left), Box::new(right), self.since(start));
+        }
+    }
+
+    /// A sign before a number is part of the number; before anything else it is taken from zero.
+    fn sign(&mut self) -> Result<Expression> {
+        let start = self.parser.at;
+        let negative = match self.parser.token {
+            Token::Minus => true,
+            Token::Plus => false,
+            _ => return self.value(),
+        };
+        self.operator()?;
+        let value = self.deeper(Self::sign)?;
+        Ok(match value {
+            value if !negative => value,
+            Expression::Literal(Literal::Number(digits)) => {
+                let digits = digits.strip_prefix('-').map_or_else(|| format!("-{digits}"), str::to_string);
+                Expression::Literal(Literal::Number(digits))
+            }
+            value => {
+                let zero = Box::new(Expression::Literal(Literal::Number("0".to_string())));
+                Expression::Arithmetic(ArithmeticOp::Subtract, zero, Box::new(value), self.since(start))
+            }
+        })
+    }
+
+    fn value(&mut self) -> Result<Expression> {
+        const EXPECTED: &str = "a column, a literal, a function or `(`";
+        let start = self.parser.at;
+        if let Token::Word(word) = &self.parser.token {
+            let lower = word.to_ascii_lowercase();
+            if is_keyword(&lower) {
+                return Err(self.parser.expected(EXPECTED));
+            }
+            let word = word.clone();
+            self.parser.advance()?;
+            return self.word(word, &lower, start);
+        }
+        if !matches!(
+            self.parser.token,
+            Token::Open | Token::Name(_) | Token::Number(_) | Token::Text(_) | Token::Bytes(_)
+        ) {
+            return Err(self.parser.expected(EXPECTED));
+        }
+        Ok(match self.parser.advance()? {
+            Token::Name(parts) => Expression::Column(ColumnName(parts)),
+            Token::Number(digits) => Expression::Literal(Literal::Number(digits)),
+            Token::Text(text) => Expression::Literal(Literal::String(text)),
+            Token::Bytes(bytes) => Expression::Literal(Literal::Binary(bytes)),
+            _ => {
+                let inner = self.deeper(Self::or)?;
+                self.parser.require(&Token::Close, "an operator or `)`")?;
+                inner
+            }
+        })
+    }
+
+    /// A word that is no keyword, already taken.
+    fn word(&mut self, word: String, lower: &str, start: usize) -> Result<Expression> {
+        let literal = |literal| Ok(Expression::Literal(literal));
+        let typed: Option<fn(String) -> Literal> = match lower {
+            "null" => return literal(Literal::Null),
+            "true" => return literal(Literal::Boolean(true)),
+            "false" => return literal(Literal::Boolean(false)),
+            "case" => return self.case(),
+            "date" => Some(Literal::Date),
+            "time" => Some(Literal::Time),
+            "timestamp" => Some(Literal::Timestamp),
+            _ => None,
+        };
+        if let (Some(typed), Token::Text(_)) = (typed, &self.parser.token) {
+            let Token::Text(text) = self.parser.advance()? else { return Err(Error::internal("the token changed")) };
+            return literal(typed(text));
+        }
+        if self.parser.token == Token::Open {
+            self.parser.advance()?;
+            return self.deeper(|reader| match lower {
+                "cast" | "try_cast" => reader.cast(lower == "try_cast", start),
+                _ => reader.call(&word, lower, start),
+            });
+        }
+        Ok(match lower {
+            "current_timestamp" => Expression::Call(Function::CurrentTimestamp, Vec::new(), self.since(start)),
+            "current_date" => Expression::Call(Function::CurrentDate, Vec::new(), self.since(start)),
+            _ => Expression::Column(ColumnName(vec![word])),
+        })
+    }
+
+    fn case(&mut self) -> Result<Expression> {
+        let subject = if self.parser.at_word("when") { None } else { Some(Box::new(self.or()?)) };
+        let mut branches = Vec::new();
+        while self.parser.take_word("when")? {
+            let tested = self.or()?;
+            let condition = match &subject {
+                Some(subject) => Expression::Compare(CompareOp::Eq, subject.clone(), Box::new(tested)),
+                None => tested,
+            };
+            if !self.parser.take_word("then")? {
+                return Err(self.parser.expected("an operator or THEN"));
+            }
+            branches.push((condition, self.or()?));
+        }
+        if branches.is_empty() {
+            return Err(self.parser.expected("WHEN"));
+        }
+        let otherwise = if self.parser.take_word("else")? { Some(Box::new(self.or()?)) } else { None };
+        if !self.parser.take_word("end")? {
+            return Err(self.parser.expected("WHEN, ELSE or END"));
+        }
+        Ok(Expression::Case(branches, otherwise))
+    }
+
+    fn cast(&mut self, tried: bool, start: usize) -> Result<Expression> {
+        let value = self.or()?;
+        if !self.parser.take_word("as")? {
+            return Err(self.parser.expected("an operator or AS"));
+        }
+        let at = self.parser.at;
+        let Token::Word(name) = self.parser.token.clone() else { return Err(self.parser.expected("a type")) };
+        self.parser.advance()?;
+        let mut arguments = Vec::new();
+        if self.parser.token == Token::Open {
+            self.parser.advance()?;
+            for argument in self.list()? {
+                let Expression::Literal(Literal::Number(digits)) = argument else {
+                    return Err(self.parser.lexer.error(at, "the parts of a type are numbers"));
+                };
+                arguments.push(digits);
+            }
+        }
+        let Some(data_type) = type_named(&name.to_ascii_lowercase(), &arguments) else {
+            return Err(self.parser.lexer.error(at, format!("`{}` is no type to cast to", self.since(at))).hint(
+                "types are boolean, int, long, float, double, decimal(p, s), date, time, timestamp, timestamptz, \
+                 timestamp_ns, timestamptz_ns, string, uuid and binary",
+            ));
+        };
+        self.parser.require(&Token::Close, "`)` after the type")?;
+        Ok(Expression::Cast(Box::new(value), data_type, tried, self.since(start)))
+    }
+
+    fn call(&mut self, name: &str, lower: &str, start: usize) -> Result<Expression> {
+        let at = start;
+        let mut arguments = self.list()?;
+        let text = self.since(start);
+        let count = arguments.len();
+        let wrong =
+            |expected: &str| Err(self.parser.lexer.error(at, format!("{name} takes {expected}, here are {count}")));
+        match (lower, arguments.as_mut_slice()) {
+            ("if", [condition, value, otherwise]) => {
+                let otherwise = Box::new(take(otherwise));
+                return Ok(Expression::Case(vec![(take(condition), take(value))], Some(otherwise)));
+            }
+            ("if", _) => return wrong("three arguments"),
+            ("nullif", [value, other]) => {
+                let value = take(value);
+                let same = Expression::Compare(CompareOp::Eq, Box::new(value.clone()), Box::new(take(other)));
+                let null = Expression::Literal(Literal::Null);
+                return Ok(Expression::Case(vec![(same, null)], Some(Box::new(value))));
+            }
+            ("nullif", _) => return wrong("two arguments"),
+            _ => {}
+        }
+        let Some((function, least, most)) = function_named(lower) else {
+            return Err(self.parser.lexer.error(at, format!("there is no function {name}")));
+        };
+        if count < least || count > most {
+            return wrong(&match (least, most) {
+                (least, usize::MAX) => format!("{least} or more arguments"),
+                (least, most) if least == most => format!("{least} arguments"),
+                (least, most) => format!("{least} to {most} arguments"),
+            });
+        }
+        Ok(Expression::Call(function, arguments, text))
+    }
+}
+
+/// Words that end an operand rather than being one.
+fn is_keyword(lower: &str) -> bool {
+    const WORDS: [&str; 5] = ["when", "then", "else", "end", "as"];
+    (is_reserved(lower) && !["null", "true", "false"].contains(&lower)) || WORDS.contains(&lower)
+}
+
+/// A function, and how many arguments it takes at least and at most.
+fn function_named(lower: &str) -> Option<(Function, usize, usize)> {
+    Some(match lower {
+        "coalesce" | "ifnull" | "nvl" => (Function::Coalesce, 1, usize::MAX),
+        "greatest" => (Function::Greatest, 2, usize::MAX),
+        "least" => (Function::Least, 2, usize::MAX),
+        "abs" => (Function::Abs, 1, 1),
+        "round" => (Function::Round, 1, 2),
+        "upper" => (Function::Upper, 1, 1),
+        "lower" => (Function::Lower, 1, 1),
+        "trim" => (Function::Trim, 1, 1),
+        "length" => (Function::Length, 1, 1),
+        "substring" | "substr" => (Function::Substring, 2, 3),
+        "concat" => (Function::Concat, 1, usize::MAX),
+        "current_timestamp" => (Function::CurrentTimestamp, 0, 0),
+        "current_date" => (Function::CurrentDate, 0, 0),
+        _ => return None,
+    })
+}
+
+fn take(expression: &mut Expression) -> Expression {
+    std::mem::replace(expression, Expression::Literal(Literal::Null))
+}
+
+fn not(inner: Expression) -> Expression {
+    Expression::Not(Box::new(inner))
+}
+
+fn one_or(mut parts: Vec<Expression>, make: fn(Vec<Expression>) -> Expression) -> Expression {
+    match (parts.pop(), parts.is_empty()) {
+        (Some(only), true) => only,
+        (last, _) => {
+            parts.extend(last);
+            make(parts)
+        }
+    }
+}

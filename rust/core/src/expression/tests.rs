@@ -1,0 +1,110 @@
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::bind::Scope;
+use super::rows::{Relation, Rows};
+use super::*;
+use crate::predicate::bind::bind;
+use crate::predicate::eval::evaluate;
+use crate::predicate::testing::{self, Names, TYPES};
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    let fields: Vec<Field> =
+        columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
+}
+
+fn values(text: &str, batch: &RecordBatch) -> crate::error::Result<ArrayRef> {
+    let schema = batch.schema();
+    let bound = Scope::new(vec![("t", Some(&schema))], 0).bind(&Expression::parse(text)?)?;
+    bound.evaluate(&Rows::new(batch.num_rows(), vec![Some(Relation::whole(batch))]))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// What a predicate keeps, the same text keeps as an expression.
+    #[test]
+    fn conditions_hold_where_predicates_do(predicate in testing::predicates(), rows in testing::rows()) {
+        let rows = testing::columns(&rows);
+        let names = Names(TYPES.to_vec());
+        let bound = bind(&predicate, &names, true).unwrap();
+        let columns: Vec<(&str, ArrayRef)> =
+            TYPES.iter().zip(0..).map(|((name, _), id)| (*name, rows.0[&id].clone())).collect();
+        let batch = batch(columns);
+        let expected = evaluate(&bound, &rows, batch.num_rows()).unwrap();
+        let schema = batch.schema();
+        let text = predicate.to_string();
+        let bound = Scope::new(vec![("t", Some(&schema))], 0).bind_condition(&Expression::parse(&text).unwrap()).unwrap();
+        let rows = Rows::new(batch.num_rows(), vec![Some(Relation::whole(&batch))]);
+        prop_assert_eq!(bound.holds(&rows).unwrap(), expected, "{}", text);
+    }
+}
+
+fn numbers() -> RecordBatch {
+    batch(vec![
+        ("i", Arc::new(Int32Array::from(vec![Some(1), None, Some(0)]))),
+        ("f", Arc::new(Float64Array::from(vec![-0.0, f64::NAN, 1.0]))),
+        ("s", Arc::new(StringArray::from(vec![Some("a"), None, Some("b")]))),
+    ])
+}
+
+#[rstest]
+#[case("i + 1", DataType::Int32)]
+#[case("i + 3000000000", DataType::Int64)]
+#[case("i / 2", DataType::Float64)]
+#[case("i * 1.5", DataType::Decimal128(13, 1))]
+#[case("i + f", DataType::Float64)]
+#[case("1.5 * 1.5", DataType::Decimal128(5, 2))]
+#[case("coalesce(i, 1.5)", DataType::Decimal128(11, 1))]
+#[case("case when i = 1 then i else 3000000000 end", DataType::Int64)]
+#[case("null", DataType::Null)]
+#[case("null + 1", DataType::Int32)]
+#[case("length(s)", DataType::Int32)]
+fn types_follow_their_rules(#[case] text: &str, #[case] expected: DataType) {
+    assert_eq!(*values(text, &numbers()).unwrap().data_type(), expected);
+}
+
+#[test]
+fn only_rows_that_need_it_are_divided() {
+    let found = values("case when i <> 0 then 10 % i end", &numbers()).unwrap();
+    assert_eq!(found.as_ref(), &Int32Array::from(vec![Some(0), None, None]) as &dyn Array);
+    assert!(values("i = 0 or 10 % i = 0", &numbers()).is_ok());
+    assert!(values("i <> 0 and 10 % i = 0", &numbers()).is_ok());
+    assert!(values("10 % i = 0 and i <> 0", &numbers()).unwrap_err().to_string().contains("`10 % i`"));
+}
+
+#[rstest]
+#[case("1", "i", true)]
+#[case("1.0", "i", true)]
+#[case("1.5", "i", false)]
+#[case("3000000000", "i", false)]
+#[case("i + 1", "i", true)]
+#[case("f", "i", false)]
+#[case("0.1", "f", true)]
+#[case("i", "f", true)]
+#[case("i * 1.0", "f", false)]
+#[case("'1'", "i", false)]
+#[case("cast('1' as int)", "i", true)]
+#[case("i", "s", false)]
+#[case("null", "s", true)]
+fn columns_take_values_that_lose_nothing(#[case] text: &str, #[case] column: &str, #[case] taken: bool) {
+    let schema = numbers().schema();
+    let bound = Scope::new(vec![("t", Some(&schema))], 0).bind(&Expression::parse(text).unwrap()).unwrap();
+    let assigned = bound.assign(schema.field_with_name(column).unwrap());
+    assert_eq!(assigned.is_ok(), taken, "{assigned:?}");
+}
+
+#[test]
+fn a_statement_has_one_moment() {
+    let scope = Scope::new(vec![], 1_700_000_000_000_000);
+    let bound = scope.bind(&Expression::parse("current_timestamp = current_timestamp() ").unwrap()).unwrap();
+    assert!(bound.holds(&Rows::new(1, vec![])).unwrap().value(0));
+    let day = scope.bind(&Expression::parse("current_date = date '2023-11-14'").unwrap()).unwrap();
+    assert!(day.holds(&Rows::new(1, vec![])).unwrap().value(0));
+}

@@ -1,0 +1,162 @@
+//! The types of expressions: one Arrow type for each, and which of two holds the values of both.
+
+use arrow_schema::{DataType, Field, TimeUnit};
+
+use crate::scalar::ScalarType;
+
+/// The most digits of a decimal.
+pub(super) const MAX_PRECISION: u8 = 38;
+const MICROS: TimeUnit = TimeUnit::Microsecond;
+
+/// The type in which the values of an Arrow type are handled. Types that no operator takes, and nested ones, stay.
+pub fn normal_type(data_type: &DataType) -> DataType {
+    use DataType as D;
+    match data_type {
+        D::Dictionary(_, values) => normal_type(values),
+        D::RunEndEncoded(_, values) => normal_type(values.data_type()),
+        D::Int8 | D::Int16 | D::UInt8 | D::UInt16 => D::Int32,
+        D::UInt32 => D::Int64,
+        D::Float16 => D::Float32,
+        D::Decimal32(precision, scale) | D::Decimal64(precision, scale) => D::Decimal128(*precision, *scale),
+        D::Time32(_) => D::Time64(MICROS),
+        D::Timestamp(TimeUnit::Nanosecond, zone) => timestamp(TimeUnit::Nanosecond, zone.is_some()),
+        D::Timestamp(_, zone) => timestamp(MICROS, zone.is_some()),
+        D::LargeUtf8 | D::Utf8View => D::Utf8,
+        D::LargeBinary | D::BinaryView => D::Binary,
+        other => other.clone(),
+    }
+}
+
+/// As messages name a type.
+pub(super) fn shown(data_type: &DataType) -> String {
+    scalar_type(data_type).map_or_else(|| data_type.to_string(), |data_type| data_type.to_string())
+}
+
+/// The scalar type of a normal type.
+pub(super) fn scalar_type(data_type: &DataType) -> Option<ScalarType> {
+    ScalarType::from_arrow(&Field::new("", data_type.clone(), true))
+}
+
+/// The type of a name in CAST.
+pub(super) fn type_named(lower: &str, arguments: &[String]) -> Option<DataType> {
+    let number = |text: &String| text.parse::<u8>().ok();
+    Some(match (lower, arguments) {
+        ("boolean", []) => DataType::Boolean,
+        ("int" | "integer", []) => DataType::Int32,
+        ("long" | "bigint", []) => DataType::Int64,
+        ("float" | "real", []) => DataType::Float32,
+        ("double", []) => DataType::Float64,
+        ("decimal" | "numeric", [precision]) => decimal(number(precision)?, 0)?,
+        ("decimal" | "numeric", [precision, scale]) => decimal(number(precision)?, number(scale)?)?,
+        ("date", []) => DataType::Date32,
+        ("time", []) => DataType::Time64(MICROS),
+        ("timestamp", []) => timestamp(MICROS, false),
+        ("timestamptz", []) => timestamp(MICROS, true),
+        ("timestamp_ns", []) => timestamp(TimeUnit::Nanosecond, false),
+        ("timestamptz_ns", []) => timestamp(TimeUnit::Nanosecond, true),
+        ("string" | "text" | "varchar", []) => DataType::Utf8,
+        ("uuid", []) => DataType::FixedSizeBinary(16),
+        ("binary", []) => DataType::Binary,
+        _ => return None,
+    })
+}
+
+fn decimal(precision: u8, scale: u8) -> Option<DataType> {
+    ((1..=MAX_PRECISION).contains(&precision) && scale <= precision)
+        .then(|| DataType::Decimal128(precision, scale.cast_signed()))
+}
+
+pub(super) fn timestamp(unit: TimeUnit, utc: bool) -> DataType {
+    ScalarType::Timestamp { unit, utc }.arrow()
+}
+
+pub(super) fn is_numeric(data_type: &DataType) -> bool {
+    use DataType as D;
+    matches!(data_type, D::Int32 | D::Int64 | D::Decimal128(..) | D::Float32 | D::Float64)
+}
+
+pub(super) fn is_integer(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Int32 | DataType::Int64)
+}
+
+/// The digits of an exact number: in all, and behind the point.
+pub(super) fn digits(data_type: &DataType) -> Option<(u8, i8)> {
+    match data_type {
+        DataType::Int32 => Some((10, 0)),
+        DataType::Int64 => Some((19, 0)),
+        DataType::Decimal128(precision, scale) => Some((*precision, *scale)),
+        _ => None,
+    }
+}
+
+/// The type that holds the values of both, as comparisons, CASE and keys need it; None where there is none. Exact but for
+/// numbers beside a float, which become doubles.
+pub(super) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
+    use DataType as D;
+    Some(match (a, b) {
+        _ if a == b => a.clone(),
+        (D::Null, other) | (other, D::Null) => other.clone(),
+        (D::Int32 | D::Int64, D::Int32 | D::Int64) => D::Int64,
+        _ if is_numeric(a) && is_numeric(b) => match (digits(a), digits(b)) {
+            (Some((p1, s1)), Some((p2, s2))) => {
+                let scale = s1.max(s2);
+                let whole = (p1.cast_signed() - s1).max(p2.cast_signed() - s2);
+                let precision = u8::try_from(whole + scale).ok()?;
+                if precision > MAX_PRECISION {
+                    D::Decimal256(precision, scale)
+                } else {
+                    D::Decimal128(precision, scale)
+                }
+            }
+            _ => D::Float64,
+        },
+        (D::Date32, D::Timestamp(..)) => b.clone(),
+        (D::Timestamp(..), D::Date32) => a.clone(),
+        (D::Timestamp(_, zone), D::Timestamp(_, other)) if zone.is_some() == other.is_some() => {
+            timestamp(TimeUnit::Nanosecond, zone.is_some())
+        }
+        (D::Binary, D::FixedSizeBinary(_)) | (D::FixedSizeBinary(_), D::Binary) => D::Binary,
+        _ if a.is_nested() && adoptable(b, a) => a.clone(),
+        _ => return None,
+    })
+}
+
+/// Whether every value of `from` is one of `to`, but for digits that are looked at when it is cast.
+pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
+    use DataType as D;
+    match (from, to) {
+        _ if from == to => true,
+        (D::Null, _)
+        | (D::Int32, D::Int64 | D::Float64)
+        | (D::Float32, D::Float64)
+        | (D::FixedSizeBinary(_), D::Binary) => true,
+        (D::Int32 | D::Int64, D::Decimal128(precision, scale)) => {
+            let (whole, _) = digits(from).unwrap_or_default();
+            precision.cast_signed() - scale >= whole.cast_signed()
+        }
+        (D::Decimal128(_, from), D::Decimal128(_, to)) => from <= to,
+        (D::Timestamp(TimeUnit::Microsecond, from), D::Timestamp(TimeUnit::Nanosecond, to)) => {
+            from.is_some() == to.is_some()
+        }
+        _ => adoptable(from, to),
+    }
+}
+
+/// Whether values of a nested type can be taken over, part by part: fields of structs by name.
+fn adoptable(from: &DataType, to: &DataType) -> bool {
+    use DataType as D;
+    let part = |from: &Field, to: &Field| widens(&normal_type(from.data_type()), &normal_type(to.data_type()));
+    match (from, to) {
+        (D::Struct(from), D::Struct(to)) => {
+            from.iter().all(|field| to.find(field.name()).is_some_and(|(_, known)| part(field, known)))
+        }
+        (D::List(from) | D::LargeList(from), D::List(to) | D::LargeList(to)) => part(from, to),
+        (D::Map(from, _), D::Map(to, _)) => match (from.data_type(), to.data_type()) {
+            (D::Struct(from), D::Struct(to)) => {
+                from.len() == to.len() && from.iter().zip(to.iter()).all(|(from, to)| part(from, to))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}

@@ -1,0 +1,294 @@
+//! Which rows of two sets have equal keys: the keys of one in a hash table, those of the other looked up in it.
+//!
+//! Keys are equal by the calculus of [`scalar`](crate::scalar): NaN equals NaN, -0.0 equals 0.0, and NULL equals nothing
+//! but where a key is null-safe.
+
+use std::hash::{BuildHasher, RandomState};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_buffer::NullBuffer;
+use arrow_ord::ord::make_comparator;
+use arrow_ord::sort::sort_to_indices;
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::{DataType, Field, SortOptions};
+use arrow_select::take::take;
+
+use crate::code_table::{CodeTable, folded, set_bits};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expression::canonical;
+use crate::scalar::{Scalar, ScalarType};
+
+/// The end of a chain of rows.
+const NONE: u32 = u32::MAX;
+/// How many words of rows are touched before they are looked up.
+const TOUCHED_WORDS: usize = 16;
+
+/// Rows by their keys.
+#[derive(Debug)]
+pub struct JoinTable {
+    coder: Coder,
+    keys: Keys,
+    /// The first row of each key.
+    table: CodeTable<u32>,
+    /// The next row of the same key.
+    next: Vec<u32>,
+}
+
+/// Rows of both sides with equal keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// Rows that were looked up, in their order.
+    pub probed: Vec<u32>,
+    /// The row of the table for each of them, ascending for one row.
+    pub found: Vec<u32>,
+}
+
+/// How keys become integers or bytes.
+#[derive(Debug)]
+struct Coder {
+    form: Form,
+    null_safe: Vec<bool>,
+    seed: u64,
+    hasher: RandomState,
+}
+
+#[derive(Debug)]
+enum Form {
+    Integers,
+    Bytes,
+    Rows(RowConverter),
+}
+
+/// Keys of some rows; rows that equal nothing are not valid.
+#[derive(Debug)]
+struct Keys {
+    values: Values,
+    valid: Option<NullBuffer>,
+    len: usize,
+}
+
+#[derive(Debug)]
+enum Values {
+    Integers(Int64Array),
+    Bytes(ArrayRef),
+    Rows(Rows),
+}
+
+impl JoinTable {
+    /// The rows of some keys: columns of one length, each in the type that both sides have it in.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for more than 2^32 - 1 rows; `InvalidArgument` for keys that cannot be compared.
+    pub fn build(keys: &[ArrayRef], null_safe: &[bool]) -> Result<Self> {
+        let coder = Coder::new(keys, null_safe)?;
+        let keys = coder.keys(keys)?;
+        let rows = u32::try_from(keys.len)
+            .ok()
+            .filter(|rows| *rows < NONE)
+            .ok_or_else(|| Error::new(ErrorKind::LimitExceeded, format!("{} rows in the table of a join", keys.len)))?;
+        let mut table = CodeTable::default();
+        let mut next = vec![NONE; keys.len];
+        table.reserve(keys.len, |code| coder.rehash(code));
+        // From the last row on, so that the first one of a key is the head of its chain.
+        for row in (0..rows).rev() {
+            let place = row as usize;
+            if !keys.is_valid(place) {
+                continue;
+            }
+            let (hash, code) = coder.code(&keys, place);
+            match table.find_mut(hash, code, |head| keys.same(*head as usize, &keys, place)) {
+                Some(head) => {
+                    if let Some(next) = next.get_mut(place) {
+                        *next = *head;
+                    }
+                    *head = row;
+                }
+                None => table.put(hash, code, row),
+            }
+        }
+        Ok(Self { coder, keys, table, next })
+    }
+
+    /// The rows that have the keys of other rows.
+    ///
+    /// # Errors
+    /// As of [`JoinTable::build`].
+    pub fn probe(&self, keys: &[ArrayRef]) -> Result<Pairs> {
+        let keys = self.coder.keys(keys)?;
+        if u32::try_from(keys.len).is_err() {
+            return Err(Error::new(ErrorKind::LimitExceeded, format!("{} rows in a batch", keys.len)));
+        }
+        let mut pairs = Pairs::default();
+        let found = match &keys.values {
+            Values::Integers(values) => {
+                let code = |row: usize| values.values().get(row).map_or(0, |value| value.cast_unsigned());
+                self.table.may_have(keys.len, |row| folded(code(row), self.coder.seed))
+            }
+            _ => self.table.may_have(keys.len, |row| self.coder.code(&keys, row).0),
+        };
+        for (number, words) in found.chunks(TOUCHED_WORDS).enumerate() {
+            let start = 64 * TOUCHED_WORDS * number;
+            let rows = || {
+                (start..).step_by(64).zip(words).flat_map(|(first, word)| set_bits(*word).map(move |bit| first + bit))
+            };
+            rows().for_each(|row| self.table.touch(self.coder.code(&keys, row).0));
+            for row in rows().filter(|row| keys.is_valid(*row)) {
+                let (hash, code) = self.coder.code(&keys, row);
+                let head = self.table.find(hash, code, |head| self.keys.same(*head as usize, &keys, row));
+                let mut at = head.copied().unwrap_or(NONE);
+                while at != NONE {
+                    pairs.probed.push(u32::try_from(row).unwrap_or(NONE));
+                    pairs.found.push(at);
+                    at = self.next.get(at as usize).copied().unwrap_or(NONE);
+                }
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// Rows whose key another row before them has too: the first few.
+    pub fn duplicates(&self, limit: usize) -> Vec<u32> {
+        self.next.iter().copied().filter(|row| *row != NONE).take(limit).collect()
+    }
+}
+
+impl Coder {
+    fn new(keys: &[ArrayRef], null_safe: &[bool]) -> Result<Self> {
+        use DataType as D;
+        let form =
+            match keys {
+                [] => return Err(Error::internal("a join without keys")),
+                [key] if null_safe != [true] && is_integer(key.data_type()) => Form::Integers,
+                [key] if null_safe != [true] && matches!(key.data_type(), D::Utf8 | D::Binary) => Form::Bytes,
+                keys => {
+                    let fields = keys.iter().map(|key| SortField::new(key.data_type().clone())).collect();
+                    Form::Rows(RowConverter::new(fields).map_err(|error| {
+                        Error::invalid("values of this type are no keys of a join").caused_by(error)
+                    })?)
+                }
+            };
+        let hasher = RandomState::new();
+        Ok(Self { form, null_safe: null_safe.to_vec(), seed: hasher.hash_one(0), hasher })
+    }
+
+    fn keys(&self, keys: &[ArrayRef]) -> Result<Keys> {
+        let len = keys.first().map_or(0, Array::len);
+        let mut valid = None;
+        for (key, null_safe) in keys.iter().zip(&self.null_safe) {
+            if !null_safe {
+                valid = NullBuffer::union(valid.as_ref(), key.logical_nulls().as_ref());
+            }
+        }
+        let values = match (&self.form, keys) {
+            (Form::Integers, [key]) => {
+                let key = if *key.data_type() == DataType::Date32 {
+                    arrow_cast::cast(key, &DataType::Int32)?
+                } else {
+                    key.clone()
+                };
+                Values::Integers(arrow_cast::cast(&key, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+            }
+            (Form::Bytes, [key]) => Values::Bytes(key.clone()),
+            (Form::Rows(converter), keys) => {
+                let keys = keys.iter().map(canonical).collect::<Result<Vec<_>>>()?;
+                Values::Rows(converter.convert_columns(&keys)?)
+            }
+            _ => return Err(Error::internal("a join of another number of keys")),
+        };
+        Ok(Keys { values, valid, len })
+    }
+
+    /// The hash of a code that was put.
+    fn rehash(&self, code: u64) -> u64 {
+        if matches!(self.form, Form::Integers) { folded(code, self.seed) } else { code }
+    }
+
+    /// The hash and the code of a row: of bytes they are the same.
+    #[inline]
+    fn code(&self, keys: &Keys, row: usize) -> (u64, u64) {
+        if let Values::Integers(values) = &keys.values {
+            let code = values.values().get(row).map_or(0, |value| value.cast_unsigned());
+            return (folded(code, self.seed), code);
+        }
+        let hash = self.hasher.hash_one(keys.bytes(row));
+        (hash, hash)
+    }
+}
+
+impl Keys {
+    #[inline]
+    fn is_valid(&self, row: usize) -> bool {
+        self.valid.as_ref().is_none_or(|valid| valid.is_valid(row))
+    }
+
+    #[inline]
+    fn bytes(&self, row: usize) -> &[u8] {
+        match &self.values {
+            Values::Rows(rows) => rows.row(row).data(),
+            Values::Bytes(array) if array.is_null(row) => &[],
+            Values::Bytes(array) => match array.data_type() {
+                DataType::Utf8 => array.as_string::<i32>().value(row).as_bytes(),
+                _ => array.as_binary::<i32>().value(row),
+            },
+            Values::Integers(_) => &[],
+        }
+    }
+
+    /// Whether rows of the same code have the same key.
+    #[inline]
+    fn same(&self, row: usize, other: &Self, other_row: usize) -> bool {
+        matches!(self.values, Values::Integers(_)) || self.bytes(row) == other.bytes(other_row)
+    }
+}
+
+fn is_integer(data_type: &DataType) -> bool {
+    use DataType as D;
+    matches!(data_type, D::Int32 | D::Int64 | D::Date32 | D::Time64(_) | D::Timestamp(..))
+}
+
+/// What is known of the values of a key.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Bounds {
+    /// These, ascending, NULL aside.
+    Values(Vec<Scalar>),
+    /// Nothing outside of these two.
+    Between(Scalar, Scalar),
+    /// Nothing.
+    Unknown,
+}
+
+/// What is known of the values of a key: all of them up to `limit`, else the least and the greatest.
+///
+/// # Errors
+/// `Internal` for an array that is not of its type.
+pub fn bounds(key: &ArrayRef, limit: usize) -> Result<Bounds> {
+    let Some(data_type) = ScalarType::from_arrow(&Field::new("", key.data_type().clone(), true)) else {
+        return Ok(Bounds::Unknown);
+    };
+    if data_type == ScalarType::Null || key.logical_null_count() == key.len() {
+        return Ok(Bounds::Values(Vec::new()));
+    }
+    let key = canonical(key)?;
+    let options = SortOptions { descending: false, nulls_first: false };
+    let sorted = take(key.as_ref(), &sort_to_indices(key.as_ref(), Some(options), None)?, None)?;
+    let sorted = sorted.slice(0, sorted.len() - sorted.logical_null_count());
+    let comparator = make_comparator(&sorted, &sorted, SortOptions::default())?;
+    let first_of = (0..sorted.len()).filter(|row| *row == 0 || comparator(*row, *row - 1).is_ne());
+    let distinct: Vec<usize> = first_of.take(limit + 1).collect();
+    let scalar = |row: usize| Scalar::from_array(sorted.as_ref(), row, data_type);
+    if distinct.len() <= limit {
+        return Ok(Bounds::Values(
+            distinct.into_iter().filter_map(|row| scalar(row).transpose()).collect::<Result<_>>()?,
+        ));
+    }
+    Ok(match (scalar(0)?, scalar(sorted.len() - 1)?) {
+        (Some(least), Some(greatest)) => Bounds::Between(least, greatest),
+        _ => Bounds::Unknown,
+    })
+}
+
+#[cfg(test)]
+#[path = "join_tests.rs"]
+mod tests;

@@ -1,0 +1,405 @@
+//! The rows of a source against rows of a target.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+use frazil_core::error::{Error, Result};
+use frazil_core::expression::bind::{Bound, Scope, now_micros};
+use frazil_core::expression::normal_type;
+use frazil_core::expression::rows::{Relation, Rows};
+use frazil_core::join::{Bounds, JoinTable, Pairs, bounds};
+use frazil_core::predicate::ColumnName;
+use frazil_core::scalar::{Scalar, ScalarType};
+
+use super::changes::Changes;
+pub use super::changes::Probe;
+use super::clause::{BoundAction, BoundClause, bind_clauses};
+use super::rows::inserted;
+use super::{MergePlan, When};
+
+/// How many keys an error names.
+const NAMED_KEYS: usize = 5;
+/// How many values of a key a filter lists.
+const LISTED_VALUES: usize = 200;
+/// Rows of a batch of new rows.
+const INSERT_ROWS: usize = 1 << 16;
+const TARGET: usize = 0;
+const SOURCE: usize = 1;
+
+/// A MERGE under way. After [`Merger::seal`] several threads can use it.
+#[derive(Debug)]
+pub struct Merger {
+    target: SchemaRef,
+    source: SchemaRef,
+    keys: Vec<Key>,
+    residual: Vec<Bound>,
+    matched: Vec<BoundClause>,
+    not_matched: Vec<BoundClause>,
+    not_matched_by_source: Vec<BoundClause>,
+    unique_source: bool,
+    batches: Vec<RecordBatch>,
+    sealed: Option<Sealed>,
+}
+
+/// An equality of both sides, in one type.
+#[derive(Debug)]
+struct Key {
+    target: Bound,
+    source: Bound,
+    null_safe: bool,
+}
+
+#[derive(Debug)]
+struct Sealed {
+    rows: RecordBatch,
+    table: JoinTable,
+    /// A bit for each row of the source that matched.
+    matched: Vec<AtomicU64>,
+}
+
+impl Merger {
+    /// For rows of these schemas.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a plan that cannot be meant: see the functions of [`MergePlan`].
+    pub fn new(plan: &MergePlan, target: SchemaRef, source: SchemaRef) -> Result<Self> {
+        if plan.target_alias == plan.source_alias {
+            return Err(Error::invalid(format!("both sides of the merge are called {}", plan.target_alias)));
+        }
+        if plan.clauses.is_empty() {
+            return Err(
+                Error::invalid("a merge without clauses does nothing").hint("add one, as when_matched_update_all()")
+            );
+        }
+        let now = now_micros();
+        let relations =
+            vec![(plan.target_alias.as_str(), Some(&*target)), (plan.source_alias.as_str(), Some(&*source))];
+        let scope = Scope::new(relations, now);
+        let (mut keys, mut residual) = (Vec::new(), Vec::new());
+        for part in plan.on.clone().conjuncts() {
+            let bound = scope.bind_condition(&part)?;
+            match key(&bound) {
+                Some(key) => keys.push(key),
+                None => residual.push(bound),
+            }
+        }
+        if keys.is_empty() {
+            return Err(Error::invalid("rows are matched by no equality of the table and the source").hint(format!(
+                "write on=\"{}.id = {}.id\", and other conditions with AND",
+                plan.target_alias, plan.source_alias
+            )));
+        }
+        let clauses = |when| bind_clauses(plan, when, &target, &source, now);
+        Ok(Self {
+            matched: clauses(When::Matched)?,
+            not_matched: clauses(When::NotMatched)?,
+            not_matched_by_source: clauses(When::NotMatchedBySource)?,
+            target,
+            source,
+            keys,
+            residual,
+            unique_source: plan.unique_source,
+            batches: Vec::new(),
+            sealed: None,
+        })
+    }
+
+    /// Takes rows of the source.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for rows of another schema; `Internal` after [`Merger::seal`].
+    pub fn source(&mut self, batch: RecordBatch) -> Result<()> {
+        if self.sealed.is_some() {
+            return Err(Error::internal("the source is complete"));
+        }
+        check_schema(&self.source, &batch, "source")?;
+        self.batches.push(batch);
+        Ok(())
+    }
+
+    /// Ends the source.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where keys have to be unique and are not, naming five of them.
+    pub fn seal(&mut self) -> Result<()> {
+        let rows = concat_batches(&self.source, &std::mem::take(&mut self.batches)).map_err(|error| {
+            Error::new(frazil_core::error::ErrorKind::LimitExceeded, "the source does not fit one batch")
+                .caused_by(error)
+                .hint("merge it in several parts")
+        })?;
+        let keys = self.keys_of(&rows, SOURCE)?;
+        let null_safe: Vec<bool> = self.keys.iter().map(|key| key.null_safe).collect();
+        let table = JoinTable::build(&keys, &null_safe)?;
+        if self.unique_source {
+            let twice = table.duplicates(NAMED_KEYS);
+            if !twice.is_empty() {
+                let shown = named(&keys, &twice)?;
+                return Err(Error::invalid(format!("several rows of the source have the same key: {shown}"))
+                    .hint("keep one row for each key"));
+            }
+        }
+        let matched = (0..rows.num_rows().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        self.sealed = Some(Sealed { rows, table, matched });
+        Ok(())
+    }
+
+    /// Whether rows of the target change that match no row of the source, so that [`Merger::filter`] may not be used.
+    pub fn changes_unmatched(&self) -> bool {
+        !self.not_matched_by_source.is_empty()
+    }
+
+    /// A filter, as SQL text over the columns of the target, for the rows that can match a row of the source. None where
+    /// nothing is known.
+    ///
+    /// # Errors
+    /// `Internal` before [`Merger::seal`].
+    pub fn filter(&self) -> Result<Option<String>> {
+        let keys = self.keys_of(&self.sealed()?.rows, SOURCE)?;
+        let mut parts = Vec::new();
+        for (key, values) in self.keys.iter().zip(&keys) {
+            let Some((TARGET, index)) = key.target.as_column() else { continue };
+            let field = self.target.field(index);
+            if values.data_type().is_floating() && !normal_type(field.data_type()).is_floating() {
+                continue; // numbers that are no doubles match the nearest one, so that none of them is a bound
+            }
+            let name = ColumnName(vec![field.name().clone()]);
+            let mut part = match bounds(values, LISTED_VALUES)? {
+                Bounds::Unknown => continue,
+                Bounds::Values(values) if values.is_empty() => "false".to_string(),
+                Bounds::Values(values) => {
+                    let values: Vec<String> = values.iter().map(Scalar::to_string).collect();
+                    format!("{name} IN ({})", values.join(", "))
+                }
+                Bounds::Between(least, greatest) => format!("{name} >= {least} AND {name} <= {greatest}"),
+            };
+            if key.null_safe && values.logical_null_count() > 0 {
+                part = format!("({part} OR {name} IS NULL)");
+            }
+            parts.push(part);
+        }
+        Ok((!parts.is_empty()).then(|| parts.join(" AND ")))
+    }
+
+    /// What becomes of rows of the target.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where several rows of the source would change one row, naming five keys, and where a row has no
+    /// new value; `Internal` before [`Merger::seal`].
+    pub fn probe(&self, batch: &RecordBatch) -> Result<Probe> {
+        check_schema(&self.target, batch, "target")?;
+        let sealed = self.sealed()?;
+        let keys = self.keys_of(batch, TARGET)?;
+        let mut pairs = sealed.table.probe(&keys)?;
+        for part in &self.residual {
+            let holds = part.holds(&sealed.paired(batch, &pairs))?;
+            pairs = chosen(&pairs, &holds);
+        }
+        sealed.mark(&pairs.found);
+        let mut changes = Changes::new(batch.num_rows());
+        let mut rest = pairs.clone();
+        for clause in &self.matched {
+            let taken = match &clause.condition {
+                None => std::mem::take(&mut rest),
+                Some(condition) => {
+                    let holds = condition.holds(&sealed.paired(batch, &rest))?;
+                    let taken = chosen(&rest, &holds);
+                    rest = chosen(&rest, &!&holds);
+                    taken
+                }
+            };
+            let taken = changes.claim(taken, self.deletes_only());
+            changes.apply(&clause.action, &taken.probed, &sealed.paired(batch, &taken), batch, &self.target)?;
+        }
+        if !changes.claimed_twice.is_empty() {
+            let rows: Vec<u32> = changes.claimed_twice.iter().copied().take(NAMED_KEYS).collect();
+            let shown = named(&keys, &rows)?;
+            return Err(Error::invalid(format!(
+                "several rows of the source would change the same row of the table, with the key: {shown}"
+            ))
+            .hint("keep one row for each key in the source, or make the conditions exclude each other"));
+        }
+        self.unmatched(batch, &pairs, &mut changes)?;
+        changes.finish(&self.target)
+    }
+
+    /// The clauses for rows that match nothing.
+    fn unmatched(&self, batch: &RecordBatch, pairs: &Pairs, changes: &mut Changes) -> Result<()> {
+        if self.not_matched_by_source.is_empty() {
+            return Ok(());
+        }
+        let mut open = vec![true; batch.num_rows()];
+        for row in &pairs.probed {
+            if let Some(open) = open.get_mut(*row as usize) {
+                *open = false;
+            }
+        }
+        let mut rest: Vec<u32> = BooleanBuffer::from(open).set_indices_u32().collect();
+        for clause in &self.not_matched_by_source {
+            let rows = |places: Vec<u32>| Rows::new(places.len(), vec![Some(Relation::at(batch, places)), None]);
+            let taken = first_of(&mut rest, clause, &rows)?;
+            changes.apply(&clause.action, &taken, &rows(taken.clone()), batch, &self.target)?;
+        }
+        Ok(())
+    }
+
+    /// Rows to insert, in the order of the source for each clause. They have the columns that the clause sets, in the order
+    /// and types of the target; others are to get their defaults.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where a row has no value; `Internal` before [`Merger::seal`].
+    pub fn inserts(&self) -> Result<Vec<RecordBatch>> {
+        let sealed = self.sealed()?;
+        let mut batches = Vec::new();
+        if self.not_matched.is_empty() {
+            return Ok(batches);
+        }
+        let is_new = |row: &u32| {
+            let word = sealed.matched.get(*row as usize / 64).map_or(0, |word| word.load(Ordering::Relaxed));
+            word >> (row % 64) & 1 == 0
+        };
+        let source = &sealed.rows;
+        let mut rest: Vec<u32> = (0..u32::try_from(source.num_rows()).unwrap_or(u32::MAX)).filter(is_new).collect();
+        for clause in &self.not_matched {
+            let rows = |places: Vec<u32>| Rows::new(places.len(), vec![None, Some(Relation::at(source, places))]);
+            let taken = first_of(&mut rest, clause, &rows)?;
+            let BoundAction::Insert(set) = &clause.action else { return Err(Error::internal("no insert")) };
+            for places in taken.chunks(INSERT_ROWS) {
+                batches.push(inserted(set, &rows(places.to_vec()), &self.target)?);
+            }
+        }
+        Ok(batches)
+    }
+
+    /// Which rows of the source matched so far: a bit for each, the first one lowest.
+    ///
+    /// # Errors
+    /// `Internal` before [`Merger::seal`].
+    pub fn matched(&self) -> Result<Vec<u8>> {
+        Ok(self.sealed()?.matched.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect())
+    }
+
+    /// Adds what another merger of the same source gave as [`Merger::matched`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` for bits of another source; `Internal` before [`Merger::seal`].
+    pub fn merge_matched(&self, bits: &[u8]) -> Result<()> {
+        let matched = &self.sealed()?.matched;
+        let (words, rest) = bits.as_chunks::<8>();
+        if words.len() != matched.len() || !rest.is_empty() {
+            return Err(Error::invalid(format!(
+                "{} bytes of matched rows, {} expected",
+                bits.len(),
+                8 * matched.len()
+            )));
+        }
+        for (own, other) in matched.iter().zip(words) {
+            own.fetch_or(u64::from_le_bytes(*other), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn sealed(&self) -> Result<&Sealed> {
+        self.sealed.as_ref().ok_or_else(|| Error::internal("the source is not complete"))
+    }
+
+    /// Whether all that is done to matched rows is to delete them, so that it can be done twice.
+    fn deletes_only(&self) -> bool {
+        matches!(self.matched.as_slice(), [BoundClause { condition: None, action: BoundAction::Delete }])
+    }
+
+    fn keys_of(&self, batch: &RecordBatch, relation: usize) -> Result<Vec<ArrayRef>> {
+        let whole = Some(Relation::whole(batch));
+        let relations = if relation == TARGET { vec![whole, None] } else { vec![None, whole] };
+        let rows = Rows::new(batch.num_rows(), relations);
+        let side = |key: &Key| if relation == TARGET { key.target.evaluate(&rows) } else { key.source.evaluate(&rows) };
+        self.keys.iter().map(side).collect()
+    }
+}
+
+impl Sealed {
+    /// Both sides of pairs, in the order of the scope.
+    fn paired<'a>(&'a self, batch: &'a RecordBatch, pairs: &Pairs) -> Rows<'a> {
+        let target = Relation::at(batch, pairs.probed.clone());
+        let source = Relation::at(&self.rows, pairs.found.clone());
+        Rows::new(pairs.probed.len(), vec![Some(target), Some(source)])
+    }
+
+    fn mark(&self, rows: &[u32]) {
+        for row in rows {
+            if let Some(word) = self.matched.get(*row as usize / 64) {
+                let bit = 1 << (row % 64);
+                if word.load(Ordering::Relaxed) & bit == 0 {
+                    word.fetch_or(bit, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// The rows that a clause takes, out of those that are left.
+fn first_of<'a>(rest: &mut Vec<u32>, clause: &BoundClause, rows: &impl Fn(Vec<u32>) -> Rows<'a>) -> Result<Vec<u32>> {
+    let Some(condition) = &clause.condition else { return Ok(std::mem::take(rest)) };
+    let holds = condition.holds(&rows(rest.clone()))?;
+    let (mut taken, mut left) = (Vec::new(), Vec::new());
+    for (row, holds) in rest.iter().zip(&holds) {
+        if holds { taken.push(*row) } else { left.push(*row) }
+    }
+    *rest = left;
+    Ok(taken)
+}
+
+/// Keys for a message.
+fn named(keys: &[ArrayRef], rows: &[u32]) -> Result<String> {
+    let mut shown = Vec::new();
+    for row in rows {
+        let mut parts = Vec::new();
+        for key in keys {
+            let field = arrow_schema::Field::new("", key.data_type().clone(), true);
+            let value = match ScalarType::from_arrow(&field) {
+                Some(data_type) => Scalar::from_array(key, *row as usize, data_type)?,
+                None => None,
+            };
+            parts.push(value.map_or_else(|| "NULL".to_string(), |value| value.to_string()));
+        }
+        shown.push(format!("({})", parts.join(", ")));
+    }
+    shown.dedup();
+    Ok(shown.join(", "))
+}
+
+fn chosen(pairs: &Pairs, mask: &BooleanBuffer) -> Pairs {
+    let of = |rows: &[u32]| rows.iter().zip(mask).filter_map(|(row, keep)| keep.then_some(*row)).collect();
+    Pairs { probed: of(&pairs.probed), found: of(&pairs.found) }
+}
+
+/// The key that a condition is, if it is an equality with one side in each relation.
+fn key(bound: &Bound) -> Option<Key> {
+    let (left, right, null_safe) = bound.as_equality()?;
+    if left.data_type().is_nested() {
+        return None;
+    }
+    let (target, source) = match (left.relations().as_slice(), right.relations().as_slice()) {
+        ([TARGET], [SOURCE]) => (left, right),
+        ([SOURCE], [TARGET]) => (right, left),
+        _ => return None,
+    };
+    Some(Key { target: target.clone(), source: source.clone(), null_safe })
+}
+
+fn check_schema(expected: &SchemaRef, batch: &RecordBatch, side: &str) -> Result<()> {
+    let found = batch.schema();
+    let same = expected.fields().len() == found.fields().len()
+        && expected
+            .fields()
+            .iter()
+            .zip(found.fields())
+            .all(|(a, b)| a.name() == b.name() && a.data_type().equals_datatype(b.data_type()));
+    if same {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("a batch of the {side} has another schema than it was said")))
+    }
+}

@@ -1,0 +1,210 @@
+//! MERGE and UPDATE of Iceberg tables: rows that change, out of batches.
+
+use std::sync::{Arc, RwLock};
+
+use arrow_array::{BooleanArray, UInt32Array};
+use arrow_schema::{DataType, Field};
+use frazil_core::error::{Error, Result};
+use frazil_core::expression::Expression;
+use frazil_iceberg::merge::merger::Merger as CoreMerger;
+use frazil_iceberg::merge::update::Updater as CoreUpdater;
+use frazil_iceberg::merge::{Action, Clause, MergePlan, When};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PySchema};
+
+use crate::arrow;
+use crate::interrupt::detached;
+
+/// `(when, condition, action, values by column, columns left out)`.
+type ClauseParts = (String, Option<String>, String, Vec<(String, String)>, Vec<String>);
+/// `(untouched, deleted, updated, rows)`.
+type ProbeParts<'py> = (Py<PyAny>, Py<PyAny>, Py<PyAny>, Bound<'py, PyAny>);
+
+/// The rows of a source against rows of a target.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct Merger(RwLock<CoreMerger>);
+
+impl Merger {
+    fn read<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&CoreMerger) -> Result<R> + Send) -> PyResult<R> {
+        detached(py, || work(&*self.0.read().map_err(|_| failed())?))
+    }
+
+    fn write<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut CoreMerger) -> Result<R> + Send) -> PyResult<R> {
+        detached(py, || work(&mut *self.0.write().map_err(|_| failed())?))
+    }
+}
+
+#[pymethods]
+impl Merger {
+    /// For rows of two schemas; `on` is a condition, or the columns that both sides have.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        on: On,
+        clauses: Vec<ClauseParts>,
+        target_schema: PySchema,
+        source_schema: PySchema,
+        aliases: (String, String),
+    ) -> PyResult<Self> {
+        let (target, source) = (target_schema.into_inner(), source_schema.into_inner());
+        let (target_alias, source_alias) = aliases;
+        detached(py, || {
+            let on = match on {
+                On::Text(text) => Expression::parse(&text)?,
+                On::Columns(columns) => MergePlan::on_columns(&columns, &target_alias, &source_alias)?,
+            };
+            let clauses = clauses.into_iter().map(clause).collect::<Result<_>>()?;
+            let plan = MergePlan { target_alias, source_alias, on, clauses, unique_source: false };
+            CoreMerger::new(&plan, target, source)
+        })
+        .map(|merger| Self(RwLock::new(merger)))
+    }
+
+    /// For an upsert by columns that both sides have.
+    #[staticmethod]
+    #[pyo3(signature = (join_columns, *, update, insert, target_schema, source_schema))]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    fn upsert(
+        py: Python<'_>,
+        join_columns: Vec<String>,
+        update: bool,
+        insert: bool,
+        target_schema: PySchema,
+        source_schema: PySchema,
+    ) -> PyResult<Self> {
+        let (target, source) = (target_schema.into_inner(), source_schema.into_inner());
+        detached(py, || CoreMerger::new(&MergePlan::upsert(&join_columns, update, insert, &source)?, target, source))
+            .map(|merger| Self(RwLock::new(merger)))
+    }
+
+    /// Takes rows of the source.
+    fn source(&self, py: Python<'_>, batch: PyRecordBatch) -> PyResult<()> {
+        let batch = batch.into_inner();
+        self.write(py, |merger| merger.source(batch))
+    }
+
+    /// Ends the source.
+    fn seal(&self, py: Python<'_>) -> PyResult<()> {
+        self.write(py, CoreMerger::seal)
+    }
+
+    /// Whether rows of the target change that match nothing, so that the filter may not be used.
+    fn changes_unmatched(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, |merger| Ok(merger.changes_unmatched()))
+    }
+
+    /// A filter for the rows of the target that can match.
+    fn filter(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.read(py, CoreMerger::filter)
+    }
+
+    /// What becomes of rows of the target.
+    fn probe<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<ProbeParts<'py>> {
+        let batch = batch.into_inner();
+        let probe = self.read(py, |merger| merger.probe(&batch))?;
+        let untouched = Arc::new(BooleanArray::new(probe.untouched, None));
+        let untouched = arrow::array(py, untouched, Arc::new(Field::new("", DataType::Boolean, true)))?;
+        let places = |places: Vec<u32>| {
+            let field = Arc::new(Field::new("", DataType::UInt32, true));
+            arrow::array(py, Arc::new(UInt32Array::from(places)), field)
+        };
+        Ok((untouched, places(probe.deleted)?, places(probe.updated)?, arrow::record_batch(py, probe.rows)?))
+    }
+
+    /// Rows to insert, of the columns that are set.
+    fn inserts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let batches = self.read(py, CoreMerger::inserts)?;
+        batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
+    }
+
+    /// Which rows of the source matched so far, a bit for each.
+    fn matched(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        self.read(py, CoreMerger::matched)
+    }
+
+    /// Adds what another merger of the same source gave as `matched`.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    fn merge_matched(&self, py: Python<'_>, bits: Vec<u8>) -> PyResult<()> {
+        self.read(py, |merger| merger.merge_matched(&bits))
+    }
+}
+
+/// Rows with some columns replaced.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct Updater(CoreUpdater);
+
+#[pymethods]
+impl Updater {
+    /// SQL text by column, for rows of a schema.
+    #[new]
+    fn new(py: Python<'_>, values: Vec<(String, String)>, schema: PySchema, alias: &str) -> PyResult<Self> {
+        let schema = schema.into_inner();
+        detached(py, || CoreUpdater::new(&parsed(values)?, schema, alias)).map(Self)
+    }
+
+    /// The rows with their new values.
+    fn update<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Bound<'py, PyAny>> {
+        let batch = batch.into_inner();
+        arrow::record_batch(py, detached(py, || self.0.update(&batch))?)
+    }
+}
+
+/// The value of SQL text for each row of batches, which are called by their names.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+pub(crate) fn evaluate_expression(
+    py: Python<'_>,
+    text: String,
+    relations: Vec<(String, PyRecordBatch)>,
+) -> PyResult<Py<PyAny>> {
+    let relations: Vec<_> = relations.into_iter().map(|(name, batch)| (name, batch.into_inner())).collect();
+    let (array, data_type) = detached(py, || {
+        use frazil_core::expression::bind::{Scope, now_micros};
+        use frazil_core::expression::rows::{Relation, Rows};
+        let schemas: Vec<_> = relations.iter().map(|(_, batch)| batch.schema()).collect();
+        let named = relations.iter().zip(&schemas).map(|((name, _), schema)| (name.as_str(), Some(&**schema)));
+        let bound = Scope::new(named.collect(), now_micros()).bind(&Expression::parse(&text)?)?;
+        let len = relations.first().map_or(1, |(_, batch)| batch.num_rows());
+        let rows = Rows::new(len, relations.iter().map(|(_, batch)| Some(Relation::whole(batch))).collect());
+        Ok((bound.evaluate(&rows)?, bound.data_type().clone()))
+    })?;
+    arrow::array(py, array, Arc::new(Field::new("", data_type, true)))
+}
+
+/// How rows are matched.
+#[derive(FromPyObject)]
+enum On {
+    Text(String),
+    Columns(Vec<String>),
+}
+
+fn failed() -> Error {
+    Error::internal("a merge failed before")
+}
+
+fn parsed(set: Vec<(String, String)>) -> Result<Vec<(String, Expression)>> {
+    let value = |(name, text): (String, String)| {
+        let expression = Expression::parse(&text).map_err(|error| error.with("column", &name))?;
+        Ok((name, expression))
+    };
+    set.into_iter().map(value).collect()
+}
+
+fn clause((when, condition, action, set, except): ClauseParts) -> Result<Clause> {
+    let when = match when.as_str() {
+        "matched" => When::Matched,
+        "not_matched" => When::NotMatched,
+        "not_matched_by_source" => When::NotMatchedBySource,
+        other => return Err(Error::internal(format!("no clause is {other}"))),
+    };
+    let action = match action.as_str() {
+        "update" => Action::Update(parsed(set)?),
+        "update_all" => Action::UpdateAll(except),
+        "delete" => Action::Delete,
+        "insert" => Action::Insert(parsed(set)?),
+        "insert_all" => Action::InsertAll(except),
+        other => return Err(Error::internal(format!("no action is {other}"))),
+    };
+    let condition = condition.map(|text| Expression::parse(&text)).transpose()?;
+    Ok(Clause { when, condition, action })
+}

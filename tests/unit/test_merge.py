@@ -1,0 +1,225 @@
+"""What a merge refuses, and what the builder asks for."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil import _native
+from frazil.errors import InvalidArgument
+from frazil.iceberg.merge import MergeBuilder, MergePlan, set_clause
+
+TARGET = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("n", pa.int32())])
+SOURCE = pa.schema([("id", pa.int32()), ("name", pa.large_string()), ("n", pa.int32())])
+
+
+def builder(on: str | list[str] = "target.id = source.id", **aliases: str) -> MergeBuilder[MergePlan]:
+    return MergeBuilder(lambda plan: plan, on, **aliases)
+
+
+def sealed(plan: MergePlan, source: list[dict[str, object]], schema: pa.Schema = SOURCE) -> _native.Merger:
+    merger = plan.merger(TARGET, schema)
+    merger.source(pa.RecordBatch.from_pylist(source, schema=schema))
+    merger.seal()
+    return merger
+
+
+def target(*rows: tuple[int, str | None, int | None]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([dict(zip(TARGET.names, row, strict=True)) for row in rows], schema=TARGET)
+
+
+def test_the_builder_collects_clauses_in_order_and_changes_nothing_before() -> None:
+    start = builder(on=["id"], source_alias="s", target_alias="t")
+    plan = (
+        start.when_matched_delete("s.n is null")
+        .when_matched_update({"name": "s.name", "n": 5}, condition="s.n > t.n")
+        .when_matched_update_all(except_columns=["n"])
+        .when_not_matched_insert({"id": "s.id", "name": frazil.lit("it's")})
+        .when_not_matched_by_source_update({"n": None}, "t.n > 1")
+        .when_not_matched_by_source_delete()
+        .execute()
+    )
+    assert start.plan.clauses == ()
+    assert [clause[:3] for clause in plan.clauses] == [
+        ("matched", "s.n is null", "delete"),
+        ("matched", "s.n > t.n", "update"),
+        ("matched", None, "update_all"),
+        ("not_matched", None, "insert"),
+        ("not_matched_by_source", "t.n > 1", "update"),
+        ("not_matched_by_source", None, "delete"),
+    ]
+    assert plan.clauses[1][3] == [("name", "s.name"), ("n", "5")]
+    assert plan.clauses[3][3] == [("id", "s.id"), ("name", "'it''s'")]
+    merger = sealed(plan, [{"id": 1, "name": "new", "n": 1}, {"id": 9, "name": None, "n": 2}])
+    untouched, deleted, updated, rows = merger.probe(target((1, "old", 7), (2, "x", 2), (3, "y", 1)))
+    assert (untouched.to_pylist(), deleted.to_pylist(), updated.to_pylist()) == ([False] * 3, [2], [0, 1])
+    assert rows.to_pylist() == [{"id": 1, "name": "new", "n": 7}, {"id": 2, "name": "x", "n": None}]
+    assert [batch.to_pylist() for batch in merger.inserts()] == [[{"id": 9, "name": "it's"}]]
+
+
+def test_python_values_are_literals_and_text_is_sql() -> None:
+    values = {
+        "a": "x + 1",
+        "b": 1,
+        "c": decimal.Decimal("1.50"),
+        "d": datetime.date(2024, 1, 2),
+        "e": b"\x01",
+        "f": None,
+    }
+    assert dict(set_clause(values)) == {
+        "a": "x + 1",
+        "b": "1",
+        "c": "1.50",
+        "d": "DATE '2024-01-02'",
+        "e": "X'01'",
+        "f": "NULL",
+    }
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (builder("target.id = 1").when_matched_delete(), "matched by no equality"),
+        (builder("target.id = source.name").when_matched_delete(), "bigint cannot be compared with one of type string"),
+        (builder("id = source.id").when_matched_delete(), "both in target and in source"),
+        (builder([]).when_matched_delete(), "at least one column"),
+        (builder(["z"]).when_matched_delete(), "there is no column `target.z`"),
+        (builder(source_alias="target").when_matched_delete(), "both sides"),
+        (builder().when_matched_delete().when_matched_update_all(), "never applies"),
+        (builder().when_matched_update({"z": "1"}), "no column `z`"),
+        (builder().when_matched_update({"n": "source.name"}), "int does not take a value of type string"),
+        (builder().when_matched_update({"n": "target.id"}), "CAST(... AS int)"),
+        (builder().when_matched_update({"n": "target.n +"}), "found the end"),
+        (builder().when_not_matched_insert({"id": "target.id"}), "there is no row of target here"),
+        (builder().when_not_matched_by_source_delete("source.n = 1"), "there is no row of source here"),
+        (builder().when_matched_update_all(except_columns=["z"]), "no column `z` to leave out"),
+        (builder().when_matched_delete("target.n"), "a condition takes what is true or false"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_read(plan: MergeBuilder[MergePlan], message: str) -> None:
+    with pytest.raises(InvalidArgument) as raised:
+        plan.execute().merger(TARGET, SOURCE)
+    assert message in str(raised.value)
+
+
+def test_a_merge_without_clauses_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="without clauses"):
+        builder().execute()
+
+
+def test_columns_that_the_table_does_not_have_need_evolution() -> None:
+    wide = SOURCE.append(pa.field("extra", pa.int32()))
+    plan = builder().when_not_matched_insert_all().execute()
+    with pytest.raises(InvalidArgument, match=r"`extra`.*schema evolution"):
+        plan.merger(TARGET, wide)
+    builder().when_not_matched_insert_all(except_columns=["extra"]).execute().merger(TARGET, wide)
+
+
+def test_columns_that_the_source_does_not_have_stay_or_get_their_defaults() -> None:
+    narrow = pa.schema([("id", pa.int64()), ("n", pa.int32())])
+    plan = builder().when_matched_update_all().when_not_matched_insert_all().execute()
+    merger = sealed(plan, [{"id": 1, "n": 5}, {"id": 2, "n": 6}], narrow)
+    *_, rows = merger.probe(target((1, "kept", 0)))
+    assert rows.to_pylist() == [{"id": 1, "name": "kept", "n": 5}]
+    [inserted] = merger.inserts()
+    assert inserted.schema.names == ["id", "n"]
+    assert inserted.to_pylist() == [{"id": 2, "n": 6}]
+
+
+def test_two_changes_of_one_row_name_five_keys() -> None:
+    rows = [{"id": i, "name": "a", "n": i} for i in range(7)] * 2
+    merger = sealed(builder().when_matched_update_all().execute(), rows)
+    with pytest.raises(InvalidArgument) as raised:
+        merger.probe(target(*((i, None, None) for i in range(7))))
+    assert "(0), (1), (2), (3), (4)" in str(raised.value)
+    assert "(5)" not in str(raised.value)
+
+
+def test_a_row_may_be_deleted_twice_and_changed_once_by_exclusive_conditions() -> None:
+    rows = [{"id": 1, "name": "a", "n": 1}, {"id": 1, "name": "b", "n": 2}]
+    untouched, deleted, *_ = sealed(builder().when_matched_delete().execute(), rows).probe(target((1, None, None)))
+    assert (untouched.to_pylist(), deleted.to_pylist()) == ([False], [0])
+    merger = sealed(builder().when_matched_update_all("source.n > 1").execute(), rows)
+    assert merger.probe(target((1, None, None)))[3].to_pylist() == [{"id": 1, "name": "b", "n": 2}]
+    with pytest.raises(InvalidArgument, match="several rows"):
+        sealed(builder().when_matched_delete("source.n > 0").execute(), rows).probe(target((1, None, None)))
+
+
+def test_null_in_a_required_column_is_refused() -> None:
+    merger = sealed(builder().when_matched_update({"id": "null"}).execute(), [{"id": 1, "name": None, "n": None}])
+    with pytest.raises(InvalidArgument, match="`id` is required"):
+        merger.probe(target((1, "a", 1)))
+
+
+def test_filters_list_few_keys_and_bound_many() -> None:
+    plan = builder().when_matched_delete().execute()
+    assert sealed(plan, [{"id": 3}, {"id": None}, {"id": 1}, {"id": 3}]).filter() == "id IN (1, 3)"
+    assert sealed(plan, [{"id": i} for i in range(201)]).filter() == "id >= 0 AND id <= 200"
+    assert sealed(plan, []).filter() == "false"
+    assert not sealed(plan, []).changes_unmatched()
+    assert sealed(builder().when_not_matched_by_source_delete().execute(), []).changes_unmatched()
+
+
+def test_duplicate_keys_of_an_upsert_are_named() -> None:
+    merger = _native.Merger.upsert(["id"], update=True, insert=True, target_schema=TARGET, source_schema=SOURCE)
+    merger.source(pa.RecordBatch.from_pylist([{"id": i} for i in range(7)] * 2, schema=SOURCE))
+    with pytest.raises(InvalidArgument, match=r"\(0\), \(1\), \(2\), \(3\), \(4\);"):
+        merger.seal()
+
+
+def test_nested_values_that_are_the_same_are_not_updated() -> None:
+    nested = pa.struct([("x", pa.float64()), ("l", pa.list_(pa.int32()))])
+    schema = pa.schema([("id", pa.int32()), ("v", nested), ("m", pa.map_(pa.string(), pa.float64()))])
+    old = [
+        {"id": 1, "v": {"x": float("nan"), "l": [1, None]}, "m": [("a", 0.0)]},
+        {"id": 2, "v": None, "m": None},
+        {"id": 3, "v": {"x": 1.0, "l": []}, "m": []},
+        {"id": 4, "v": {"x": 1.0, "l": None}, "m": [("a", 1.0)]},
+    ]
+    new = [
+        {"id": 1, "v": {"x": float("nan"), "l": [1, None]}, "m": [("a", -0.0)]},
+        {"id": 2, "v": None, "m": None},
+        {"id": 3, "v": {"x": 1.0, "l": None}, "m": []},
+        {"id": 4, "v": {"x": 1.0, "l": None}, "m": [("b", 1.0)]},
+    ]
+    merger = _native.Merger.upsert(["id"], update=True, insert=False, target_schema=schema, source_schema=schema)
+    merger.source(pa.RecordBatch.from_pylist(new, schema=schema))
+    merger.seal()
+    _, _, updated, rows = merger.probe(pa.RecordBatch.from_pylist(old, schema=schema))
+    assert updated.to_pylist() == [2, 3]
+    assert rows.to_pylist() == new[2:]
+    assert merger.inserts() == []
+
+
+def test_an_update_replaces_columns_in_the_schema_of_the_table() -> None:
+    schema = pa.schema([("id", pa.int64()), ("name", pa.large_string()), ("price", pa.decimal128(6, 2))])
+    rows = pa.RecordBatch.from_pylist(
+        [{"id": 1, "name": "a", "price": decimal.Decimal("1.50")}, {"id": None, "name": None, "price": None}],
+        schema=schema,
+    )
+    updater = _native.Updater([("price", "price * 2"), ("name", "upper(t.name) || '!'")], schema, "t")
+    updated = updater.update(rows)
+    assert updated.schema == schema
+    assert updated.to_pylist()[0] == {"id": 1, "name": "A!", "price": decimal.Decimal("3.00")}
+    assert updated.to_pylist()[1] == {"id": None, "name": None, "price": None}
+    with pytest.raises(InvalidArgument, match="decimal"):
+        _native.Updater([("price", "price * 50000")], schema, "t").update(rows)
+    with pytest.raises(InvalidArgument, match="set twice"):
+        _native.Updater([("id", "1"), ("id", "2")], schema, "t")
+    with pytest.raises(InvalidArgument, match="fields of it cannot be set alone"):
+        _native.Updater([("v.x", "1")], pa.schema([("v", pa.struct([("x", pa.int32())]))]), "t")
+
+
+def test_batches_of_another_schema_are_refused() -> None:
+    merger = builder().when_matched_delete().execute().merger(TARGET, SOURCE)
+    with pytest.raises(InvalidArgument, match="another schema"):
+        merger.source(pa.record_batch({"id": [1]}))
+    merger.seal()
+    with pytest.raises(InvalidArgument, match="another schema"):
+        merger.probe(pa.record_batch({"id": [1]}))
+    with pytest.raises(InvalidArgument, match="matched rows"):
+        merger.merge_matched(b"\x00" * 8)
