@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
     from frazil.iceberg.table import Table
 
 POSITION = "_pos"
-LINEAGE = ("_row_id", "_last_updated_sequence_number")
+UPDATED = "_last_updated_sequence_number"
+LINEAGE = ("_row_id", UPDATED)
 """What rows of v3 keep when they move to another file."""
 
 Operation = Literal["delete", "update", "merge"]
+
+Choose = Callable[[pa.RecordBatch], tuple[pa.Array, pa.RecordBatch]]
+"""Says which rows of a batch change, by their numbers, and what those that stay become."""
 
 _MODES = ("copy-on-write", "merge-on-read")
 
@@ -38,6 +43,7 @@ class RowLevel:
         """Plan the files whose rows may match."""
         self.table = table
         self.branch = branch
+        self._operation = operation
         self._filter, self._case_sensitive = row_filter, case_sensitive
         properties = table.properties
         self.isolation = properties.get(f"write.{operation}.isolation-level", "serializable")
@@ -47,7 +53,7 @@ class RowLevel:
             # Says which branches there are.
             table.scan(ref=branch)
         self._snapshot_id = None if head is None else head.snapshot_id
-        self._choice = ("ref", branch) if head is not None else None
+        self._choice: tuple[Literal["ref"], str] | None = None if head is None else ("ref", branch)
         self.found = self._scan(self._filter, [POSITION])
         self.plan = self.found.plan(config.max_workers)
         self.delta = _native.RowDelta(self.plan)
@@ -57,14 +63,14 @@ class RowLevel:
     @property
     def validation(self) -> tuple[int | None, str, str, bool, bool]:
         """What the commit is checked against: what was looked at, and how strictly."""
-        return (self._snapshot_id, self.isolation, self._filter, self._case_sensitive, False)
+        is_update = self._operation != "delete"
+        return (self._snapshot_id, self.isolation, self._filter, self._case_sensitive, is_update)
 
-    def find(self) -> None:
-        """Find the rows that match; files of which all rows match go at once."""
-        indices = [index for index in range(len(self.plan)) if not self._goes_whole(index)]
+    def find(self, *, whole: bool = True) -> None:
+        """Find the rows that match; where all rows of a file do, it goes at once if `whole` files may."""
+        indices = [index for index in range(len(self.plan)) if not (whole and self._goes_whole(index))]
         for _ in read_parts(indices, self._find_in, workers=config.max_workers):
             pass
-        self.delta.remove_emptied()
 
     def _goes_whole(self, index: int) -> bool:
         if not self.plan.is_whole(index):
@@ -81,6 +87,53 @@ class RowLevel:
         for batch in rows:
             self.delete(index, batch[POSITION], reader)
         yield from ()
+
+    def changed(self, choose: Choose) -> Iterator[pa.RecordBatch]:
+        """Delete the rows that `choose` names and stream what it makes of them: the rows of files with deletes."""
+        scan = self.all_columns(self._filter)
+
+        def change(index: int) -> Iterator[pa.RecordBatch]:
+            reader, rows = self.open(index, scan)
+            for batch in rows:
+                touched, changed = choose(batch)
+                self.delete(index, batch[POSITION].take(touched), reader)
+                if changed.num_rows:
+                    yield moved(changed, updated=True)
+
+        return read_parts(range(len(self.plan)), change, workers=config.max_workers)
+
+    def choose(self, choose: Choose) -> None:
+        """Note the rows that `choose` names, for files that are written again."""
+        scan = self.all_columns(self._filter)
+
+        def note(index: int) -> Iterator[pa.RecordBatch]:
+            reader, rows = self.open(index, scan)
+            for batch in rows:
+                self.delete(index, batch[POSITION].take(choose(batch)[0]), reader)
+            yield from ()
+
+        for _ in read_parts(range(len(self.plan)), note, workers=config.max_workers):
+            pass
+
+    def rewritten(self, choose: Choose | None = None) -> Iterator[pa.RecordBatch]:
+        """Stream the rows that stay of files that lose some, and what `choose` makes of the others; these files go."""
+        staying = self.delta.staying()
+        for index in staying:
+            self.delta.remove_file(index)
+        scan = self.all_columns("")
+
+        def rewrite(index: int) -> Iterator[pa.RecordBatch]:
+            for batch in self.open(index, scan)[1]:
+                gone = self.delta.is_deleted(index, batch[POSITION])
+                yield moved(batch.filter(pc.invert(gone)))
+                if choose is not None and gone.true_count:
+                    yield moved(choose(batch.filter(gone))[1], updated=True)
+
+        return read_parts(staying, rewrite, workers=config.max_workers)
+
+    def all_columns(self, row_filter: str) -> _native.Scan:
+        """Scan all columns, positions, and in v3 what rows keep when they move."""
+        return self._scan(row_filter, ["*", POSITION, *lineage(self.table)])
 
     def delete(self, index: int, positions: pa.Array, reader: _native.TaskReader) -> None:
         """Delete rows of a data file."""
@@ -106,37 +159,47 @@ class RowLevel:
             raise InvalidArgument(message)
         return write_position_deletes(self.table, self.delta, by_file=granularity == "file")
 
-    def rewritten(self) -> pa.RecordBatchReader:
-        """Stream the rows that stay of the files that lose some; these files go."""
-        staying = self.delta.staying()
-        for index in staying:
-            self.delta.remove_file(index)
-        scan = self._scan("", ["*", POSITION, *self.lineage])
-        kept = read_parts(staying, lambda index: self._kept_of(index, scan), workers=config.max_workers)
-        schema = scan.schema()
-        return pa.RecordBatchReader.from_batches(schema.remove(schema.get_field_index(POSITION)), kept)
-
-    @property
-    def lineage(self) -> tuple[str, ...]:
-        """The metadata columns that rows keep."""
-        return LINEAGE if self.table.format_version > 2 else ()  # noqa: PLR2004
-
-    def _kept_of(self, index: int, scan: _native.Scan) -> Iterator[pa.RecordBatch]:
-        _, rows = self.open(index, scan)
-        for batch in rows:
-            kept = pc.invert(self.delta.is_deleted(index, batch[POSITION]))
-            yield batch.drop_columns([POSITION]).filter(kept)
-
     def _scan(self, row_filter: str, columns: list[str]) -> _native.Scan:
-        arguments: dict[str, Any] = {
-            "row_filter": row_filter,
-            "selected_fields": columns,
-            "snapshot": self._choice,
-            "append": None,
-            "limit": None,
-            "case_sensitive": self._case_sensitive,
-        }
-        return _native.Scan(self.table._native, **arguments)  # noqa: SLF001 - of one package
+        return bind(self.table, row_filter, columns, choice=self._choice, case_sensitive=self._case_sensitive)
+
+
+def bind(
+    table: Table,
+    row_filter: str,
+    columns: list[str],
+    *,
+    choice: tuple[Literal["ref"], str] | None = None,
+    case_sensitive: bool = True,
+) -> _native.Scan:
+    """Bind a scan of a branch."""
+    return _native.Scan(
+        table._native,  # noqa: SLF001 - of one package
+        row_filter=row_filter,
+        selected_fields=columns,
+        snapshot=choice,
+        append=None,
+        limit=None,
+        case_sensitive=case_sensitive,
+    )
+
+
+def lineage(table: Table) -> tuple[str, ...]:
+    """Give the metadata columns that rows keep when they move."""
+    return LINEAGE if table.format_version > 2 else ()  # noqa: PLR2004
+
+
+def target_schema(table: Table) -> pa.Schema:
+    """Give the schema of rows that may change."""
+    return bind(table, "", ["*", POSITION, *lineage(table)]).schema()
+
+
+def moved(rows: pa.RecordBatch, *, updated: bool = False) -> pa.RecordBatch:
+    """Give rows as they go to another file: updated ones are those of the commit, whose number is not known yet."""
+    rows = rows.drop_columns([POSITION])
+    if updated and UPDATED in rows.schema.names:
+        place = rows.schema.get_field_index(UPDATED)
+        rows = rows.set_column(place, rows.schema.field(place), pa.nulls(rows.num_rows, pa.int64()))
+    return rows
 
 
 def _on_read(table: Table, operation: Operation) -> bool:

@@ -55,6 +55,10 @@ class Schema:
                 return found
         raise KeyError(name_or_id)
 
+    def identifier_field_names(self) -> list[str]:
+        """Give the full names of the identifier fields."""
+        return [name for name, found in _walk(self.fields) if found.field_id in self.identifier_field_ids]
+
     def __str__(self) -> str:
         """Give one line for each column."""
         return "table {\n" + "".join(f"  {column}\n" for column in self.fields) + "}"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from frazil import _native
 from frazil.arguments import check_64_bits, field_names, filter_text, row_limit, snapshot_choice, table_files
 from frazil.errors import InvalidArgument
+from frazil.iceberg.merge import MergeBuilder
+from frazil.iceberg.merging import Source
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from frazil.arguments import SnapshotChoice
+    from frazil.iceberg.merge import Value
     from frazil.iceberg.write import WriteResult
 
 
@@ -174,6 +177,109 @@ class Table(Opened):
         """
         options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
         return alone(self, lambda tx: tx.delete(delete_filter, case_sensitive=case_sensitive, **options))
+
+    def update(
+        self,
+        set: Mapping[str, Value],  # noqa: A002 - as SQL has it
+        where: str | bool = True,  # noqa: FBT001, FBT002 - a filter
+        *,
+        case_sensitive: bool = True,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Set columns of the rows that a scan with the same filter gives.
+
+        `write.update.mode` says whether files are written again (`copy-on-write`, the default) or get deletes
+        (`merge-on-read`). In v3 rows keep their ids.
+
+        Args:
+            set: SQL by column, such as `{"price": "price * 2"}`; Python values that are no text stand for themselves,
+                as does what `frazil.lit` gives.
+            where: SQL such as `id in (1, 2)`; True for all rows.
+            case_sensitive: Whether `ID` is another column than `id` in the filter.
+            branch: The branch that changes.
+            snapshot_properties: Entries for the summary of the snapshot.
+
+        Raises:
+            InvalidArgument: A column or an expression that does not fit.
+            CommitConflict: Others changed rows that match, more often than `commit.retry.num-retries` allows.
+            CommitStateUnknown: As in `append`.
+        """
+        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+        return alone(self, lambda tx: tx.update(set, where, case_sensitive=case_sensitive, **options))
+
+    def upsert(
+        self,
+        data: Any,
+        join_cols: Sequence[str] | None = None,
+        *,
+        when_matched_update_all: bool = True,
+        when_not_matched_insert_all: bool = True,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Update the rows that have the keys of `data` and differ from it, and insert the rows with other keys.
+
+        Args:
+            data: As in `append`; it is held in memory. Keys may not repeat.
+            join_cols: The columns that rows are found by; the identifier fields of the table unless given.
+            when_matched_update_all: Whether rows are updated.
+            when_not_matched_insert_all: Whether rows are inserted.
+            branch: The branch that changes.
+            snapshot_properties: Entries for the summary of the snapshot.
+
+        Raises:
+            InvalidArgument: Keys that repeat, or columns that do not fit.
+            CommitConflict: As in `update`.
+            CommitStateUnknown: As in `append`.
+        """
+        source = Source(self, data)
+        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+        update, insert = when_matched_update_all, when_not_matched_insert_all
+        return alone(
+            self,
+            lambda tx: tx.upsert(
+                source, join_cols, when_matched_update_all=update, when_not_matched_insert_all=insert, **options
+            ),
+        )
+
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str],
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> MergeBuilder[WriteResult]:
+        """Begin a MERGE: say by clauses what becomes of rows, and `execute` it.
+
+        `write.merge.mode` says whether files are written again (`copy-on-write`, the default) or get deletes
+        (`merge-on-read`). In v3 rows keep their ids.
+
+        Args:
+            source: Rows as in `append`; they are held in memory.
+            on: The columns that both sides have, or a condition such as `target.id = source.id`.
+            source_alias: What conditions and values call the source.
+            target_alias: What conditions and values call the table.
+            branch: The branch that changes.
+            snapshot_properties: Entries for the summary of the snapshot.
+
+        Raises:
+            InvalidArgument: When it is executed: a column or an expression that does not fit, or a row that several
+                rows of the source would change.
+            CommitConflict: As in `update`.
+            CommitStateUnknown: As in `append`.
+        """
+        rows = Source(self, source)
+        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+        return MergeBuilder(
+            lambda plan: alone(self, lambda tx: tx.carry_out(plan, rows, **options)),
+            on,
+            source_alias=source_alias,
+            target_alias=target_alias,
+        )
 
     def transaction(self) -> Transaction:
         """Begin several changes that are committed as one, when the `with` block ends."""

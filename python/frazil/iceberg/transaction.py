@@ -5,20 +5,25 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+
 from frazil import _native
-from frazil.arguments import filter_text
-from frazil.errors import CommitConflict, CommitStateUnknown, FrazilError
-from frazil.iceberg.row_level import RowLevel
+from frazil.arguments import field_names, filter_text
+from frazil.errors import CommitConflict, CommitStateUnknown, FrazilError, InvalidArgument
+from frazil.iceberg.merge import MergeBuilder, set_clause
+from frazil.iceberg.merging import Merging, Source
+from frazil.iceberg.row_level import RowLevel, lineage, target_schema
 from frazil.iceberg.write import WriteResult, write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
+    from frazil.iceberg.merge import MergePlan, Value
     from frazil.iceberg.table import Table
 
 __all__ = ["Transaction"]
@@ -29,6 +34,15 @@ class Written(Protocol):
 
     def abort(self) -> None:
         """Delete them; what cannot be deleted is an orphan and no second failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """How many rows of the table change; `deleted` is None where all rows of the files that go do."""
+
+    deleted: int | None = None
+    updated: int = 0
+    inserted: int = 0
 
 
 class Paths:
@@ -80,7 +94,9 @@ class Transaction:
         """Add rows; see `Table.append`."""
         began = time.perf_counter()
         rows = self._write(self.table(), data)
-        return self._snapshot(began, branch, snapshot_properties, [rows], inserted=rows.written()[1], fast=fast)
+        return self._snapshot(
+            began, branch, snapshot_properties, [rows], changed=RowCounts(0, inserted=rows.written()[1]), fast=fast
+        )
 
     def overwrite(
         self,
@@ -97,7 +113,9 @@ class Transaction:
         if overwrite_filter is True:
             rows = self._write(table, data)
             count = rows.written()[1]
-            return self._snapshot(began, branch, snapshot_properties, [rows], replace="all", inserted=count)
+            return self._snapshot(
+                began, branch, snapshot_properties, [rows], replace="all", changed=RowCounts(inserted=count)
+            )
         operation = RowLevel(
             table, "delete", filter_text(overwrite_filter), branch=branch, case_sensitive=case_sensitive
         )
@@ -113,7 +131,7 @@ class Transaction:
         properties = {**(snapshot_properties or {}), "replace-partitions": "true"}
         files, count, _ = rows.written()
         replaced = "partitions" if files else None
-        return self._snapshot(began, branch, properties, [rows], replace=replaced, inserted=count)
+        return self._snapshot(began, branch, properties, [rows], replace=replaced, changed=RowCounts(inserted=count))
 
     def delete(
         self,
@@ -132,6 +150,109 @@ class Transaction:
         )
         return self._delete(began, operation, snapshot_properties, [])
 
+    def update(
+        self,
+        set: Mapping[str, Value],  # noqa: A002 - as SQL has it
+        where: str | bool = True,  # noqa: FBT001, FBT002 - a filter
+        *,
+        case_sensitive: bool = True,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Set columns of the rows that match; see `Table.update`."""
+        began = time.perf_counter()
+        operation = RowLevel(self.table(), "update", filter_text(where), branch=branch, case_sensitive=case_sensitive)
+        updater = _native.Updater(set_clause(set), operation.all_columns("").schema(), "target")
+
+        def update(rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
+            return pa.array(range(rows.num_rows), pa.uint32()), updater.update(rows)
+
+        if operation.on_read:
+            rows = self._write(operation.table, operation.changed(update), lineage=bool(lineage(operation.table)))
+            self._write_deletes(operation)
+        else:
+            operation.find(whole=False)
+            rows = self._write(operation.table, operation.rewritten(update), lineage=bool(lineage(operation.table)))
+        return self._change(began, operation, snapshot_properties, [rows], RowCounts(0, updated=operation.matched_rows))
+
+    def upsert(
+        self,
+        data: Any,
+        join_cols: Sequence[str] | None = None,
+        *,
+        when_matched_update_all: bool = True,
+        when_not_matched_insert_all: bool = True,
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Update the rows with the same keys and insert the others; see `Table.upsert`."""
+        began = time.perf_counter()
+        table = self.table()
+        keys = table.schema().identifier_field_names() if join_cols is None else field_names(join_cols)
+        if not keys:
+            message = "the table has no identifier fields, so join_cols must name the columns that rows are found by"
+            raise InvalidArgument(message)
+        source = data if isinstance(data, Source) else Source(table, data)
+        merger = _native.Merger.upsert(
+            keys,
+            update=when_matched_update_all,
+            insert=when_not_matched_insert_all,
+            target_schema=target_schema(table),
+            source_schema=source.schema,
+        )
+        return self._merge(began, table, merger, source, branch, snapshot_properties)
+
+    def merge(
+        self,
+        source: Any,
+        on: str | Sequence[str],
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        branch: str = "main",
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> MergeBuilder[WriteResult]:
+        """Begin to say what becomes of rows; see `Table.merge`."""
+        rows = source if isinstance(source, Source) else Source(self.table(), source)
+        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+        return MergeBuilder(
+            lambda plan: self.carry_out(plan, rows, **options),
+            on,
+            source_alias=source_alias,
+            target_alias=target_alias,
+        )
+
+    def carry_out(
+        self, plan: MergePlan, source: Source, *, branch: str, snapshot_properties: Mapping[str, str] | None
+    ) -> WriteResult:
+        """Make a merge as it was asked for."""
+        began = time.perf_counter()
+        table = self.table()
+        merger = plan.merger(target_schema(table), source.schema)
+        return self._merge(began, table, merger, source, branch, snapshot_properties)
+
+    def _merge(
+        self,
+        began: float,
+        table: Table,
+        merger: _native.Merger,
+        source: Source,
+        branch: str,
+        snapshot_properties: Mapping[str, str] | None,
+    ) -> WriteResult:
+        merging = Merging(table, merger, source, branch)
+        operation = merging.operation
+        rows = self._write(table, merging.rows(), lineage=bool(lineage(operation.table)))
+        if operation.on_read:
+            self._write_deletes(operation)
+        return self._change(
+            began,
+            operation,
+            snapshot_properties,
+            [rows],
+            RowCounts(merging.deleted, merging.updated, merging.inserted),
+        )
+
     def _delete(
         self,
         began: float,
@@ -141,11 +262,27 @@ class Transaction:
         inserted: int = 0,
     ) -> WriteResult:
         operation.find()
+        operation.delta.remove_emptied()
         if operation.on_read:
-            self._written.append(Paths(operation.table._native.files, operation.write_deletes()))  # noqa: SLF001
+            self._write_deletes(operation)
         elif operation.delta.staying():
             moved = operation.rewritten()
-            rows = [*rows, self._write(operation.table, moved, lineage=bool(operation.lineage))]
+            rows = [*rows, self._write(operation.table, moved, lineage=bool(lineage(operation.table)))]
+        counts = RowCounts(operation.matched_rows, inserted=inserted)
+        return self._change(began, operation, snapshot_properties, rows, counts)
+
+    def _write_deletes(self, operation: RowLevel) -> None:
+        operation.delta.remove_emptied()
+        self._written.append(Paths(operation.table._native.files, operation.write_deletes()))  # noqa: SLF001
+
+    def _change(
+        self,
+        began: float,
+        operation: RowLevel,
+        snapshot_properties: Mapping[str, str] | None,
+        rows: list[_native.RowWriter],
+        changed: RowCounts,
+    ) -> WriteResult:
         return self._snapshot(
             began,
             operation.branch,
@@ -153,8 +290,7 @@ class Transaction:
             rows,
             delta=operation.delta,
             validation=operation.validation,
-            deleted=operation.matched_rows,
-            inserted=inserted,
+            changed=changed,
         )
 
     def _write(self, table: Table, data: Any, *, lineage: bool = False) -> _native.RowWriter:
@@ -176,10 +312,9 @@ class Transaction:
         replace: str | None = None,
         validation: tuple[int | None, str, str, bool, bool] | None = None,
         fast: bool = False,
-        deleted: int | None = None,
-        updated: int = 0,
-        inserted: int = 0,
+        changed: RowCounts | None = None,
     ) -> WriteResult:
+        changed = changed or RowCounts()
         counts = self._native.snapshot(
             branch,
             dict(properties or {}),
@@ -194,9 +329,9 @@ class Transaction:
         return WriteResult(
             snapshot_id,
             **known,
-            deleted_rows=known["removed_records"] if deleted is None else deleted,
-            updated_rows=updated,
-            inserted_rows=inserted,
+            deleted_rows=known["removed_records"] if changed.deleted is None else changed.deleted,
+            updated_rows=changed.updated,
+            inserted_rows=changed.inserted,
             seconds=time.perf_counter() - began,
         )
 

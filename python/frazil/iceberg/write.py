@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def write_rows(
     rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage=lineage)
     writer = DataFileWriter(table.files, rows, properties, progress=progress)
     try:
-        writer.write(batches(data, rows.schema()))
+        writer.write(data if isinstance(data, Iterator) else batches(data, rows.schema()))
         writer.close()
     except BaseException:
         writer.abort()

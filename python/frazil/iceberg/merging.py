@@ -1,0 +1,69 @@
+"""Carrying out a MERGE: the rows of a source against those of a table, and what becomes of them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil.iceberg.data_files import batches
+from frazil.iceberg.row_level import RowLevel, target_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from frazil import _native
+    from frazil.iceberg.table import Table
+
+
+class Source:
+    """The rows that a merge takes, held for however many attempts."""
+
+    def __init__(self, table: Table, data: Any) -> None:
+        """Take all rows."""
+        if hasattr(data, "__arrow_c_stream__"):
+            reader = pa.RecordBatchReader.from_stream(data)
+            self.schema, self.batches = reader.schema, list(reader)
+        else:
+            self.batches = list(batches(data, target_schema(table)))
+            self.schema = self.batches[0].schema
+
+
+class Merging:
+    """One merge into a branch of a table."""
+
+    def __init__(self, table: Table, merger: _native.Merger, source: Source, branch: str) -> None:
+        """Take the source and plan the files whose rows may match."""
+        for batch in source.batches:
+            merger.source(batch)
+        merger.seal()
+        # Where rows change that match nothing, all rows are looked at.
+        row_filter = None if merger.changes_unmatched() else merger.filter()
+        self.operation = RowLevel(table, "merge", row_filter or "", branch=branch)
+        self.deleted = self.updated = self.inserted = 0
+        self._merger = merger
+        self._lock = threading.Lock()
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of new files: those that change, those that share a file with them, and new ones."""
+        operation = self.operation
+        if operation.on_read:
+            yield from operation.changed(self._count)
+        else:
+            operation.choose(self._count)
+            yield from operation.rewritten(self._probe)
+        for batch in self._merger.inserts():
+            self.inserted += batch.num_rows
+            yield batch
+
+    def _probe(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
+        _, deleted, updated, changed = self._merger.probe(rows)
+        return pa.concat_arrays([deleted, updated]), changed
+
+    def _count(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
+        touched, changed = self._probe(rows)
+        with self._lock:
+            self.deleted += len(touched) - changed.num_rows
+            self.updated += changed.num_rows
+        return touched, changed
