@@ -14,7 +14,7 @@ from frazil._native import __version__
 from frazil.catalog import load_catalog
 from frazil.config import config
 from frazil.errors import FrazilError
-from frazil.iceberg.merge import lit
+from frazil.literal import lit
 from frazil.table import create_table, load_table
 
 __all__ = [
