@@ -24,6 +24,8 @@ use crate::error::{Error, Result};
 const BATCH_ROWS: usize = 65_536;
 /// A batch of a run, of which a merge holds one for each run, is about so long.
 const BATCH_BYTES: usize = 1 << 20;
+/// How many bytes of a key are compared as a number.
+const PREFIX_BYTES: usize = 8;
 /// So many runs are merged at once; more become one first.
 const MAX_RUNS: usize = 64;
 
@@ -85,13 +87,33 @@ impl Sorter {
 
     /// The rows that are held, as (batch, row) in the order of their keys.
     fn order(&self) -> Vec<(usize, usize)> {
+        // Where the keys begin to differ, eight bytes tell nearly all of them apart, and all of them where no key is longer.
+        let common = self.common_bytes();
         let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(self.keys.iter().map(BinaryArray::len).sum());
+        let (mut shortest, mut longest) = (usize::MAX, 0);
         for (batch, keys) in (0_u32..).zip(&self.keys) {
-            order.extend((0_u32..).zip(keys.iter()).map(|(row, key)| (prefix(key.unwrap_or_default()), batch, row)));
+            order.extend((0_u32..).zip(keys.iter()).map(|(row, key)| {
+                let rest = key.and_then(|key| key.get(common..)).unwrap_or_default();
+                (shortest, longest) = (shortest.min(rest.len()), longest.max(rest.len()));
+                (prefix(rest), batch, row)
+            }));
         }
-        // Most keys differ within their first eight bytes.
-        order.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| self.key(a.1, a.2).cmp(self.key(b.1, b.2))));
+        if longest <= PREFIX_BYTES && shortest == longest {
+            order.sort_unstable();
+        } else {
+            order.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| self.key(a.1, a.2).cmp(self.key(b.1, b.2))));
+        }
         order.into_iter().map(|(_, batch, row)| (wide(batch), wide(row))).collect()
+    }
+
+    /// How many bytes all keys begin with.
+    fn common_bytes(&self) -> usize {
+        let mut keys = self.keys.iter().flat_map(|keys| keys.iter().flatten());
+        let Some(first) = keys.next() else { return 0 };
+        keys.fold(first.len(), |common, key| match (first.get(..common), key.get(..common)) {
+            (Some(first), Some(key)) if first == key => common,
+            _ => first.iter().zip(key).take_while(|(a, b)| a == b).count(),
+        })
     }
 
     fn key(&self, batch: u32, row: u32) -> &[u8] {
@@ -128,7 +150,7 @@ fn gathered_keys(keys: &[BinaryArray], order: &[(usize, usize)]) -> Result<Arc<d
 
 /// The first bytes as a number that compares as they do.
 fn prefix(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
+    let mut bytes = [0; PREFIX_BYTES];
     bytes.iter_mut().zip(key).for_each(|(byte, of_key)| *byte = *of_key);
     u64::from_be_bytes(bytes)
 }
