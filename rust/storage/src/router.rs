@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use frazil_core::error::{Error, Result};
-use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Version};
+use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Turn, Version};
 
 use crate::config;
 use crate::object::ObjectStorage;
@@ -124,6 +124,10 @@ impl Storage for Router {
 
     fn delete(&self, location: &str) -> Result<()> {
         self.route(location, |storage| storage.delete(location))
+    }
+
+    fn turn(&self, folder: &str) -> Option<Turn> {
+        if Location::parse_absolute(folder).ok()?.is_local() { LocalStorage.turn(folder) } else { None }
     }
 }
 

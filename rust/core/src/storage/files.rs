@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use super::confinement::Confinement;
 use super::location::{Location, Scheme, redacted};
 use super::relocation::Relocation;
-use super::{ObjectMeta, Storage, Version};
+use super::{ObjectMeta, Storage, Turn, Version};
 
 /// Where a table's files lie, and which it may read. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -220,6 +220,11 @@ impl Files {
     /// As [`Storage::delete`]; `PathNotAllowed`.
     pub fn delete(&self, recorded: &str) -> Result<()> {
         self.at_new(recorded, |storage, location| storage.delete(location))
+    }
+
+    /// A turn among the writers of this machine; see [`Storage::turn`].
+    pub fn turn(&self, recorded: &str) -> Option<Turn> {
+        self.0.storage.turn(&self.writable(recorded).ok()?)
     }
 
     fn at_new<T>(&self, recorded: &str, work: impl FnOnce(&dyn Storage, &str) -> Result<T>) -> Result<T> {

@@ -1,21 +1,25 @@
 //! Files of this machine.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
 
 use super::location::{Location, redacted};
-use super::{ObjectMeta, Storage, Version, too_long};
+use super::{ObjectMeta, Storage, Turn, Version, too_long};
 
 /// File systems count time in steps of up to two seconds.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
+
+/// A writer that holds its turn for longer is not waited for.
+const LONGEST_TURN: Duration = Duration::from_secs(10);
+const TURN_STEP: Duration = Duration::from_millis(5);
 
 /// Storage over `std::fs`. Locations are absolute paths, or anything that [`Location`] takes for a local file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,6 +114,18 @@ impl Storage for LocalStorage {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(map_error(&e, location)),
             _ => Ok(()),
         }
+    }
+
+    fn turn(&self, folder: &str) -> Option<Turn> {
+        let folder = File::open(path_of(folder).ok()?).ok()?;
+        let until = Instant::now() + LONGEST_TURN;
+        while let Err(TryLockError::WouldBlock) = folder.try_lock() {
+            if Instant::now() > until {
+                return None;
+            }
+            std::thread::sleep(TURN_STEP);
+        }
+        Some(Turn(folder))
     }
 }
 

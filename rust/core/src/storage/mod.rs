@@ -103,7 +103,19 @@ pub trait Storage: fmt::Debug + Send + Sync {
 
     /// Deletes a file; deleting what is not there is no error.
     fn delete(&self, location: &str) -> Result<()>;
+
+    /// Waits, but not for long, until it is the caller's turn among the writers of this machine that ask for the same
+    /// folder. Nothing depends on it: it only spares them work that all but one of them would do in vain. None where a
+    /// store has no such thing.
+    fn turn(&self, folder: &str) -> Option<Turn> {
+        let _ = folder;
+        None
+    }
 }
+
+/// A turn among writers; dropping it lets the next one go.
+#[derive(Debug)]
+pub struct Turn(#[expect(dead_code, reason = "held open")] std::fs::File);
 
 /// The error of [`Storage::read`] for a file longer than its limit.
 pub fn too_long(location: &str, size_bytes: u64, limit_bytes: u64) -> Error {

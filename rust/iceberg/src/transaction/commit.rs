@@ -118,6 +118,7 @@ fn attempts(
 ) -> Result<Committed> {
     let retry = Retry::of(base.as_ref().map(|state| state.metadata.as_ref()))?;
     let begun = Instant::now();
+    let turn = pointer.turn(base.as_ref());
     let mut attempt = 1;
     loop {
         context.check()?;
@@ -142,6 +143,8 @@ fn attempts(
                 return Err(Error::new(ErrorKind::CommitConflict, message)
                     .hint("try again later, or raise the table property commit.retry.num-retries"));
             }
+            // What was known was not the newest; whoever waits for a turn will not be first the next time.
+            Swap::Lost if attempt == 1 && turn.is_some() => {}
             Swap::Lost => pause(retry.wait(attempt)?, context)?,
         }
         attempt += 1;

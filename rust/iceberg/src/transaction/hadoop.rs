@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::storage::Files;
+use frazil_core::storage::{Files, Turn};
 
 use super::pointer::{Pointer, State, Swap};
 use crate::locate::{locate, version_of};
@@ -140,5 +140,9 @@ impl Pointer for HadoopPointer {
             }
             Err(error) => self.settle(&location, &content, error),
         }
+    }
+
+    fn turn(&self, _: Option<&State>) -> Option<Turn> {
+        self.files.turn(&format!("{}/metadata", self.folder))
     }
 }

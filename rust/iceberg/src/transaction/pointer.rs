@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
+use frazil_core::storage::Turn;
 
 use crate::spec::table_metadata::TableMetadata;
 
@@ -46,4 +47,10 @@ pub trait Pointer: fmt::Debug + Send + Sync {
     /// [`Swap::Done`]. What fails before anything can have happened is [`Swap::Refused`]; what may have happened is
     /// looked up, and [`Swap::Unknown`] where that does not tell.
     fn swap(&self, base: Option<&State>, next: &TableMetadata) -> Swap;
+
+    /// Waits for a turn among the writers of this machine, where that can spare them attempts that lose.
+    fn turn(&self, base: Option<&State>) -> Option<Turn> {
+        let _ = base;
+        None
+    }
 }
