@@ -1,0 +1,132 @@
+"""Writers at the same time, and writers that are killed: nothing that was acknowledged is lost, nothing is there twice.
+
+`FRAZIL_WRITERS` says how many processes write, `FRAZIL_KILLS` how many are killed; `make faults` asks for all.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import frazil
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.iceberg import Table
+
+WRITERS = int(os.environ.get("FRAZIL_WRITERS", "4"))
+COMMITS = 25 if WRITERS > 4 else 10
+KILLS = int(os.environ.get("FRAZIL_KILLS", "6"))
+
+SCHEMA = pa.schema([("id", pa.int64()), ("writer", pa.int64())])
+EVERY = 5
+"""Every fifth commit deletes the row of the one before."""
+
+
+def write(path: str, writer: int, problems: multiprocessing.Queue[str | None]) -> None:
+    try:
+        table = frazil.load_table(path)
+        for i in range(COMMITS):
+            if i % EVERY == EVERY - 1:
+                assert table.delete(f"writer = {writer} and id = {i - 1}").deleted_rows == 1
+            else:
+                table.append([{"id": i, "writer": writer}])
+        problems.put(None)
+    except BaseException as error:  # noqa: BLE001 - told to the test
+        problems.put(repr(error))
+
+
+@pytest.mark.parametrize(("version", "mode"), [(2, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")])
+def test_writers_at_the_same_time_lose_and_double_nothing(tmp_path: Path, version: int, mode: str) -> None:
+    path = str(tmp_path / "t")
+    frazil.create_table(path, SCHEMA, format_version=version, properties={"write.delete.mode": mode})
+    context = multiprocessing.get_context("spawn")
+    problems: multiprocessing.Queue[str | None] = context.Queue()
+    processes = [context.Process(target=write, args=(path, writer, problems)) for writer in range(WRITERS)]
+    for process in processes:
+        process.start()
+    assert [problems.get() for _ in processes] == [None] * WRITERS
+    for process in processes:
+        process.join()
+    table = frazil.load_table(path)
+    found = sorted((row["writer"], row["id"]) for row in table.scan().to_arrow().to_pylist())
+    kept = [i for i in range(COMMITS) if i % EVERY < EVERY - 2]
+    assert found == [(writer, i) for writer in range(WRITERS) for i in kept]
+    snapshots = table.snapshots()
+    assert len(snapshots) == WRITERS * COMMITS
+    assert [s.parent_snapshot_id for s in snapshots] == [None, *(s.snapshot_id for s in snapshots[:-1])]
+    assert [s.sequence_number for s in snapshots] == list(range(1, len(snapshots) + 1))
+
+
+def step(table: Table, number: int) -> None:
+    """Make the change of a number: an append, an overwrite or an upsert."""
+    match number % 3:
+        case 0:
+            table.append([{"id": number * 10 + i, "writer": number} for i in range(10)])
+        case 1:
+            begin = (number - 1) * 10
+            table.overwrite([{"id": number * 10, "writer": number}], f"id >= {begin} and id < {begin + 5}")
+        case _:
+            keys = [(number - 1) * 10, number * 10]
+            table.upsert([{"id": key, "writer": number} for key in keys], ["id"])
+
+
+def expected(steps: int) -> dict[int, int]:
+    """What is in the table after so many steps."""
+    rows: dict[int, int] = {}
+    for number in range(steps):
+        match number % 3:
+            case 0:
+                rows |= {number * 10 + i: number for i in range(10)}
+            case 1:
+                begin = (number - 1) * 10
+                rows = {key: writer for key, writer in rows.items() if not begin <= key < begin + 5}
+                rows[number * 10] = number
+            case _:
+                rows |= {(number - 1) * 10: number, number * 10: number}
+    return rows
+
+
+def run(path: str, first: int) -> None:
+    """Make steps and tell of each, until killed."""
+    table = frazil.load_table(path)
+    print("begin", flush=True)  # noqa: T201 - read by the test
+    for number in range(first, sys.maxsize):
+        step(table, number)
+        print(number, flush=True)  # noqa: T201 - read by the test
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_a_killed_writer_leaves_the_table_before_or_after_its_change(tmp_path: Path, mode: str) -> None:
+    path = str(tmp_path / "t")
+    modes = {f"write.{operation}.mode": mode for operation in ("delete", "merge")}
+    frazil.create_table(path, SCHEMA, format_version=3, properties=modes)
+    chance = random.Random(4711)  # noqa: S311 - moments to kill at
+    done = 0
+    for _ in range(KILLS):
+        command = [sys.executable, __file__, path, str(done)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begin\n"
+            time.sleep(chance.uniform(0.0, 0.7))
+            process.send_signal(signal.SIGKILL)
+            acknowledged = process.stdout.read().split()
+        done = int(acknowledged[-1]) + 1 if acknowledged else done
+        rows = {row["id"]: row["writer"] for row in frazil.load_table(path).scan().to_arrow().to_pylist()}
+        assert rows in (expected(done), expected(done + 1))
+        done += rows == expected(done + 1)
+    assert done
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], int(sys.argv[2]))
