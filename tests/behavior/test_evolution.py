@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+import subprocess
+import sys
 import uuid
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -394,3 +397,130 @@ def test_files_never_get_the_ids_of_another_writer(tmp_path: Path, what: str) ->
         theirs.set_properties(owner="them")
     assert [row["id"] for row in rows_of(table)] == [1, 2]
     assert [row["id"] for row in rows_of(table, row_filter="id = 2")] == [2]
+
+
+class Model:
+    """A table, and beside it its rows by the ids of their columns. Each method makes a random change of both."""
+
+    def __init__(self, table: Any, seed: int) -> None:
+        """Begin with the column `id`."""
+        self.table = table
+        self.chance = random.Random(seed)  # noqa: S311 - a test
+        self.columns = {"id": 1}
+        self.types = {1: "int"}
+        self.rows: list[dict[int, Any]] = []
+
+    def read(self) -> list[dict[str, Any]]:
+        return [{name: row.get(i) for name, i in self.columns.items()} for row in self.rows]
+
+    def step(self, number: int) -> None:
+        kinds = (self.add, self.add, self.drop, self.rename, self.widen, self.partition, *[self.append] * 3)
+        self.chance.choice(kinds)(number)
+
+    def some(self) -> str:
+        return self.chance.choice([name for name in self.columns if name != "id"] or ["id"])
+
+    def add(self, _: int) -> None:
+        name, field_type = self.chance.choice("abcdef"), self.chance.choice(["int", "string"])
+        if name in self.columns:
+            return
+        self.table.update_schema().add_column(name, field_type).move_first(name).commit()
+        self.columns[name] = self.table.schema().find_field(name).field_id
+        assert self.columns[name] not in self.types, "no id is given twice"
+        self.types[self.columns[name]] = field_type
+
+    def append(self, number: int) -> None:
+        values = {name: str(number) if self.types[i] == "string" else number for name, i in self.columns.items()}
+        given = {name: value for name, value in values.items() if name == "id" or self.chance.random() < 0.7}
+        self.table.append([given])
+        self.rows.append({self.columns[name]: value for name, value in given.items()})
+
+    def partition(self, number: int) -> None:
+        column = self.chance.choice(list(self.columns))
+        term = self.chance.choice([f"bucket({number + 2}, {column})", f"truncate({number + 2}, {column})"])
+        self.table.update_spec().add_field(term).commit()
+
+    def drop(self, _: int) -> None:
+        name = self.some()
+        if name == "id":
+            return
+        of_it = [field.name for field in self.table.spec().fields if self.columns[name] in field.source_ids]
+        if of_it and self.table.format_version > 1:
+            with pytest.raises(InvalidArgument, match="cannot be dropped"):
+                self.table.update_schema().delete_column(name).commit()
+        with self.table.transaction() as changes:
+            with changes.update_spec() as spec:
+                for field in of_it:
+                    spec.remove_field(field)
+            changes.update_schema().delete_column(name).commit()
+        del self.columns[name]
+
+    def rename(self, _: int) -> None:
+        old, new = self.some(), self.chance.choice("abcdef")
+        if old != "id" and new not in self.columns:
+            self.table.update_schema().rename_column(old, new).commit()
+            self.columns[new] = self.columns.pop(old)
+
+    def widen(self, _: int) -> None:
+        name = self.some()
+        if self.types[self.columns[name]] == "int":
+            self.table.update_schema().update_column(name, "long").commit()
+            self.types[self.columns[name]] = "long"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_stay_what_they_are_whatever_changes(tmp_path: Path, version: int, seed: int) -> None:
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int32())]), format_version=version)
+    model = Model(table, seed)
+    for number in range(30):
+        model.step(number)
+        if number % 5 == 4:
+            found = frazil.load_table(tmp_path / "t").scan().to_arrow()
+            assert {name: table.schema().find_field(name).field_id for name in found.schema.names} == model.columns
+            assert found.sort_by("id").to_pylist() == [{n: r[n] for n in found.schema.names} for r in model.read()]
+            for row in model.read()[:3]:
+                for name, value in row.items():
+                    if value is not None:
+                        text = f"{name} = {value!r}"
+                        assert row["id"] in table.scan(text).to_arrow()["id"].to_pylist(), text
+
+
+ADD_COLUMNS = """
+import sys, frazil
+table = frazil.load_table(sys.argv[1])
+for i in range(4):
+    table.update_schema().add_column(f"c{sys.argv[2]}_{i}", "int").commit()
+    table.append([{"id": int(sys.argv[2]) * 10 + i, f"c{sys.argv[2]}_{i}": i}])
+"""
+
+
+def test_processes_that_add_columns_at_once_get_ids_of_their_own(tmp_path: Path) -> None:
+    properties = {"commit.retry.num-retries": "100", "commit.retry.min-wait-ms": "10"}
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties=properties)
+    command = [sys.executable, "-c", ADD_COLUMNS, str(tmp_path / "t")]
+    processes = [subprocess.Popen([*command, str(i)]) for i in range(5)]  # noqa: S603 - ourselves
+    assert [process.wait() for process in processes] == [0] * 5
+    columns = table.refresh().schema().fields
+    assert sorted(column.field_id for column in columns) == list(range(1, 22))
+    for row in rows_of(table):
+        expected = f"c{row['id'] // 10}_{row['id'] % 10}"
+        assert {name: value for name, value in row.items() if value is not None and name != "id"} == {
+            expected: row["id"] % 10
+        }
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_rows_are_deleted_from_what_evolved(tmp_path: Path, version: int) -> None:
+    table = made(tmp_path, format_version=version, partition_by=["day(ts)"])
+    table.append([{"id": i, "ts": dt.datetime.fromisoformat(f"2024-03-0{i}")} for i in range(2, 6)])
+    table.update_spec().remove_field("ts_day").add_field("bucket(2, id)").commit()
+    with table.update_schema() as update:
+        update.delete_column("ts").rename_column("price", "cost").update_column("id", "long").add_column(
+            "note", "string"
+        )
+    table.append([{"id": 2**40, "note": "n"}])
+    table.delete("id = 3")
+    assert [row["id"] for row in rows_of(table)] == [1, 2, 4, 5, 2**40]
+    table.delete("note is null and cost is null")
+    assert [(row["id"], row["cost"]) for row in rows_of(table)] == [(1, Decimal("1.25")), (2**40, None)]

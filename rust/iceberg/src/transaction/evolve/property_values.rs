@@ -65,7 +65,7 @@ const KNOWN: [(&str, Values); 57] = [
     ("write.metadata.delete-after-commit.enabled", Boolean),
     ("write.metadata.metrics.default", Values::MetricsMode),
     ("write.metadata.metrics.max-inferred-column-defaults", Number(0)),
-    ("write.metadata.previous-versions-max", Number(1)),
+    ("write.metadata.previous-versions-max", Number(0)),
     ("write.object-storage.enabled", Boolean),
     ("write.object-storage.partitioned-paths", Boolean),
     ("write.parquet.bloom-filter-max-bytes", Number(1)),

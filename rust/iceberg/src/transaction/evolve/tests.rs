@@ -293,6 +293,15 @@ fn names_that_differ_in_case_only_are_found_when_case_does_not_matter() {
 }
 
 #[test]
+fn names_that_were_ambiguous_before_stay_as_they_are() {
+    let base = changed_json(2, |table| table["schemas"][0]["fields"][5]["name"] = json!("s.x"));
+    assert!(with_schema(&base, &json!([add("a", "int")])).is_ok());
+    assert!(with_schema(&base, &json!([{"operation": "delete_column", "path": "s.x"}])).is_err(), "which of the two");
+    let named = json!([{"operation": "delete_column", "path": ["s.x"]}]);
+    assert!(with_schema(&base, &named).unwrap().current_schema().unwrap().field(14).is_none());
+}
+
+#[test]
 fn ids_end_before_the_reserved_ones() {
     let full = changed_json(2, |table| table["last-column-id"] = json!(2_147_483_446));
     let one = with_schema(&full, &json!([add("a", "int")])).unwrap();
@@ -331,6 +340,8 @@ fn a_union_adds_and_widens_and_never_narrows() {
     }
     assert_eq!(joined.current_schema().unwrap().field(14).unwrap().doc.as_deref(), Some("named"));
     assert_eq!(union(&joined, &other).unwrap().schemas.len(), 2, "again there is nothing to do");
+    let identified = with_schema(&table, &json!([{"operation": "set_identifier_fields", "paths": ["id"]}])).unwrap();
+    assert_eq!(shown(&union(&identified, &other).unwrap(), "id"), "1 required long");
     for field_type in ["int", "binary", "timestamptz"] {
         let other =
             json!({"type": "struct", "fields": [{"id": 1, "name": "ts", "required": false, "type": field_type}]});

@@ -20,7 +20,8 @@ pub(super) fn by_name(draft: &mut Draft<'_>, parent: Option<i32>, fields: &[Nest
 }
 
 fn merge(draft: &mut Draft<'_>, id: i32, field: &NestedField) -> Result<()> {
-    if !field.required {
+    // Arrow's columns are optional unless somebody says otherwise; that is no reason to lose what identifies rows.
+    if !field.required && !draft.is_identifier(id) {
         draft.set_required(id, false)?;
     }
     if field.doc.is_some() {

@@ -183,6 +183,11 @@ impl Draft<'_> {
         self.schema.field(id).ok_or_else(|| Error::internal(format!("no column has the id {id}")))
     }
 
+    /// Whether a column identifies rows, which NULL cannot.
+    pub(super) fn is_identifier(&self, id: i32) -> bool {
+        self.schema.identifier_field_ids.contains(&id)
+    }
+
     pub(super) fn field_mut(&mut self, id: i32) -> Result<&mut NestedField> {
         field_mut(&mut self.schema.fields, id).ok_or_else(|| Error::internal(format!("no column has the id {id}")))
     }
@@ -390,7 +395,10 @@ impl Draft<'_> {
                 return refuse(*id, "the sort order");
             }
         }
-        check_names(&schema, self.case_sensitive)?;
+        // What was so before is not for this update to mend.
+        if check_names(self.original, self.case_sensitive).is_ok() {
+            check_names(&schema, self.case_sensitive)?;
+        }
         // The reader of schemas checks what must be unique, and how deep types are.
         Schema::from_json(&schema.to_json()).map_err(|e| match e.kind() {
             ErrorKind::LimitExceeded => e,
