@@ -524,3 +524,19 @@ def test_rows_are_deleted_from_what_evolved(tmp_path: Path, version: int) -> Non
     assert [row["id"] for row in rows_of(table)] == [1, 2, 4, 5, 2**40]
     table.delete("note is null and cost is null")
     assert [(row["id"], row["cost"]) for row in rows_of(table)] == [(1, Decimal("1.25")), (2**40, None)]
+
+
+def test_rows_may_leave_out_structs_with_required_fields(tmp_path: Path) -> None:
+    table = made(tmp_path, format_version=3)
+    with table.update_schema() as update:
+        update.add_column("r", "struct<x: required int, y: required struct<z: required string>>")
+        update.add_column("v", "variant").add_column("rs", "list<struct<x: required int>>")
+    full = {"id": 3, "r": {"x": 1, "y": {"z": "z"}}, "rs": [{"x": 1}, None]}
+    table.append([{"id": 2}, full])
+    table.append([{"id": 4}])
+    read = rows_of(table)
+    assert [(row["r"], row["rs"], row["v"]) for row in read if row["id"] != 3] == [(None, None, None)] * 3
+    assert (read[2]["r"], read[2]["rs"]) == (full["r"], full["rs"])
+    # What nobody sees is in no bound.
+    assert [row["id"] for row in rows_of(table, row_filter="r.x is null")] == [1, 2, 4]
+    assert rows_of(table, row_filter="r.x = 0") == []
