@@ -41,6 +41,7 @@ __all__ = [
     "int96_timestamps",
     "kept_rows",
     "normalize_predicate",
+    "schema_json",
     "variant_to_json",
 ]
 
@@ -165,6 +166,8 @@ class Transaction:
         validation: tuple[int | None, str, str, bool, bool] | None = None,
         fast: bool = False,
     ) -> dict[str, int | None]: ...
+    # A change of schema, partition spec, sort order, properties or references, as JSON.
+    def evolve(self, change: str) -> None: ...
     # The new state, and how many attempts it took.
     def commit(self) -> tuple[Table, int]: ...
     def abort(self) -> None: ...
@@ -456,6 +459,7 @@ def normalize_predicate(text: str) -> str: ...
 def filter_batch(
     schema_json: str, row_filter: str, batch: pa.RecordBatch, *, case_sensitive: bool
 ) -> pa.RecordBatch: ...
+def schema_json(schema: pa.Schema) -> str: ...
 def create_table(
     files: Files,
     location: str,

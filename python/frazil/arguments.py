@@ -73,6 +73,17 @@ def snapshot_choice(
     return given[0] if given else None
 
 
+def property_texts(properties: Mapping[str, object]) -> dict[str, str]:
+    """Give the texts of properties, as formats write them: numbers, and `true` and `false`."""
+    texts = {}
+    for name, value in properties.items():
+        if not isinstance(value, (str, int, float)):
+            message = f"the property {name!r} is a text, not {type(value).__name__}"
+            raise InvalidArgument(message)
+        texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return texts
+
+
 def check_64_bits(*numbers: object) -> None:
     """Refuse numbers that the native module could not take; what is no number passes."""
     for number in numbers:

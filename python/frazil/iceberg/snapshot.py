@@ -45,15 +45,24 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRef:
-    """A branch or a tag."""
+    """A branch or a tag; what expiry keeps of it is None where the properties of the table say it."""
 
     snapshot_id: int
     type: str
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+    max_ref_age_ms: int | None = None
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> SnapshotRef:
         """Make a reference of the spec's JSON form."""
-        return cls(json["snapshot-id"], json["type"])
+        return cls(
+            json["snapshot-id"],
+            json["type"],
+            json.get("min-snapshots-to-keep"),
+            json.get("max-snapshot-age-ms"),
+            json.get("max-ref-age-ms"),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from frazil import _native
 from frazil.arguments import check_64_bits, field_names, filter_text, row_limit, snapshot_choice, table_files
 from frazil.errors import InvalidArgument
+from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder
 from frazil.iceberg.merging import Source
 from frazil.iceberg.scan import Scan
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from frazil.iceberg.write import WriteResult
 
 
-class Table(Opened):
+class Table(Opened, Evolving):
     """An Iceberg table at one state of its metadata.
 
     Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
@@ -292,6 +293,10 @@ class Table(Opened):
     def _at(self, native: _native.Table) -> Table:
         """Give the same table at another state."""
         return Table(native, self._files, self._opened, self._options)
+
+    def _commit(self, change: dict[str, Any]) -> None:
+        with self.transaction() as changes:
+            changes._commit(change)  # noqa: SLF001 - one module in two files
 
     @property
     def metadata_location(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import time
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import pyarrow as pa
 from frazil import _native
 from frazil.arguments import field_names, filter_text
 from frazil.errors import CommitConflict, CommitStateUnknown, FrazilError, InvalidArgument
+from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
 from frazil.iceberg.row_level import RowLevel, lineage, target_schema
@@ -59,7 +61,7 @@ class Paths:
                 self._files.delete(path)
 
 
-class Transaction:
+class Transaction(Evolving):
     """Changes of a table that are committed as one when the `with` block ends; none of them when it fails.
 
     >>> import frazil, tempfile, pyarrow as pa
@@ -334,6 +336,9 @@ class Transaction:
             inserted_rows=changed.inserted,
             seconds=time.perf_counter() - began,
         )
+
+    def _commit(self, change: dict[str, Any]) -> None:
+        self._native.evolve(json.dumps(change))
 
     def commit_transaction(self) -> Table:
         """Commit now; the `with` block does it when it ends.

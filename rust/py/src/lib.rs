@@ -54,6 +54,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(data_file::int96_timestamps, module)?)?;
     module.add_function(wrap_pyfunction!(merge::evaluate_expression, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
+    module.add_function(wrap_pyfunction!(write::schema_json, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::kept_rows, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::deleted_positions, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::encode_positions, module)?)?;

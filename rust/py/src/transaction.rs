@@ -10,6 +10,7 @@ use frazil_core::storage::files::Files;
 use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::Change;
 use frazil_iceberg::transaction::conflict::{TouchedFiles, Validation};
+use frazil_iceberg::transaction::evolve::Evolution;
 use frazil_iceberg::transaction::hadoop::HadoopPointer;
 use frazil_iceberg::transaction::pointer::{Pointer, State};
 use frazil_iceberg::transaction::snapshot_change::{FileChanges, SnapshotChange};
@@ -122,6 +123,12 @@ impl Transaction {
                 ("removed_delete_files", Some(removed.delete_files)),
             ]))
         })
+    }
+
+    /// Makes a change of schema, partition spec, sort order, properties or references, in its wire form.
+    fn evolve(&self, py: Python<'_>, change: &str) -> PyResult<()> {
+        let change = Evolution::from_json(change).or_raise(py)?;
+        self.add(py, Box::new(change))
     }
 
     /// Commits all changes as one; gives the new state and how many attempts it took.

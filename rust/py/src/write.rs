@@ -138,3 +138,10 @@ pub(crate) fn create_table(
         IcebergTable::at(committed.state, files.0.clone()).map(Table)
     })
 }
+
+/// The JSON of the Iceberg schema that holds the rows of an Arrow schema; ids are new.
+#[pyfunction]
+pub(crate) fn schema_json(py: Python<'_>, schema: PySchema) -> PyResult<String> {
+    let schema = schema.into_inner();
+    detached(py, || Schema::from_arrow(schema.fields()).map(|schema| schema.to_json()))
+}

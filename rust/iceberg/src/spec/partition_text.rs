@@ -26,7 +26,8 @@ impl PartitionSpec {
     }
 }
 
-fn parse(text: &str) -> Option<(Transform, String)> {
+/// The transform and the column of `bucket(16, id)`; None for what is no such text.
+pub(crate) fn parse(text: &str) -> Option<(Transform, String)> {
     let Some((function, arguments)) = text.split_once('(') else {
         return (!text.is_empty()).then(|| (Transform::Identity, text.to_string()));
     };

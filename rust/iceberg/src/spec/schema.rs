@@ -15,7 +15,7 @@ use super::type_json::read_fields;
 use super::types::{NestedField, StructType, Type};
 
 /// Ids above this one belong to metadata columns (spec: "Reserved Field IDs").
-const MAX_FIELD_ID: i32 = 2_147_483_447;
+pub(crate) const MAX_FIELD_ID: i32 = 2_147_483_447;
 
 /// A schema of a table: fields with ids that are unique in the table's life.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -17,7 +17,7 @@ use super::sort::SortOrder;
 use super::types::{StructType, Type};
 
 /// The property that holds the name mapping.
-const NAME_MAPPING_PROPERTY: &str = "schema.name-mapping.default";
+pub(crate) const NAME_MAPPING_PROPERTY: &str = "schema.name-mapping.default";
 
 /// The state of a table: what one `metadata.json` of format version 1, 2 or 3 says.
 ///

@@ -15,7 +15,7 @@
 //! Unknown, variant, geometry and geography have no values here: their default is null.
 
 use arrow_schema::TimeUnit;
-use frazil_core::error::Result;
+use frazil_core::error::{Error, Result};
 use frazil_core::hex;
 use frazil_core::scalar::{Scalar, decimal_text};
 use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
@@ -57,6 +57,18 @@ pub(crate) fn read_value(raw: &RawValue, value_type: &Type, at: &At<'_>) -> Resu
             };
             keys.into_iter().zip(values).map(entry).collect::<Result<_>>().map(|entries| Some(Value::Map(entries)))
         }
+    }
+}
+
+impl Value {
+    /// Reads a value of a type from the JSON that a user gave; None for null.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the JSON is no value of that type.
+    pub(crate) fn from_json(text: &str, value_type: &Type) -> Result<Option<Self>> {
+        let at = At::root("default");
+        let read = json::parse(text, &at).and_then(|raw| read_value(raw, value_type, &at));
+        read.map_err(|e| Error::invalid(e.message()))
     }
 }
 

@@ -1,9 +1,11 @@
 //! What may be written in a format version: types, defaults, transforms (spec: "Schemas and Data Types", "Partition
 //! Transforms", "Sorting").
 
+use std::sync::Arc;
+
 use frazil_core::error::{Error, Result};
 
-use crate::spec::partition::PartitionSpec;
+use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::types::{NestedField, PrimitiveType, Type};
@@ -70,11 +72,19 @@ fn check_identifier(schema: &Schema, id: i32) -> Result<()> {
 /// Refuses a spec that this version cannot compute.
 ///
 /// # Errors
-/// `Unsupported` for unknown transforms and those of several columns; `InvalidArgument` for a transform that does not
-/// apply to its column, a column that is not there, and a name that is there twice.
-pub(super) fn spec(spec: &PartitionSpec, schema: &Schema) -> Result<()> {
+/// `Unsupported` for unknown transforms and those of several columns, unless a spec of `known` has the very field;
+/// `InvalidArgument` for a transform that does not apply to its column, a column that is not there, and a name that is
+/// there twice.
+pub(super) fn spec(spec: &PartitionSpec, schema: &Schema, known: &[Arc<PartitionSpec>]) -> Result<()> {
     for (i, field) in spec.fields.iter().enumerate() {
-        source(&field.source_ids, &field.transform, schema).map_err(|e| e.with("partition field", &field.name))?;
+        let checked = if is_foreign(field) && known.iter().flat_map(|spec| &spec.fields).any(|old| is_same(old, field))
+        {
+            let gone = field.source_ids.iter().find(|&&id| schema.field(id).is_none());
+            gone.map_or(Ok(()), |id| Err(Error::invalid(format!("no column has the id {id}"))))
+        } else {
+            source(&field.source_ids, &field.transform, schema)
+        };
+        checked.map_err(|e| e.with("partition field", &field.name))?;
         if spec.fields.iter().take(i).any(|other| other.name == field.name) {
             return Err(Error::invalid(format!("two partition fields have the name `{}`", field.name)));
         }
@@ -87,6 +97,15 @@ pub(super) fn spec(spec: &PartitionSpec, schema: &Schema) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether this version cannot compute it.
+fn is_foreign(field: &PartitionField) -> bool {
+    matches!(field.transform, Transform::Unknown(_)) || field.source_ids.len() > 1
+}
+
+fn is_same(a: &PartitionField, b: &PartitionField) -> bool {
+    a.field_id == b.field_id && a.source_ids == b.source_ids && a.transform == b.transform
 }
 
 /// Refuses an order that this version cannot sort by.
@@ -199,7 +218,7 @@ mod tests {
             ),
         ] {
             let parsed = PartitionSpec::from_json(&format!(r#"{{"spec-id": 0, "fields": [{field}]}}"#)).unwrap();
-            assert_eq!(spec(&parsed, &columns).err().map(|e| e.kind()), kind, "{field}");
+            assert_eq!(spec(&parsed, &columns, &[]).err().map(|e| e.kind()), kind, "{field}");
         }
     }
 }

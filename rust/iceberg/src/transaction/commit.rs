@@ -41,6 +41,11 @@ pub trait Change: fmt::Debug + Send {
     /// Deletes files that this change wrote and that `committed` does not use: of attempts that lost, or all where
     /// `committed` is None. Not called when the outcome is unknown.
     fn clean(&mut self, committed: Option<&TableMetadata>);
+
+    /// Whether it commits files, which were written by the schema and the partition spec of the state before it.
+    fn writes_files(&self) -> bool {
+        true
+    }
 }
 
 /// A change that is made.

@@ -41,7 +41,7 @@ impl CreateTable {
             return Err(Error::unsupported(format!("writing Iceberg format version {}", self.format_version)));
         }
         check::schema(&self.schema, self.format_version)?;
-        check::spec(&self.spec, &self.schema)?;
+        check::spec(&self.spec, &self.schema, &[])?;
         check::order(&self.order, &self.schema)?;
         let highest = self.spec.fields.iter().map(|field| field.field_id).max();
         let schema = Schema { schema_id: 0, ..self.schema.clone() };

@@ -5,6 +5,7 @@ pub mod commit;
 pub mod conflict;
 pub mod create;
 mod entries;
+pub mod evolve;
 pub mod hadoop;
 pub mod ids;
 mod list;

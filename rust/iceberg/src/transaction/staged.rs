@@ -20,6 +20,8 @@ pub struct Transaction {
     base: State,
     staged: Staged,
     changes: Vec<Box<dyn Change>>,
+    /// The staged state that each change was made on first.
+    made_on: Vec<Arc<TableMetadata>>,
 }
 
 /// A state with changes, and the updates that lead to it.
@@ -52,7 +54,7 @@ impl Staged {
 impl Transaction {
     /// Begins at the state that the caller knows.
     pub fn new(base: State) -> Self {
-        Self { staged: Staged::new(base.metadata.clone()), base, changes: Vec::new() }
+        Self { staged: Staged::new(base.metadata.clone()), base, changes: Vec::new(), made_on: Vec::new() }
     }
 
     /// The state that it began from.
@@ -75,11 +77,13 @@ impl Transaction {
     /// # Errors
     /// Those of the change; the transaction is then as it was before.
     pub fn add(&mut self, mut change: Box<dyn Change>, context: &Context) -> Result<()> {
+        let before = self.staged.metadata.clone();
         if let Err(error) = self.staged.add(change.as_mut(), 1, context) {
             change.clean(None);
             return Err(error);
         }
         self.changes.push(change);
+        self.made_on.push(before);
         Ok(())
     }
 
@@ -110,7 +114,10 @@ impl Change for Transaction {
                 return Err(Error::new(ErrorKind::CommitConflict, "the table was replaced by another one"));
             }
             self.staged = Staged::new(Arc::new(base.clone()));
-            for change in &mut self.changes {
+            for (change, before) in self.changes.iter_mut().zip(&self.made_on) {
+                if change.writes_files() {
+                    check_ids(&self.base.metadata, before, &self.staged.metadata)?;
+                }
                 self.staged.add(change.as_mut(), attempt, context)?;
             }
         }
@@ -120,4 +127,21 @@ impl Change for Transaction {
     fn clean(&mut self, committed: Option<&TableMetadata>) {
         self.changes.iter_mut().for_each(|change| change.clean(committed));
     }
+}
+
+/// Files were written by the schemas and specs that the transaction itself had made by `then`. Made again after another
+/// writer's, these may have got other ids, which would give the values of one column to another.
+fn check_ids(base: &TableMetadata, then: &TableMetadata, now: &TableMetadata) -> Result<()> {
+    let schemas = then.schemas.iter().filter(|schema| !base.schemas.contains(schema));
+    let specs = then.partition_specs.iter().filter(|spec| !base.partition_specs.contains(spec));
+    let orders = then.sort_orders.iter().filter(|order| !base.sort_orders.contains(order));
+    let is_same = schemas.into_iter().all(|schema| now.schemas.contains(schema))
+        && specs.into_iter().all(|spec| now.partition_specs.contains(spec))
+        && orders.into_iter().all(|order| now.sort_orders.contains(order));
+    if is_same {
+        return Ok(());
+    }
+    let message =
+        "another writer changed the schema, the partition spec or the sort order that this transaction changed";
+    Err(Error::new(ErrorKind::CommitConflict, message).hint("load the table anew and make the transaction again"))
 }

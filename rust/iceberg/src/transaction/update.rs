@@ -218,7 +218,7 @@ impl MetadataBuilder {
         let id = chosen(id, self.last_added_schema, "schema")?;
         let schema = self.metadata.schema(id).map_err(|e| no_longer_there(&e))?.clone();
         for spec in self.metadata.partition_specs.iter().filter(|spec| spec.spec_id == self.metadata.default_spec_id) {
-            check::spec(spec, &schema)?;
+            check::spec(spec, &schema, &self.metadata.partition_specs)?;
         }
         self.metadata.current_schema_id = id;
         Ok(())
@@ -226,7 +226,7 @@ impl MetadataBuilder {
 
     fn add_spec(&mut self, mut spec: PartitionSpec) -> Result<()> {
         let schema = self.metadata.current_schema()?;
-        check::spec(&spec, schema)?;
+        check::spec(&spec, schema, &self.metadata.partition_specs)?;
         if self.metadata.format_version == 1 && !(1000..).zip(&spec.fields).all(|(id, field)| field.field_id == id) {
             return Err(Error::invalid("the fields of a v1 partition spec have the ids 1000, 1001 and so on")
                 .hint("keep the place of a field that is dropped by the transform void, or upgrade the table"));

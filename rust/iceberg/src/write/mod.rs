@@ -2,6 +2,7 @@
 
 pub mod align;
 pub mod data_file;
+mod hidden;
 mod location;
 pub mod metrics;
 pub mod metrics_mode;

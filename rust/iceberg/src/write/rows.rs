@@ -11,6 +11,7 @@ use frazil_core::error::{Error, Result};
 
 use super::align::Align;
 use super::data_file::{DataFile, data_file_rows};
+use super::hidden::filled;
 use super::location::LocationProvider;
 use super::metrics::MetricsCollector;
 use super::metrics_mode::{MetricsMode, metrics_modes};
@@ -219,7 +220,7 @@ impl RowWriter {
             let partition = self.partitions.get_mut(index).ok_or_else(no_partition)?;
             let new = || MetricsCollector::new(self.fields.clone(), self.modes.clone());
             partition.metrics.get_or_insert_with(new).add(&rows)?;
-            Ok((index, rows))
+            Ok((index, filled(rows)?))
         };
         parts.into_iter().map(rows_of).collect()
     }

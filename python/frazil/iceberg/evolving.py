@@ -1,0 +1,69 @@
+"""What tables and transactions change without writing data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil.arguments import property_texts
+from frazil.iceberg.manage_snapshots import ManageSnapshots
+from frazil.iceberg.update_schema import UpdateSchema
+from frazil.iceberg.update_sort_order import UpdateSortOrder
+from frazil.iceberg.update_spec import UpdateSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Evolving:
+    """Schema, partition spec, sort order, properties, branches and tags, changed."""
+
+    __slots__ = ()
+
+    def update_schema(
+        self,
+        allow_incompatible_changes: bool = False,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        case_sensitive: bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+    ) -> UpdateSchema:
+        """Change the columns: `with table.update_schema() as update: update.add_column("a", "long")`.
+
+        Args:
+            allow_incompatible_changes: Whether columns may become required, which rows that are there may break.
+            case_sensitive: Whether `ID` is another column than `id`.
+        """
+        return UpdateSchema(self._commit, case_sensitive=case_sensitive, allow_incompatible=allow_incompatible_changes)
+
+    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:  # noqa: FBT001, FBT002 - as PyIceberg has it
+        """Change how new files are partitioned: `table.update_spec().add_field("day(ts)").commit()`."""
+        return UpdateSpec(self._commit, case_sensitive=case_sensitive)
+
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:  # noqa: FBT001, FBT002
+        """Say how new files are sorted: `table.update_sort_order().asc("id").commit()`."""
+        return UpdateSortOrder(self._commit, case_sensitive=case_sensitive)
+
+    def manage_snapshots(self) -> ManageSnapshots:
+        """Change branches and tags: `table.manage_snapshots().create_tag(None, "v1").commit()`."""
+        return ManageSnapshots(self._commit)
+
+    def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
+        """Set properties, leaving others as they are.
+
+        Raises:
+            InvalidArgument: A value that a known property does not take, or a name that is reserved.
+        """
+        self._commit({"update": "properties", "set": property_texts({**(properties or {}), **more})})
+
+    def remove_properties(self, *names: str) -> None:
+        """Remove properties; those that are not there are no error."""
+        self._commit({"update": "properties", "remove": list(names)})
+
+    def update_location(self, location: str) -> None:
+        """Say where new files go; tables that are found by their folder cannot move."""
+        self._commit({"update": "properties", "location": location})
+
+    def upgrade(self, format_version: int) -> None:
+        """Upgrade the table to format version 2 or 3; there is no way back."""
+        self._commit({"update": "properties", "format_version": format_version})
+
+    def _commit(self, change: dict[str, Any]) -> None:
+        """Make a change in its wire form."""
+        raise NotImplementedError

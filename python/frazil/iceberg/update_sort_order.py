@@ -1,0 +1,38 @@
+"""Changes of how a table is sorted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil.iceberg.change import Change
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class UpdateSortOrder(Change):
+    """Says how the rows of new files are sorted, in place of what was said before; without a key they are not."""
+
+    _update = "sort_order"
+    _is_committed = False
+
+    def asc(self, source_column_name: str, transform: Any = None, *, nulls_first: bool = True) -> Self:
+        """Sort by a column, or by a transform of it: `asc("id")`, `asc("ts", "day")`, `asc("bucket(16, id)")`."""
+        return self._by(source_column_name, transform, descending=False, nulls_first=nulls_first)
+
+    def desc(self, source_column_name: str, transform: Any = None, *, nulls_first: bool = False) -> Self:
+        """Sort by a column or a transform of it, greater values first."""
+        return self._by(source_column_name, transform, descending=True, nulls_first=nulls_first)
+
+    def commit(self) -> None:
+        """Make the change; see `Change.commit`. Without a key, new files are not sorted."""
+        terms, self._operations = self._operations, []
+        if not self._is_committed or terms:
+            self._commit({"update": self._update, **self._options, "terms": terms})
+        self._is_committed = True
+
+    def _by(self, column: str, transform: Any, *, descending: bool, nulls_first: bool) -> Self:
+        whole = {"transform": column}
+        term = whole if transform is None else {"column": column, "transform": str(transform)}
+        self._operations.append({"term": term, "descending": descending, "nulls_first": nulls_first})
+        return self

@@ -1,0 +1,72 @@
+//! Properties that name columns follow their renames (Java: `PropertyUtil.applySchemaChanges`, `MappingUtil.update`).
+
+use std::collections::BTreeMap;
+
+use frazil_core::error::Result;
+
+use crate::spec::name_mapping::{MappedField, NameMapping};
+use crate::spec::schema::Schema;
+use crate::spec::table_metadata::{NAME_MAPPING_PROPERTY, TableMetadata};
+use crate::spec::types::NestedField;
+
+/// A property of a column has its full name behind one of these.
+const OF_COLUMNS: [&str; 4] = [
+    "write.metadata.metrics.column.",
+    "write.parquet.bloom-filter-enabled.column.",
+    "write.parquet.bloom-filter-fpp.column.",
+    "write.parquet.stats-enabled.column.",
+];
+
+/// The properties to set, and those to remove before, when the schema becomes `new`.
+pub(super) fn properties(
+    base: &TableMetadata,
+    old: &Schema,
+    new: &Schema,
+) -> Result<(BTreeMap<String, String>, Vec<String>)> {
+    let mut set = BTreeMap::new();
+    let mut removed = Vec::new();
+    for (key, value) in &base.properties {
+        let Some((prefix, column)) = OF_COLUMNS.iter().find_map(|&prefix| Some((prefix, key.strip_prefix(prefix)?)))
+        else {
+            continue;
+        };
+        let Some(path) = old.find(column, true).ok().flatten() else { continue };
+        let now = new.full_name(path.field().id);
+        if now.as_deref() != Some(column) {
+            removed.push(key.clone());
+            set.extend(now.map(|now| (format!("{prefix}{now}"), value.clone())));
+        }
+    }
+    if let Some(mapping) = base.name_mapping()? {
+        let fields: Vec<&NestedField> = new.fields.fields.iter().collect();
+        let updated = mapped(&mapping, &fields, old);
+        if updated != mapping {
+            set.insert(NAME_MAPPING_PROPERTY.to_string(), updated.to_json());
+        }
+    }
+    Ok((set, removed))
+}
+
+/// One level of a mapping for the fields of the new schema. What a name meant in the files that are there it means for
+/// good: a name that another column had stays with that column, even if the new one has no name then.
+fn mapped(mapping: &NameMapping, fields: &[&NestedField], old: &Schema) -> NameMapping {
+    let mut updated = mapping.clone();
+    for field in fields {
+        let free = updated.field(&field.name).is_none();
+        let children = field.field_type.children();
+        match updated.fields.iter_mut().find(|known| known.field_id == Some(field.id)) {
+            Some(known) => {
+                known.names.extend(free.then(|| field.name.clone()));
+                known.fields = mapped(&known.fields, &children, old);
+            }
+            // One that was there and had no name was left out on purpose.
+            None if old.field(field.id).is_some() => {}
+            None => updated.fields.push(MappedField {
+                field_id: Some(field.id),
+                names: free.then(|| field.name.clone()).into_iter().collect(),
+                fields: mapped(&NameMapping::default(), &children, old),
+            }),
+        }
+    }
+    updated
+}

@@ -1,0 +1,71 @@
+//! Values inside a NULL: a required field of a struct has none there, which Parquet's writer takes for a missing one.
+
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+use frazil_core::error::Result;
+
+/// The same rows, with any value but NULL in required fields where the struct around them is NULL. Nobody sees it there.
+///
+/// # Errors
+/// `Internal` for arrays that contradict themselves.
+pub(super) fn filled(rows: RecordBatch) -> Result<RecordBatch> {
+    if !rows.columns().iter().any(|column| is_open(&column.to_data(), false)) {
+        return Ok(rows);
+    }
+    let columns = rows.columns().iter().map(|column| filled_data(column.to_data(), false).map(make_array));
+    let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
+    Ok(RecordBatch::try_new(rows.schema(), columns)?)
+}
+
+/// Which parts of a value must be there.
+fn required(data_type: &DataType) -> Vec<bool> {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().map(|field| !field.is_nullable()).collect(),
+        DataType::List(_) | DataType::Map(..) => vec![false],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a required part is NULL somewhere; what is around it was checked to be NULL as well.
+fn is_open(data: &ArrayData, is_required: bool) -> bool {
+    let parts = data.child_data().iter().zip(required(data.data_type()));
+    (is_required && data.null_count() > 0) || parts.into_iter().any(|(part, is_required)| is_open(part, is_required))
+}
+
+fn filled_data(data: ArrayData, is_required: bool) -> Result<ArrayData> {
+    if !is_open(&data, is_required) {
+        return Ok(data);
+    }
+    let required = required(data.data_type());
+    let parts = data.child_data().iter().cloned().zip(required);
+    let parts = parts.map(|(part, is_required)| filled_data(part, is_required)).collect::<Result<Vec<_>>>()?;
+    let nulls = data.nulls().cloned().filter(|_| !is_required);
+    Ok(data.into_builder().nulls(nulls).child_data(parts).build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::new_null_array;
+    use arrow_schema::{Field, Fields, Schema};
+
+    use super::*;
+
+    #[test]
+    fn required_fields_of_a_null_have_values_that_nobody_sees() {
+        let inner = Fields::from(vec![Field::new("y", DataType::Utf8, false), Field::new("z", DataType::Int32, true)]);
+        let outer = Fields::from(vec![Field::new("x", DataType::Struct(inner), false)]);
+        let list = DataType::List(Arc::new(Field::new("element", DataType::Struct(outer.clone()), true)));
+        let schema = Schema::new(vec![Field::new("s", DataType::Struct(outer), true), Field::new("l", list, true)]);
+        let columns = schema.fields().iter().map(|field| new_null_array(field.data_type(), 3)).collect();
+        let rows = filled(RecordBatch::try_new(Arc::new(schema), columns).unwrap()).unwrap();
+        let s = rows.column(0).as_struct();
+        let x = s.column(0).as_struct();
+        assert_eq!((s.null_count(), x.null_count()), (3, 0));
+        assert_eq!((x.column(0).null_count(), x.column(1).null_count()), (0, 3));
+        assert_eq!(rows.column(1).null_count(), 3);
+    }
+}

@@ -1,0 +1,156 @@
+"""Branches and tags of Iceberg tables: made, moved, rolled back, published."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil.errors import AlreadyExists, CommitConflict, InvalidArgument, NoSuchSnapshot, Unsupported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = pa.schema([("id", pa.int64())])
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids)}, schema=SCHEMA)
+
+
+def ids_of(table: Any, **arguments: Any) -> list[int]:
+    return sorted(table.refresh().scan(**arguments).to_arrow()["id"].to_pylist())
+
+
+def made(folder: Path, **arguments: Any) -> Any:
+    """Give a table of three snapshots, each with one row more."""
+    table = frazil.create_table(folder / "t", SCHEMA, **arguments)
+    for i in (1, 2, 3):
+        table.append(rows(i))
+        time.sleep(0.002)
+    return table
+
+
+def snapshot_ids(table: Any) -> list[int]:
+    return [snapshot.snapshot_id for snapshot in table.snapshots()]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_tags_and_branches_are_read_by_name(tmp_path: Path, version: int) -> None:
+    table = made(tmp_path, format_version=version)
+    first, second, third = snapshot_ids(table)
+    with table.manage_snapshots() as snapshots:
+        snapshots.create_tag(first, "v1", max_ref_age_ms=10**9).create_branch(second, "dev", min_snapshots_to_keep=3)
+        snapshots.create_tag(None, "now")
+    assert (ids_of(table, ref="v1"), ids_of(table, ref="dev"), ids_of(table, ref="now")) == ([1], [1, 2], [1, 2, 3])
+    assert table.append(rows(9), branch="dev").snapshot_id
+    assert (ids_of(table, ref="dev"), ids_of(table)) == ([1, 2, 9], [1, 2, 3])
+    table.manage_snapshots().replace_tag("v1", third).rename_branch("dev", "test").remove_tag("now").commit()
+    assert sorted(table.refs()) == ["main", "test", "v1"]
+    assert table.refs()["test"].min_snapshots_to_keep == 3
+    assert ids_of(table, ref="v1") == [1, 2, 3]
+    table.manage_snapshots().set_retention("test", max_snapshot_age_ms=5).remove_tag("v1").commit()
+    assert table.refs()["test"].max_snapshot_age_ms == 5
+    table.manage_snapshots().remove_branch("test").commit()
+    assert list(table.refs()) == ["main"]
+
+
+def test_rolling_back_goes_to_ancestors_only(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    first, second, third = snapshot_ids(table)
+    table.manage_snapshots().rollback_to_snapshot(second).commit()
+    assert ids_of(table) == [1, 2]
+    with pytest.raises(InvalidArgument, match="no ancestor"):
+        table.manage_snapshots().rollback_to_snapshot(third).commit()
+    table.manage_snapshots().set_current_snapshot(third).commit()
+    assert ids_of(table) == [1, 2, 3]
+    times = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in table.snapshots()}
+    table.manage_snapshots().rollback_to_timestamp(times[second]).commit()
+    assert table.current_snapshot().snapshot_id == first
+    aware = dt.datetime.fromtimestamp(times[first] / 1000, dt.UTC)
+    with pytest.raises(NoSuchSnapshot, match="older than"):
+        table.manage_snapshots().rollback_to_timestamp(aware).commit()
+    # What was current when is remembered: "as of" is of the history, not of the times of snapshots.
+    assert [entry.snapshot_id for entry in table.history()] == [first, second, third, second, third, first]
+    table.append(rows(4))
+    assert ids_of(table) == [1, 4]
+    assert table.current_snapshot().parent_snapshot_id == first
+
+
+def test_a_branch_is_published_by_fast_forward(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.manage_snapshots().create_branch(None, "audit").commit()
+    table.append(rows(4), branch="audit")
+    assert ids_of(table) == [1, 2, 3]
+    table.manage_snapshots().fast_forward("main", "audit").commit()
+    assert ids_of(table) == [1, 2, 3, 4]
+    table.append(rows(5), branch="audit")
+    table.append(rows(6))
+    with pytest.raises(InvalidArgument, match="no ancestor of `audit`"):
+        table.manage_snapshots().fast_forward("main", "audit").commit()
+    table.manage_snapshots().set_current_snapshot(ref_name="audit").commit()
+    assert ids_of(table) == [1, 2, 3, 4, 5]
+
+
+def test_staged_changes_are_published_once(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.manage_snapshots().create_branch(None, "stage").commit()
+    staged = table.append(rows(4), branch="stage", snapshot_properties={"wap.id": "w1"}).snapshot_id
+    other = table.append(rows(5), branch="stage", snapshot_properties={"wap.id": "w2"}).snapshot_id
+    table.manage_snapshots().remove_branch("stage").commit()
+    with pytest.raises(Unsupported, match=r"picking snapshot .* \(append\)"):
+        table.manage_snapshots().cherry_pick(other).commit()
+    table.manage_snapshots().publish_changes("w1").commit()
+    assert table.current_snapshot().snapshot_id == staged
+    assert ids_of(table) == [1, 2, 3, 4]
+    with pytest.raises(frazil.errors.CommitValidation, match="an ancestor"):
+        table.manage_snapshots().publish_changes("w1").commit()
+    with pytest.raises(NoSuchSnapshot, match="w3"):
+        table.manage_snapshots().publish_changes("w3").commit()
+    table.manage_snapshots().cherry_pick(other).commit()
+    assert ids_of(table) == [1, 2, 3, 4, 5]
+
+
+def test_commits_that_nobody_looked_at_are_not_undone(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    stale = frazil.load_table(tmp_path / "t")
+    first = snapshot_ids(table)[0]
+    table.append(rows(4))
+    with pytest.raises(CommitConflict, match="another writer moved `main`"):
+        stale.manage_snapshots().rollback_to_snapshot(first).commit()
+    assert ids_of(table) == [1, 2, 3, 4]
+    stale.manage_snapshots().create_tag(first, "v1").commit()
+    assert (ids_of(stale), ids_of(stale, ref="v1")) == ([1, 2, 3, 4], [1])
+
+
+def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    empty = frazil.create_table(tmp_path / "empty", SCHEMA)
+    with pytest.raises(NoSuchSnapshot, match="no snapshot yet"):
+        empty.manage_snapshots().create_tag(None, "v1").commit()
+    table = made(tmp_path)
+    table.manage_snapshots().create_tag(None, "v1").commit()
+    state = table.metadata_location
+    manage = table.manage_snapshots
+    for change, error in [
+        (manage().create_branch(None, "v1"), AlreadyExists),
+        (manage().create_tag(99, "v2"), NoSuchSnapshot),
+        (manage().create_branch(None, "b", min_snapshots_to_keep=0), InvalidArgument),
+        (manage().remove_branch("main"), InvalidArgument),
+        (manage().remove_branch("v1"), InvalidArgument),
+        (manage().rename_branch("nope", "b"), NoSuchSnapshot),
+        (manage().create_branch(None, "b").remove_tag("nope"), NoSuchSnapshot),
+    ]:
+        with pytest.raises(error):
+            change.commit()
+    for call in (lambda: manage().set_current_snapshot(), lambda: manage().set_current_snapshot(1, "v1")):
+        with pytest.raises(InvalidArgument, match="either"):
+            call()
+    with pytest.raises(InvalidArgument, match="64-bit"):
+        manage().cherry_pick(2**70)
+    assert table.refresh().metadata_location == state
+    with pytest.raises(InvalidArgument, match="is a tag"):
+        table.append(rows(1), branch="v1")
