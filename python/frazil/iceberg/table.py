@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from frazil.arguments import SnapshotChoice
-    from frazil.iceberg.merge import Value
     from frazil.iceberg.write import WriteResult
+    from frazil.literal import Value
 
 
 class Table(Opened, Evolving):

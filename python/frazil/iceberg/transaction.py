@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from frazil.iceberg.merge import MergePlan, Value
+    from frazil.iceberg.merge import MergePlan
     from frazil.iceberg.table import Table
+    from frazil.literal import Value
 
 __all__ = ["Transaction"]
 
