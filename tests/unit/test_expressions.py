@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import threading
 import uuid
 
 import duckdb
@@ -254,6 +255,7 @@ def test_rules(text: str, value: object) -> None:
         ("case when b then 1 else 'a' end", "int and string"),
         ("1" + " + 1" * 600, "more than 500 operators"),
         ("(" * 300 + "1" + ")" * 300, "inside each other"),
+        ("nullif(" * 60 + "i" + ", 0)" * 60, "too long"),
         ("x = 1; drop", "`;` has no meaning"),
     ],
 )
@@ -317,3 +319,11 @@ def test_literals_keep_their_values(value: object) -> None:
 def test_what_is_no_literal_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="list"):
         frazil.lit([1])
+
+
+def test_long_chains_end_in_small_stacks() -> None:
+    found = []
+    thread = threading.Thread(target=lambda: found.append(one("(" * 60 + "1" + " + 1" * 490 + ")" * 60)))
+    thread.start()
+    thread.join()
+    assert found == [491]

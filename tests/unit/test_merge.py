@@ -223,3 +223,68 @@ def test_batches_of_another_schema_are_refused() -> None:
         merger.probe(pa.record_batch({"id": [1]}))
     with pytest.raises(InvalidArgument, match="matched rows"):
         merger.merge_matched(b"\x00" * 8)
+
+
+def test_rows_come_back_in_the_forms_of_the_table() -> None:
+    forms = pa.schema(
+        [
+            ("key", pa.dictionary(pa.int32(), pa.string())),
+            ("at", pa.timestamp("us", "Europe/Berlin")),
+            ("text", pa.large_string()),
+            ("list", pa.large_list(pa.int64())),
+        ]
+    )
+    given = pa.schema(
+        [
+            ("key", pa.string()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("text", pa.string_view()),
+            ("list", pa.large_list(pa.int32())),
+        ]
+    )
+    at = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
+    merger = builder(["key"]).when_matched_update_all().when_not_matched_insert_all().execute().merger(forms, given)
+    new = [{"key": "a", "at": at, "text": "x", "list": [1]}, {"key": "b", "at": at, "text": None, "list": None}]
+    merger.source(pa.RecordBatch.from_pylist(new, schema=given))
+    merger.seal()
+    old = pa.RecordBatch.from_pylist([{"key": "a"}, {"key": None}], schema=forms)
+    untouched, _, updated, rows = merger.probe(old)
+    assert (untouched.to_pylist(), updated.to_pylist()) == ([False, True], [0])
+    assert rows.schema == forms
+    assert rows.to_pylist() == new[:1]
+    [inserted] = merger.inserts()
+    assert inserted.schema == forms
+    assert inserted.to_pylist() == new[1:]
+
+
+def test_keys_that_only_match_as_doubles_bound_nothing() -> None:
+    source = pa.schema([("id", pa.float64())])
+    merger = sealed(builder().when_matched_delete().execute(), [{"id": 1.0}], source)
+    assert merger.filter() is None
+    assert merger.probe(target((1, None, None)))[1].to_pylist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "text"),
+    [
+        (pa.date32(), [datetime.date(2024, 1, 2)], "k IN (DATE '2024-01-02')"),
+        (pa.decimal128(5, 2), [decimal.Decimal("1.50")], "k IN (1.50)"),
+        (pa.string(), ["it's"], "k IN ('it''s')"),
+        (pa.binary(2), [b"\x00\xff"], "k IN (X'00ff')"),
+        (pa.float32(), [1.5], "k IN (1.5)"),
+        (pa.bool_(), [True], "k IN (true)"),
+        (pa.timestamp("us", "UTC"), [datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)], None),
+    ],
+)
+def test_filters_are_text_that_filters_read(kind: pa.DataType, values: list[object], text: str | None) -> None:
+    schema = pa.schema([("k", kind)])
+    merger = builder(["k"]).when_matched_delete().execute().merger(schema, schema)
+    merger.source(pa.RecordBatch.from_pylist([{"k": value} for value in values], schema=schema))
+    merger.seal()
+    found = merger.filter()
+    assert found is not None
+    assert text is None or found == text
+    _native.normalize_predicate(found)
+    assert merger.probe(pa.RecordBatch.from_pylist([{"k": value} for value in [*values, None]], schema=schema))[
+        1
+    ].to_pylist() == [0]

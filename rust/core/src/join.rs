@@ -3,7 +3,7 @@
 //! Keys are equal by the calculus of [`scalar`](crate::scalar): NaN equals NaN, -0.0 equals 0.0, and NULL equals nothing
 //! but where a key is null-safe.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -14,6 +14,7 @@ use arrow_ord::sort::sort_to_indices;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, Field, SortOptions};
 use arrow_select::take::take;
+use hashbrown::DefaultHashBuilder;
 
 use crate::code_table::{CodeTable, folded, set_bits};
 use crate::error::{Error, ErrorKind, Result};
@@ -51,7 +52,7 @@ struct Coder {
     form: Form,
     null_safe: Vec<bool>,
     seed: u64,
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
 }
 
 #[derive(Debug)]
@@ -66,6 +67,8 @@ enum Form {
 struct Keys {
     values: Values,
     valid: Option<NullBuffer>,
+    /// The hashes of bytes; none of integers.
+    hashes: Vec<u64>,
     len: usize,
 }
 
@@ -169,7 +172,7 @@ impl Coder {
                     })?)
                 }
             };
-        let hasher = RandomState::new();
+        let hasher = DefaultHashBuilder::default();
         Ok(Self { form, null_safe: null_safe.to_vec(), seed: hasher.hash_one(0), hasher })
     }
 
@@ -197,7 +200,18 @@ impl Coder {
             }
             _ => return Err(Error::internal("a join of another number of keys")),
         };
-        Ok(Keys { values, valid, len })
+        let mut keys = Keys { values, valid, hashes: Vec::new(), len };
+        if !matches!(keys.values, Values::Integers(_)) {
+            keys.hashes = (0..len).map(|row| self.hash(keys.bytes(row))).collect();
+        }
+        Ok(keys)
+    }
+
+    #[inline]
+    fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(bytes);
+        hasher.finish()
     }
 
     /// The hash of a code that was put.
@@ -212,7 +226,7 @@ impl Coder {
             let code = values.values().get(row).map_or(0, |value| value.cast_unsigned());
             return (folded(code, self.seed), code);
         }
-        let hash = self.hasher.hash_one(keys.bytes(row));
+        let hash = keys.hashes.get(row).copied().unwrap_or(0);
         (hash, hash)
     }
 }

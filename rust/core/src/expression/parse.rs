@@ -24,6 +24,8 @@ use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
 /// Operators beyond this are refused: chains of them are as deep as they are long.
 const MAX_OPERATORS: usize = 500;
+/// Larger expressions are not written twice, as BETWEEN, NULLIF and CASE with a subject do: inside each other, they double.
+const MAX_COPIED: usize = 10_000;
 
 impl Expression {
     /// Parses SQL text. `InvalidArgument` says at which character something else was expected.
@@ -34,6 +36,28 @@ impl Expression {
         match reader.parser.token {
             Token::End => Ok(expression),
             _ => Err(reader.parser.expected("an operator or the end")),
+        }
+    }
+}
+
+impl Expression {
+    /// How many parts it has.
+    fn size(&self) -> usize {
+        let all = |parts: &[Self]| parts.iter().map(Self::size).sum::<usize>();
+        1 + match self {
+            Self::Literal(_) | Self::Column(_) => 0,
+            Self::Arithmetic(_, a, b, _) | Self::Compare(_, a, b) | Self::Distinct(a, b) => a.size() + b.size(),
+            Self::And(parts) | Self::Or(parts) | Self::Call(_, parts, _) => all(parts),
+            Self::In(value, parts) => value.size() + all(parts),
+            Self::Not(inner)
+            | Self::IsNull(inner)
+            | Self::IsNan(inner)
+            | Self::Like(inner, _)
+            | Self::Cast(inner, ..) => inner.size(),
+            Self::Case(branches, otherwise) => {
+                let branches = branches.iter().map(|(condition, value)| condition.size() + value.size());
+                branches.sum::<usize>() + otherwise.as_ref().map_or(0, |otherwise| otherwise.size())
+            }
         }
     }
 }
@@ -94,6 +118,13 @@ impl Reader<'_> {
         Ok(expression)
     }
 
+    fn copied(&self, expression: &Expression) -> Result<Expression> {
+        if expression.size() > MAX_COPIED {
+            return Err(self.parser.lexer.error(self.parser.at, "the expression before this is too long"));
+        }
+        Ok(expression.clone())
+    }
+
     fn test(&mut self) -> Result<Expression> {
         let left = self.sum()?;
         if let Token::Compare(op) = self.parser.token {
@@ -117,8 +148,9 @@ impl Reader<'_> {
                 return Err(self.parser.expected("AND and the upper end of BETWEEN"));
             }
             let high = self.sum()?;
+            let again = self.copied(&left)?;
             Expression::And(vec![
-                Expression::Compare(CompareOp::GtEq, Box::new(left.clone()), Box::new(low)),
+                Expression::Compare(CompareOp::GtEq, Box::new(again), Box::new(low)),
                 Expression::Compare(CompareOp::LtEq, Box::new(left), Box::new(high)),
             ])
         } else if self.parser.take_word("like")? {
@@ -290,12 +322,12 @@ impl Reader<'_> {
     }
 
     fn case(&mut self) -> Result<Expression> {
-        let subject = if self.parser.at_word("when") { None } else { Some(Box::new(self.or()?)) };
+        let subject = if self.parser.at_word("when") { None } else { Some(self.or()?) };
         let mut branches = Vec::new();
         while self.parser.take_word("when")? {
             let tested = self.or()?;
             let condition = match &subject {
-                Some(subject) => Expression::Compare(CompareOp::Eq, subject.clone(), Box::new(tested)),
+                Some(subject) => Expression::Compare(CompareOp::Eq, Box::new(self.copied(subject)?), Box::new(tested)),
                 None => tested,
             };
             if !self.parser.take_word("then")? {
@@ -356,7 +388,8 @@ impl Reader<'_> {
             ("if", _) => return wrong("three arguments"),
             ("nullif", [value, other]) => {
                 let value = take(value);
-                let same = Expression::Compare(CompareOp::Eq, Box::new(value.clone()), Box::new(take(other)));
+                let again = Box::new(self.copied(&value)?);
+                let same = Expression::Compare(CompareOp::Eq, again, Box::new(take(other)));
                 let null = Expression::Literal(Literal::Null);
                 return Ok(Expression::Case(vec![(same, null)], Some(Box::new(value))));
             }
