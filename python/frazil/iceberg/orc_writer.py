@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import orc
 
 from frazil.errors import InvalidArgument, Unsupported
@@ -18,6 +19,9 @@ __all__ = ["OrcFormat"]
 
 _CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
 _STRATEGIES = ("speed", "compression")
+
+_MICROSECONDS, _NANOSECONDS = 1_000_000, 1_000_000_000
+_FARTHEST_NS = (1 << 63) - 1
 
 _DICTIONARY_SHARE = 0.8
 """Text is a dictionary where so many of the values are distinct at most, as in Java."""
@@ -63,6 +67,9 @@ class _OrcWriter:
         self._schema, self._writer = schema, writer
 
     def write(self, rows: pa.Table) -> None:
+        for field in self._schema:
+            for chunk in rows.column(field.name).chunks:
+                _check_timestamps(chunk, field.name)
         columns = [_stored(rows.column(field.name), field.type) for field in self._schema]
         self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
 
@@ -124,6 +131,36 @@ def _orc_field(field: pa.Field) -> pa.Field:
     elif pa.types.is_list(data_type):
         data_type = pa.list_(_orc_field(data_type.value_field))
     return pa.field(field.name, data_type, field.nullable, attributes)
+
+
+def _check_timestamps(values: Any, name: str) -> None:
+    """Refuse moments that other readers would take for others.
+
+    pyarrow stores fractions of a second before 1970 as negative numbers, of which Java's reader makes another second;
+    years that nanoseconds do not reach cannot be read from its files by pyarrow.
+    """
+    data_type = values.type
+    if pa.types.is_struct(data_type):
+        for part, field in zip(values.flatten(), data_type, strict=True):
+            _check_timestamps(part, f"{name}.{field.name}")
+    elif pa.types.is_map(data_type):
+        _check_timestamps(values.keys, f"{name}.key")
+        _check_timestamps(values.items, f"{name}.value")
+    elif pa.types.is_list(data_type):
+        _check_timestamps(values.flatten(), f"{name}.element")
+    elif pa.types.is_timestamp(data_type):
+        ticks = values.cast(pa.int64())
+        least, greatest = pc.min_max(ticks).values()
+        second = _NANOSECONDS if data_type.unit == "ns" else _MICROSECONDS
+        farthest = _FARTHEST_NS // (_NANOSECONDS // second)
+        if not least.is_valid or (least.as_py() >= 0 and greatest.as_py() <= farthest):
+            return
+        before = ticks.filter(pc.less(ticks, 0))
+        fraction = pc.any(pc.not_equal(pc.multiply(pc.divide(before, second), second), before)).as_py()
+        if fraction or greatest.as_py() > farthest or least.as_py() < -farthest:
+            what = "with a fraction of a second before 1970" if fraction else "outside 1677-2262"
+            message = f"the column `{name}` holds moments {what}, which ORC files of pyarrow do not hold right"
+            raise Unsupported(message, context={"column": name}, hint="set write.format.default to parquet")
 
 
 def _stored(values: Any, data_type: pa.DataType) -> Any:
