@@ -13,12 +13,12 @@ from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog.lookups import Lookups, T
 from frazil.catalog.purge import PurgePlan
 from frazil.errors import AlreadyExists, CommitConflict, InvalidArgument, Unsupported
-from frazil.iceberg.new_table import NewTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from frazil.catalog.identifiers import Identifier, Levels
+    from frazil.iceberg.new_table import NewTable
     from frazil.iceberg.row import CatalogRow
 
 
@@ -66,6 +66,8 @@ class Catalog(Lookups[T]):
             InvalidArgument: A type that Iceberg does not have, a partition field that is none, or no place
                 for the table.
         """
+        from frazil.iceberg.new_table import NewTable
+
         levels = table_levels(identifier)
         self._check_namespace_of_new(levels[:-1])
         if partition_by and partition_spec:

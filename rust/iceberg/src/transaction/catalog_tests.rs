@@ -212,9 +212,10 @@ fn states_that_fall_out_of_the_log_are_deleted_where_the_table_asks() {
     for is_hadoop in [false, true] {
         for (collects, expected) in [("true", 3), ("false", 6)] {
             let (storage, shared) = (memory(), Arc::new(Shared::default()));
-            let pointer: Box<dyn Pointer> = match is_hadoop {
-                true => Box::new(HadoopPointer::new(files(&storage), ROOT)),
-                false => Box::new(pointer(&storage, &shared, None)),
+            let pointer: Box<dyn Pointer> = if is_hadoop {
+                Box::new(HadoopPointer::new(files(&storage), ROOT))
+            } else {
+                Box::new(pointer(&storage, &shared, None))
             };
             let kept = ("write.metadata.previous-versions-max", "2");
             let deletes = ("write.metadata.delete-after-commit.enabled", "true");
@@ -225,7 +226,7 @@ fn states_that_fall_out_of_the_log_are_deleted_where_the_table_asks() {
             let state = pointer.load().unwrap().unwrap();
             assert_eq!(state.metadata.metadata_log.len(), 2);
             let left = metadata_files(&storage, &format!("{ROOT}/metadata"));
-            assert_eq!(left.iter().filter(|name| name.ends_with(".json")).count(), expected, "{left:?}");
+            assert_eq!(left.iter().filter(|name| name.ends_with(".metadata.json")).count(), expected, "{left:?}");
             for entry in &state.metadata.metadata_log {
                 assert!(storage.size(&entry.metadata_file).is_ok());
             }
