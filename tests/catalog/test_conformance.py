@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -285,6 +286,42 @@ def test_wrong_arguments_make_nothing(catalog: Catalog[Any], tmp_path: Path) -> 
     assert not catalog.table_exists("ns.t")
 
 
+class Failing:
+    """Files of which some cannot be deleted."""
+
+    def __init__(self, files: Any, part: str) -> None:
+        self._files, self._part = files, part
+
+    def delete(self, location: str) -> None:
+        if self._part in location:
+            message = "an injected fault"
+            raise errors.Storage(message)
+        self._files.delete(location)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+
+def test_a_purge_that_fails_says_what_is_left(catalog: Catalog[Any], tmp_path: Path) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    if catalog.type == "hadoop":
+        # The folder is the name: while its newest metadata is there, the table is.
+        plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, "v2.metadata.json"))
+        with pytest.raises(errors.Storage, match="injected"):
+            catalog.purge_table("ns.t", plan)
+        assert table.append(ROWS).attempts == 1
+        assert catalog.load_table("ns.t").scan().count() == 4
+    plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, ".parquet"))
+    count = plan.by_kind()["data"][0]
+    with pytest.raises(errors.Storage, match=f"the table is gone, but {count} of its {len(plan)} files are left"):
+        catalog.purge_table("ns.t", plan)
+    assert not catalog.table_exists("ns.t")
+    left = [name for name in files_below(tmp_path) if "/ns/t/" in name]
+    assert len(left) == count
+    assert all(name.endswith(".parquet") for name in left)
+
+
 # Catalogs with rows.
 
 
@@ -343,6 +380,11 @@ def test_a_table_is_renamed_across_namespaces(rows: Catalog[Any]) -> None:
     with pytest.raises(errors.NoSuchTable):
         rows.rename_table("ns.no", "ns.new")
     assert rows.load_table("ns.taken").scan().count() == 0
+    again = rows.create_table("ns.t", SCHEMA)
+    assert again.location.startswith(f"{table.location}-")
+    again.append(ROWS)
+    rows.purge_table("ns.t")
+    assert rows.load_table("other.deep.u").scan().count() == 4
 
 
 def test_namespaces_have_properties(rows: Catalog[Any], tmp_path: Path) -> None:

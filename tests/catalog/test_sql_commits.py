@@ -204,6 +204,56 @@ def test_a_change_waits_for_others_and_a_reader_does_not_stop_it(tmp_path: Path)
     holder.join()
 
 
+def test_what_a_killed_writer_left_is_undone(tmp_path: Path) -> None:
+    catalog = ours(tmp_path)
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", SCHEMA)
+    code = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE iceberg_tables SET metadata_location = 'half'")
+for i in range(2000):
+    connection.execute("INSERT INTO iceberg_namespace_properties VALUES ('c', 'half', ?, ?)", (str(i), "x" * 500))
+os.kill(os.getpid(), 9)
+"""
+    arguments = [sys.executable, "-c", code, str(tmp_path / "catalog.db")]
+    subprocess.run(arguments, check=False)  # noqa: S603
+    assert (tmp_path / "catalog.db-journal").stat().st_size > 0
+    assert catalog.list_namespaces() == [("n",)]
+    assert catalog.load_table("n.t").metadata_location == table.metadata_location
+    assert table.append(ROWS).attempts == 1
+
+
+def test_a_file_that_may_only_be_read_is_read(tmp_path: Path) -> None:
+    catalog = ours(tmp_path)
+    catalog.create_namespace("n")
+    (tmp_path / "catalog.db").chmod(0o444)
+    assert ours(tmp_path).list_namespaces() == [("n",)]
+
+
+def test_tables_of_a_transaction_that_fails_are_not_taken_for_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sqlalchemy as sa
+
+    lake = frazil.load_catalog("local", path=f"{tmp_path}/lake")
+    commit = sa.Connection.commit
+
+    def failing(_: sa.Connection) -> None:
+        message = "disk I/O error"
+        raise sa.exc.OperationalError("COMMIT", {}, sqlite3.OperationalError(message))
+
+    monkeypatch.setattr(sa.Connection, "commit", failing)
+    with pytest.raises(errors.Catalog, match="disk I/O error"):
+        lake.create_namespace("n")
+    monkeypatch.setattr(sa.Connection, "commit", commit)
+    assert lake.list_namespaces() == []
+    lake.create_namespace("n")
+    assert lake.list_namespaces() == [("n",)]
+
+
 def test_a_database_that_may_not_be_written_refuses_and_nothing_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +343,43 @@ def test_processes_that_append_lose_nothing(tmp_path: Path, kind: str) -> None:
     assert numbers == list(range(1, 81))
     parents = {snapshot.parent_snapshot_id for snapshot in table.snapshots()}
     assert len(parents) == 80
+
+
+KILLED = """
+import sys
+import frazil
+
+table = frazil.load_catalog("local", path=sys.argv[1]).load_table("n.t")
+number = int(sys.argv[2]) * 1000
+while True:
+    table.append([{"id": number}])
+    print(number, flush=True)
+    number += 1
+"""
+
+
+def test_writers_that_are_killed_leave_whole_commits(tmp_path: Path) -> None:
+    lake = frazil.load_catalog("local", path=f"{tmp_path}/lake")
+    lake.create_namespace("n")
+    lake.create_table("n.t", SCHEMA)
+    acknowledged: set[int] = set()
+    begun = 0
+    for number in range(1, 7):
+        arguments = [sys.executable, "-c", KILLED, f"{tmp_path}/lake", str(number)]
+        writer = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        assert writer.stdout is not None
+        said = [writer.stdout.readline()]
+        time.sleep(0.013 * number)
+        writer.kill()
+        said += writer.stdout.read().splitlines()
+        writer.wait()
+        whole = {int(line) for line in said if line.strip()}
+        acknowledged |= whole
+        begun += len(whole) + 1
+        found = lake.load_table("n.t").scan().to_arrow()["id"].to_pylist()
+        assert len(found) == len(set(found)) <= begun
+        assert acknowledged <= set(found)
+    assert lake.load_table("n.t").append(ROWS).attempts == 1
 
 
 def test_a_copied_lake_opens_and_grows_where_it_lies(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -227,12 +228,18 @@ class Catalog(Lookups[T]):
                 hint = "give the table a location, the namespace the property location, or the catalog a warehouse"
                 raise InvalidArgument(message, context={"catalog": self.name, "table": dotted(levels)}, hint=hint)
             location = f"{folder.rstrip('/')}/{levels[-1]}"
+            if self._is_taken(levels, location):
+                location = f"{location}-{uuid.uuid4().hex[:8]}"
         location = os.fspath(location).rstrip("/")
         if not location:
             message = "the location of a table is empty"
             raise InvalidArgument(message)
         # What is recorded is read from other folders, too; resolve() would follow links.
         return location if ":" in location.partition("/")[0] else os.path.abspath(location)  # noqa: PTH100
+
+    def _is_taken(self, levels: Levels, location: str) -> bool:
+        """Whether another table lies there, such as one that had the name before it was renamed."""
+        return False
 
     def _folder_of(self, namespace: Levels) -> str | None:
         """Where the tables of a namespace go."""

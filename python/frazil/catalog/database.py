@@ -233,11 +233,18 @@ def _sqlite(name: str, url: sa.URL) -> sa.Engine:
 
 
 def _sqlite_to_read(path: Path) -> sa.Engine:
-    known = sa.URL.create("sqlite", database=str(path))
-    address = f"{path.as_uri()}?mode=ro"
-    # A writer may hold the file for a moment.
-    opened = lambda: sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)  # noqa: E731
-    return sa.create_engine(known, poolclass=sa.NullPool, creator=opened)
+    """Open a SQLite file for statements that read.
+
+    The file itself is opened for writing, where that is allowed: what a writer that was killed left half done is undone
+    by the next who opens the file, and by nobody who may only read.
+    """
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    return sa.create_engine(sa.URL.create("sqlite", database=str(path)), poolclass=sa.NullPool, creator=connect)
 
 
 def _sqlite_to_write(path: Path) -> sa.Engine:

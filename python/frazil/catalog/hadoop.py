@@ -92,11 +92,13 @@ class HadoopCatalog(Catalog[CatalogTable]):
             plan.files.put(barrier, b"")
         except AlreadyExists:
             raise self._changed_meanwhile(plan.identifier) from None
-        metadata = plan.of_kind("metadata")
-        for location in (*metadata, f"{folder}/version-hint.text"):
-            plan.files.delete(location)
-        plan.delete(keep=frozenset(metadata))
-        plan.files.delete(barrier)
+        try:
+            metadata = plan.of_kind("metadata")
+            for location in (*metadata, f"{folder}/version-hint.text"):
+                plan.files.delete(location)
+            plan.delete(keep=frozenset(metadata))
+        finally:
+            plan.files.delete(barrier)
         self._warehouse.remove_empty_folders(plan.identifier)
 
     def _next_state(self, plan: PurgePlan) -> str:

@@ -51,6 +51,10 @@ class RowCatalog(Catalog[CatalogTable]):
         self._drop(plan.identifier, plan.metadata_location)
         plan.delete()
 
+    def _is_taken(self, levels: Levels, location: str) -> bool:
+        folder = _folder(f"{location}/metadata/0.metadata.json")
+        return any(_folder(place) == folder for _, place in self._others(levels))
+
     def _check_shares_nothing(self, levels: Levels, plan: PurgePlan) -> None:
         folder = _folder(plan.metadata_location)
         for other, place in self._others(levels):

@@ -235,10 +235,16 @@ class SqlCatalog(RowCatalog):
     def _changing(self) -> Iterator[sa.Connection]:
         """Begin a transaction of the database, in which the tables of a catalog are there."""
         makes_tables = self.properties.get("init_catalog_tables", "true").lower() != "false"
-        with self._database.changing(makes_file=makes_tables) as connection:
-            if makes_tables:
-                self._init_tables(connection)
-            yield connection
+        known = self._known
+        try:
+            with self._database.changing(makes_file=makes_tables) as connection:
+                if makes_tables:
+                    self._init_tables(connection)
+                yield connection
+        except BaseException:
+            # The tables that it made are undone, too.
+            self._known = known
+            raise
 
     def _prepare(self) -> None:
         if self._known is None:
