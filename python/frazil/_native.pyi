@@ -93,8 +93,6 @@ class Table:
     # What the catalog, or the table itself, calls the metadata file.
     @property
     def recorded_location(self) -> str: ...
-    # Where its files lie, and which may be read and written.
-    def files(self) -> Files: ...
     @property
     def format_version(self) -> int: ...
     def metadata_json(self, name: str) -> str: ...
@@ -480,6 +478,7 @@ def create_table(
 
 # Every file of a table, the current metadata file last: columns kind, location, size_bytes.
 def owned_files(table: Table, workers: int) -> pa.RecordBatch: ...
+
 # When, condition, action, SQL text by column, columns left out.
 _MergeClause: TypeAlias = tuple[str, str | None, str, list[tuple[str, str]], list[str]]
 

@@ -40,7 +40,7 @@ class PurgePlan:
             raise Unsupported(message, context={"table": ".".join(levels)})
         native = table._native  # noqa: SLF001 - the two halves of one package
         batch = _native.owned_files(native, config.max_workers)
-        return cls(levels, cls.state_of(table), batch, native.files())
+        return cls(levels, cls.state_of(table), batch, native.files)
 
     @staticmethod
     def state_of(table: Table) -> str:

@@ -46,11 +46,6 @@ impl Table {
         self.0.state().metadata_location
     }
 
-    /// Where its files lie, and which may be read and written.
-    fn files(&self) -> Files {
-        Files(self.0.files().clone())
-    }
-
     /// The format version.
     #[getter]
     fn format_version(&self) -> u8 {
