@@ -79,6 +79,25 @@ def test_writes_from_an_old_handle_are_made_on_the_newest_state(catalog: Catalog
     assert first.scan().count() == catalog.load_table("ns.t").scan().count() == 6
 
 
+def test_every_change_goes_through_the_catalog(catalog: Catalog[Any]) -> None:
+    table = catalog.create_table("ns.t", SCHEMA, format_version=3, properties={"write.delete.mode": "merge-on-read"})
+    other = catalog.load_table("ns.t")
+    with table.transaction() as changes:
+        changes.append(ROWS)
+        changes.append([{"id": 3, "name": "c"}])
+    assert other.refresh().scan().count() == 3
+    other.append([{"id": 4, "name": "d"}])
+    assert table.delete("id in (1, 4)").deleted_rows >= 1
+    table.delete("id = 4")
+    other = other.refresh()
+    other.overwrite([{"id": 5, "name": "e"}], "id = 2")
+    assert sorted(catalog.load_table("ns.t").scan().to_arrow()["id"].to_pylist()) == [3, 5]
+    plan = catalog.plan_purge("ns.t")
+    assert plan.by_kind()["deletes"][0] >= 1
+    catalog.purge_table("ns.t", plan)
+    assert not catalog.table_exists("ns.t")
+
+
 def test_a_name_is_given_once(catalog: Catalog[Any]) -> None:
     table = catalog.create_table("ns.t", SCHEMA)
     with pytest.raises(errors.AlreadyExists, match="already"):
