@@ -43,8 +43,8 @@ __all__ = [
     "int96_timestamps",
     "kept_rows",
     "normalize_predicate",
-    "schema_json",
     "owned_files",
+    "schema_json",
     "variant_to_json",
 ]
 

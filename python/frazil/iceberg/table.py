@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil.arguments import check_64_bits, field_names, filter_text, row_limit, snapshot_choice, table_files
-from frazil.errors import InvalidArgument
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder
 from frazil.iceberg.merging import Source

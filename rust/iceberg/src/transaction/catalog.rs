@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::storage::Files;
+use frazil_core::storage::{Files, Turn};
 
 use super::ids;
 use super::manifests::metadata_folder;
@@ -164,6 +164,10 @@ impl Pointer for CatalogPointer {
             }
             Err(error) => self.settle(&written, error),
         }
+    }
+
+    fn turn(&self, base: Option<&State>) -> Option<Turn> {
+        self.files.turn(&metadata_folder(&base?.metadata))
     }
 
     fn delete(&self, metadata_file: &str) {
