@@ -3,6 +3,8 @@ from typing import Final, Literal, TypeAlias, final
 
 import pyarrow as pa
 
+from frazil.iceberg.row import CatalogRow
+
 __all__ = [
     "DEBUG",
     "AvroWriter",
@@ -41,6 +43,7 @@ __all__ = [
     "int96_timestamps",
     "kept_rows",
     "normalize_predicate",
+    "owned_files",
     "schema_json",
     "variant_to_json",
 ]
@@ -81,12 +84,15 @@ class Files:
 class Table:
     # A table at one state of its metadata.
     @staticmethod
-    def open(files: Files, location: str) -> Table: ...
+    def open(files: Files, location: str, recorded: str | None = None) -> Table: ...
     def refresh(self, files: Files, location: str) -> Table: ...
     @property
     def files(self) -> Files: ...
     @property
     def metadata_location(self) -> str: ...
+    # What the catalog, or the table itself, calls the metadata file.
+    @property
+    def recorded_location(self) -> str: ...
     @property
     def format_version(self) -> int: ...
     def metadata_json(self, name: str) -> str: ...
@@ -151,7 +157,7 @@ class RowDelta:
 @final
 class Transaction:
     # Changes of a table on their way to be committed.
-    def __new__(cls, table: Table) -> Transaction: ...
+    def __new__(cls, table: Table, row: CatalogRow | None = None) -> Transaction: ...
     # The table with all changes so far.
     def staged(self) -> Table: ...
     # What the snapshot did, by name; its id is None where there was nothing to do.
@@ -467,7 +473,11 @@ def create_table(
     partition_by: Sequence[str],
     format_version: int,
     properties: dict[str, str],
+    row: CatalogRow | None = None,
 ) -> Table: ...
+
+# Every file of a table, the current metadata file last: columns kind, location, size_bytes.
+def owned_files(table: Table, workers: int) -> pa.RecordBatch: ...
 
 # When, condition, action, SQL text by column, columns left out.
 _MergeClause: TypeAlias = tuple[str, str | None, str, list[tuple[str, str]], list[str]]

@@ -129,6 +129,6 @@ def test_refresh_sees_the_newest_table_and_no_other(catalog: Catalog, warehouse:
         table.refresh()
 
 
-def test_a_table_pickles_without_its_catalog(catalog: Catalog) -> None:
+def test_a_table_that_is_pickled_is_read_without_its_catalog(catalog: Catalog) -> None:
     copy = pickle.loads(pickle.dumps(catalog.load_table("sales.orders")))  # noqa: S301 - made here
     assert copy.scan().count() == 52

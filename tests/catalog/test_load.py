@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         ({"warehouse": ".", "type": "Paimon"}, "paimon"),
         ({"warehouse": ".", "metastore": "filesystem"}, "paimon"),
         ({"warehouse": "s3://bucket/wh", "s3.endpoint": "http://localhost:1"}, "hadoop"),
+        ({"path": "lake"}, "local"),
+        ({"type": "in-memory"}, "memory"),
     ],
 )
 def test_the_type_follows_from_the_properties(properties: dict[str, str], expected: str) -> None:
@@ -32,13 +34,13 @@ def test_the_type_follows_from_the_properties(properties: dict[str, str], expect
 
 @pytest.mark.parametrize(
     "properties",
-    [{"type": name} for name in ("rest", "hive", "glue", "dynamodb", "bigquery", "in-memory")]
+    [{"type": name} for name in ("rest", "hive", "glue", "dynamodb", "bigquery")]
     + [{"uri": "http://localhost:8181"}, {"uri": "https://host", "warehouse": "wh"}, {"uri": "thrift://host:9083"}],
 )
 def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
     with pytest.raises(Unsupported, match="yet") as caught:
         load_catalog("c", **properties)
-    assert caught.value.hint == "the types of catalogs are hadoop, paimon, sql"
+    assert caught.value.hint == "the types of catalogs are hadoop, local, memory, paimon, sql"
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,7 @@ def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
         ({"type": "hadop"}, "unknown type 'hadop'"),
         ({"uri": "ftp://host"}, "does not follow"),
         ({"type": "sql"}, "'uri'"),
+        ({"path": "lake", "warehouse": "."}, "a warehouse of its own"),
         ({"warehouse": {"a": "b"}}, "is text"),
         ({"warehouse": ".", "relocate": "{"}, "relocate"),
         ({"warehouse": ".", "relocate": '{"a": 1}'}, "relocate"),

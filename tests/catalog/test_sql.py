@@ -170,7 +170,7 @@ def test_every_spelling_of_a_sqlite_address(database: Database, uri: str) -> Non
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     for uri in ("sqlite:///no.db", f"jdbc:sqlite:{tmp_path}/no.db"):
         with pytest.raises(errors.MissingFile, match="not there"):
-            frazil.load_catalog("gold", uri=uri)
+            frazil.load_catalog("gold", uri=uri).list_namespaces()
     for uri in ("sqlite://", "sqlite:///:memory:", "jdbc:sqlite::memory:"):
         with pytest.raises(errors.InvalidArgument, match="in memory"):
             frazil.load_catalog("gold", uri=uri)

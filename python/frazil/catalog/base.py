@@ -1,141 +1,315 @@
-"""What every catalog answers."""
+"""Catalogs: what they answer, and what is changed through them."""
+
+# ruff: noqa: ARG002 - what a type of catalog cannot do is refused, whatever is asked
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+import os
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from frazil import _native
+from frazil import errors
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
-from frazil.catalog.properties import Properties, of_storage
-from frazil.errors import NoSuchNamespace, NoSuchTable
+from frazil.catalog.lookups import Lookups, T
+from frazil.catalog.purge import PurgePlan
+from frazil.errors import AlreadyExists, CommitConflict, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from frazil.catalog.identifiers import Identifier, Levels
-    from frazil.catalog.table import NamedTable
-
-T = TypeVar("T", bound="NamedTable")
-"""The tables of a catalog."""
+    from frazil.iceberg.new_table import NewTable
+    from frazil.iceberg.row import CatalogRow
 
 
-class Catalog(ABC, Generic[T]):
+@dataclass(frozen=True, slots=True)
+class PropertiesUpdateSummary:
+    """What became of the properties of a namespace. `missing` were to be removed and not there."""
+
+    removed: list[str]
+    updated: list[str]
+    missing: list[str]
+
+
+class Catalog(Lookups[T]):
     """Tables by name, in namespaces that may nest. Use `frazil.load_catalog` to get one.
 
-    A name is text with dots between its levels, or a tuple of them.
+    A name is text with dots between its levels, or a tuple of them. What a type of catalog cannot do is refused with
+    `Unsupported`.
     """
 
-    type: ClassVar[str]
-    """The `type` by which `frazil.load_catalog` knows this catalog."""
+    def create_table(  # noqa: PLR0913 - as PyIceberg has it
+        self,
+        identifier: Identifier,
+        schema: Any,
+        location: str | None = None,
+        *,
+        partition_by: Sequence[str] = (),
+        partition_spec: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        format_version: int = 2,
+    ) -> T:
+        """Make a table.
 
-    def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Keep the name, the properties and where recorded prefixes lie now."""
-        self.name = name
-        self.properties = Properties(properties)
-        self._relocate = dict(relocate)
-
-    @property
-    def storage_properties(self) -> Properties:
-        """The properties that go to the storage of the tables."""
-        return of_storage(self.properties)
-
-    def list_namespaces(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
-        """List the namespaces directly below one, or the outermost ones.
-
-        Raises:
-            NoSuchNamespace: There is no such namespace.
-        """
-        return sorted(self._child_namespaces(self._existing(namespace)))
-
-    def list_tables(self, namespace: Identifier) -> list[tuple[str, ...]]:
-        """List the tables of a namespace, by their whole names.
+        Args:
+            identifier: Its name, in a namespace that exists.
+            schema: An Arrow schema: names, types and what may be NULL.
+            location: Its folder; below that of the namespace, or of the warehouse, unless given.
+            partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`.
+            partition_spec: The same by another name.
+            properties: Properties of the table.
+            format_version: 1, 2 or 3.
 
         Raises:
+            AlreadyExists: There is a table of this name, or another writer was first.
             NoSuchNamespace: There is no such namespace.
+            InvalidArgument: A type that Iceberg does not have, a partition field that is none, or no place
+                for the table.
         """
-        return sorted(self._tables(self._existing(namespace)))
+        from frazil.iceberg.new_table import NewTable
 
-    def load_table(self, identifier: Identifier) -> T:
-        """Open a table.
+        levels = table_levels(identifier)
+        self._check_namespace_of_new(levels[:-1])
+        if partition_by and partition_spec:
+            message = "partition_by and partition_spec exclude each other"
+            raise InvalidArgument(message)
+        place = self._location_of_new(levels, location)
+        fields = partition_by or partition_spec
+        self._create(levels, NewTable(place, schema, fields, format_version, properties or {}))
+        return self.load_table(levels)
+
+    def create_table_if_not_exists(self, identifier: Identifier, schema: Any, *args: Any, **kwargs: Any) -> T:
+        """Give the table of this name, made as by `create_table` if there is none. One that is there stays."""
+        levels = table_levels(identifier)
+        try:
+            return self.create_table(levels, schema, *args, **kwargs)
+        except AlreadyExists:
+            return self.load_table(levels)
+
+    def register_table(self, identifier: Identifier, metadata_location: str) -> T:
+        """Give a name to a table that is there, by its newest metadata file.
+
+        Raises:
+            AlreadyExists: There is a table of this name.
+            NoSuchNamespace: There is no such namespace.
+            CorruptMetadata: The file is no metadata of a table.
+            MissingFile: There is no such file.
+        """
+        levels = table_levels(identifier)
+        self._check_namespace_of_new(levels[:-1])
+        self._register(levels, os.fspath(metadata_location))
+        return self.load_table(levels)
+
+    def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> T:
+        """Give a table another name, in another namespace too; its files stay where they are.
+
+        Raises:
+            AlreadyExists: There is a table of the new name.
+            NoSuchNamespace: There is no such namespace to go to.
+            NoSuchTable: There is no such table.
+        """
+        old, new = table_levels(from_identifier), table_levels(to_identifier)
+        self._check_namespace_of_new(new[:-1])
+        self._rename(old, new)
+        return self.load_table(new)
+
+    def drop_table(self, identifier: Identifier, purge: bool = False) -> None:  # noqa: FBT001, FBT002 - as in Java
+        """Forget a table. No file is deleted, unless `purge` is set: see `purge_table`.
 
         Raises:
             NoSuchTable: There is no such table.
-            CorruptMetadata: The table's metadata contradicts its specification.
-            Unsupported: The table is of a format or version that this release does not read.
         """
-        levels = table_levels(identifier)
-        try:
-            return self._open(levels)
-        except NoSuchTable as error:
-            if error.context.get("catalog") == self.name:
-                raise
-            raise self._no_such_table(levels, str(error)) from error
+        if purge:
+            self.purge_table(identifier)
+        else:
+            self._drop(table_levels(identifier), None)
 
-    def table_exists(self, identifier: Identifier) -> bool:
-        """Say whether there is such a table; it is not opened."""
-        return self._has_table(table_levels(identifier))
-
-    def namespace_exists(self, namespace: Identifier) -> bool:
-        """Say whether there is such a namespace."""
-        return self._has_namespace(namespace_levels(namespace))
-
-    def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
-        """Give the properties of a namespace; `location` is where its tables go, if that is known.
+    def plan_purge(self, identifier: Identifier) -> PurgePlan:
+        """Say which files `purge_table` deletes: all that any snapshot, the metadata log or statistics name.
 
         Raises:
+            CommitValidation: The property `gc.enabled` of the table is false, or another table shares its files.
+            MissingFile: A manifest or manifest list is not there; nothing can be said of the files that it named.
+            PathNotAllowed: A file lies where this catalog may not delete.
+        """
+        levels = table_levels(identifier)
+        plan = PurgePlan.of(levels, self.load_table(levels))
+        self._check_shares_nothing(levels, plan)
+        return plan
+
+    def purge_table(self, identifier: Identifier, plan: PurgePlan | None = None) -> PurgePlan:
+        """Forget a table, then delete its files; give what was deleted.
+
+        Args:
+            identifier: Its name.
+            plan: What `plan_purge` gave, so that exactly this is deleted.
+
+        Raises:
+            CommitConflict: The table changed after it was planned; nothing was deleted.
+            NoSuchTable: There is no such table.
+            Storage: The table is forgotten, and some of its files could not be deleted; the message counts them.
+        """
+        levels = table_levels(identifier)
+        plan = plan or self.plan_purge(levels)
+        if plan.identifier != levels:
+            message = f"the plan is for table {dotted(plan.identifier)!r}, not for {dotted(levels)!r}"
+            raise InvalidArgument(message)
+        self._purge(plan)
+        return plan
+
+    def create_namespace(self, namespace: Identifier, properties: Mapping[str, str] | None = None) -> None:
+        """Make a namespace. Its property `location` is where its tables go.
+
+        Raises:
+            AlreadyExists: There is such a namespace.
+        """
+        levels = _named(namespace)
+        self._prepare()
+        if self.namespace_exists(levels) or not self._create_namespace(levels, _texts(properties or {})):
+            message = f"catalog {self.name!r} has a namespace {dotted(levels)!r} already"
+            raise AlreadyExists(message, context={"catalog": self.name, "namespace": dotted(levels)})
+
+    def create_namespace_if_not_exists(
+        self, namespace: Identifier, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Make a namespace if there is none of this name; one that is there is not changed."""
+        try:
+            self.create_namespace(namespace, properties)
+        except AlreadyExists:
+            return
+
+    def drop_namespace(self, namespace: Identifier) -> None:
+        """Remove an empty namespace.
+
+        Raises:
+            Catalog: There are tables, views or namespaces in it.
             NoSuchNamespace: There is no such namespace.
         """
-        return self._namespace_properties(self._existing(namespace))
+        levels = _named(namespace)
+        if not self._drop_namespace(self._existing(levels)):
+            message = f"namespace {dotted(levels)!r} of catalog {self.name!r} is not empty"
+            context = {"catalog": self.name, "namespace": dotted(levels)}
+            raise errors.Catalog(message, context=context, hint="drop what is in it first")
 
-    @abstractmethod
-    def _child_namespaces(self, levels: Levels) -> set[Levels]: ...
+    def update_namespace_properties(
+        self, namespace: Identifier, removals: Iterable[str] | None = None, updates: Mapping[str, str] | None = None
+    ) -> PropertiesUpdateSummary:
+        """Remove and set properties of a namespace, in one step.
 
-    @abstractmethod
-    def _tables(self, levels: Levels) -> set[Levels]: ...
+        Raises:
+            InvalidArgument: A property is to be both removed and set.
+            NoSuchNamespace: There is no such namespace.
+        """
+        removed, updated = set(removals or ()), _texts(updates or {})
+        if both := sorted(removed & updated.keys()):
+            message = f"properties are to be both removed and set: {', '.join(both)}"
+            raise InvalidArgument(message)
+        present = self._update_namespace(self._existing(_named(namespace)), removed, updated)
+        return PropertiesUpdateSummary(sorted(removed & present), sorted(updated), sorted(removed - present))
 
-    @abstractmethod
-    def _has_table(self, levels: Levels) -> bool: ...
+    def recipe(self) -> tuple[Callable[..., Catalog[T]], tuple[Any, ...]]:
+        """Give what makes this catalog again, in another process too: a function and its arguments."""
+        return type(self), (self.name, dict(self.properties), dict(self._relocate))
 
-    @abstractmethod
-    def _has_namespace(self, levels: Levels) -> bool: ...
+    def row(self, levels: Levels) -> CatalogRow | None:
+        """Give the place that names the newest state of a table; None where the folder of the table does.
 
-    @abstractmethod
-    def _namespace_properties(self, levels: Levels) -> dict[str, str]: ...
+        Raises:
+            Unsupported: Catalogs of this type cannot commit.
+        """
+        self._refuse(f"commit to table {dotted(levels)!r}")
 
-    @abstractmethod
-    def _open(self, levels: Levels) -> T:
-        """Open a table; `NoSuchTable` when the catalog knows of none or there is none where it says."""
+    def _location_of_new(self, levels: Levels, location: str | None) -> str:
+        if location is None:
+            folder = self._folder_of(levels[:-1])
+            if not folder:
+                message = f"there is no place for table {dotted(levels)!r}: catalog {self.name!r} has no warehouse"
+                hint = "give the table a location, the namespace the property location, or the catalog a warehouse"
+                raise InvalidArgument(message, context={"catalog": self.name, "table": dotted(levels)}, hint=hint)
+            location = f"{folder.rstrip('/')}/{levels[-1]}"
+            if self._is_taken(levels, location):
+                location = f"{location}-{uuid.uuid4().hex[:8]}"
+        location = os.fspath(location).rstrip("/")
+        if not location:
+            message = "the location of a table is empty"
+            raise InvalidArgument(message)
+        # What is recorded is read from other folders, too; resolve() would follow links.
+        return location if ":" in location.partition("/")[0] else os.path.abspath(location)  # noqa: PTH100
 
-    def _existing(self, namespace: Identifier) -> Levels:
-        levels = namespace_levels(namespace)
-        if not self._has_namespace(levels):
-            message = f"catalog {self.name!r} has no namespace {dotted(levels)!r}"
-            raise NoSuchNamespace(
-                message, context={"catalog": self.name, "namespace": dotted(levels)}, hint=self._hint()
-            )
-        return levels
+    def _is_taken(self, levels: Levels, location: str) -> bool:
+        """Whether another table lies there, such as one that had the name before it was renamed."""
+        return False
 
-    def _no_such_table(self, levels: Levels, why: str | None = None) -> NoSuchTable:
-        message = f"catalog {self.name!r} has no table {dotted(levels)!r}" + (f": {why}" if why else "")
-        return NoSuchTable(message, context={"catalog": self.name, "table": dotted(levels)}, hint=self._hint())
+    def _folder_of(self, namespace: Levels) -> str | None:
+        """Where the tables of a namespace go."""
+        return self.load_namespace_properties(namespace).get("location")
 
-    def _hint(self) -> str | None:
-        """Say what may be wrong when a name is not found."""
-        return None
+    def _check_namespace_of_new(self, namespace: Levels) -> None:
+        if not namespace:
+            self._prepare()
+        self._existing(namespace)
 
-    def _relocated(self, location: str) -> str:
-        """Where a recorded location lies now."""
-        if not self._relocate:
-            return location
-        files = _native.Files("/", list(self._relocate.items()), [location], {})
-        return str(files.openable(location))
+    def _prepare(self) -> None:
+        """Make what the catalog itself needs, before the first thing in it is made."""
 
-    def _readable(self) -> dict[str, str]:
-        """The mappings to open a table with. The warehouse maps to itself, so that its tables may read all of it."""
-        warehouse = self.properties.get("warehouse")
-        return self._relocate or ({warehouse: warehouse} if warehouse else {})
+    def _check_shares_nothing(self, levels: Levels, plan: PurgePlan) -> None:
+        """Refuse where another table of the catalog may use files of the plan."""
 
-    def __repr__(self) -> str:
-        """Give type, name and properties, without secrets."""
-        return f"<frazil.catalog.{type(self).__name__} {self.name!r} {self.properties!r}>"
+    def _changed_meanwhile(self, levels: Levels) -> CommitConflict:
+        message = f"table {dotted(levels)!r} changed after its deletion was planned; nothing was deleted"
+        return CommitConflict(message, context={"catalog": self.name, "table": dotted(levels)})
+
+    def _exists_already(self, levels: Levels) -> AlreadyExists:
+        message = f"catalog {self.name!r} has a table {dotted(levels)!r} already"
+        return AlreadyExists(message, context={"catalog": self.name, "table": dotted(levels)})
+
+    def _refuse(self, what: str, hint: str | None = None) -> NoReturn:
+        message = f"catalogs of type {self.type}, which {self.name!r} is, cannot {what}"
+        raise Unsupported(message, context={"catalog": self.name}, hint=hint)
+
+    # What kinds of catalogs do, each in one step of theirs.
+
+    def _create(self, levels: Levels, new: NewTable) -> None:
+        self._refuse("make tables")
+
+    def _register(self, levels: Levels, metadata_location: str) -> None:
+        self._refuse("register tables")
+
+    def _rename(self, old: Levels, new: Levels) -> None:
+        self._refuse("rename tables")
+
+    def _drop(self, levels: Levels, expected: str | None) -> None:
+        """Forget a table; `CommitConflict` where `expected` is given and not its metadata file."""
+        self._refuse("drop tables")
+
+    def _purge(self, plan: PurgePlan) -> None:
+        self._refuse("delete tables")
+
+    def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
+        """Make a namespace; say whether there was none."""
+        self._refuse("make namespaces")
+
+    def _drop_namespace(self, levels: Levels) -> bool:
+        """Remove a namespace if it is empty; say whether it was."""
+        self._refuse("drop namespaces")
+
+    def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
+        """Change properties; give the keys that there were."""
+        self._refuse("keep properties of namespaces")
+
+
+def _named(namespace: Identifier) -> Levels:
+    levels = namespace_levels(namespace)
+    if not levels:
+        message = "the name of a namespace is empty"
+        raise InvalidArgument(message)
+    return levels
+
+
+def _texts(properties: Mapping[str, str]) -> dict[str, str]:
+    wrong = [key for key, value in properties.items() if not isinstance(key, str) or not isinstance(value, str)]
+    if wrong:
+        message = f"properties of a namespace are texts; {wrong[0]!r} is not"
+        raise InvalidArgument(message)
+    return dict(properties)

@@ -1,13 +1,14 @@
-"""Databases that hold a catalog, opened only to read.
+"""Databases that hold a catalog.
 
-No table is made, no row is written, and a SQLite file that is not there stays away. Names go into statements as
-parameters and are compared whole.
+Reading makes no table, and a SQLite file that is not there stays away. A change is one transaction. Names go into
+statements as parameters and are compared whole.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus, unquote
@@ -21,13 +22,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _SHORT = 4
+_BUSY_SECONDS = 30.0
 
 
 class Database:
     """The database of a catalog."""
 
-    def __init__(self, catalog: str, catalog_type: str, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        catalog: str,
+        catalog_type: str,
+        properties: Mapping[str, str],
+        *,
+        file: Path | None = None,
+        may_be_absent: bool = False,
+    ) -> None:
         """Take `uri`, of SQLAlchemy or of JDBC, from the properties, and `jdbc.user` and `jdbc.password` if given.
+
+        Args:
+            catalog: The name of the catalog, for messages.
+            catalog_type: Its type, for messages.
+            properties: Its properties.
+            file: A file of SQLite, instead of the `uri`.
+            may_be_absent: Whether the first change makes a SQLite file that is not there.
 
         Raises:
             InvalidArgument: The properties name no database.
@@ -35,7 +52,9 @@ class Database:
             Unsupported: The driver is not installed.
         """
         self._catalog = catalog
-        self._engine = _engine(catalog, catalog_type, properties)
+        self._engine = _engine(catalog, catalog_type, properties) if file is None else _sqlite_to_read(file)
+        if not may_be_absent:
+            self._check_present()
 
     @property
     def name(self) -> str:
@@ -49,6 +68,7 @@ class Database:
         Raises:
             Catalog: The database refused.
         """
+        self._check_present()
         with self._guarded(), self._engine.connect() as connection:
             return [tuple(row) for row in connection.execute(sa.select(*columns).distinct().where(*conditions))]
 
@@ -58,6 +78,7 @@ class Database:
         Raises:
             Catalog: A needed column is missing, or the database refused.
         """
+        self._check_present()
         with self._guarded():
             inspector = sa.inspect(self._engine)
             if not inspector.has_table(name):
@@ -82,17 +103,70 @@ class Database:
             raise errors.Catalog(message, context={"catalog": self._catalog, "database": self.name})
         return found
 
+    @property
+    def is_present(self) -> bool:
+        """Whether a SQLite file is there; other databases know only themselves."""
+        file = self._file
+        return file is None or file.is_file()
+
+    @contextmanager
+    def changing(self, *, makes_file: bool) -> Iterator[sa.Connection]:
+        """Begin a transaction, which is committed at the end of the block, or undone if the block raises.
+
+        With `makes_file`, a SQLite file that is not there is made.
+
+        Raises:
+            Catalog: The database refused, and nothing changed.
+            CommitStateUnknown: The database failed while it committed.
+        """
+        if not makes_file:
+            self._check_present()
+        with self._guarded(), self._writing.connect() as connection:
+            connection.begin()
+            yield connection
+            self._commit(connection)
+
+    def _commit(self, connection: sa.Connection) -> None:
+        try:
+            connection.commit()
+        except SQLAlchemyError as error:
+            driver: object = connection.connection.dbapi_connection
+            if isinstance(driver, sqlite3.Connection) and driver.in_transaction:
+                # Such as another connection that reads for too long: SQLite waits for a rollback, and gets one.
+                raise
+            message = f"the database of catalog {self._catalog!r} failed to commit: {self._told(error)}"
+            context = {"catalog": self._catalog, "database": self.name}
+            raise errors.CommitStateUnknown(message, context=context) from None
+
+    @cached_property
+    def _writing(self) -> sa.Engine:
+        """The engine for changes."""
+        file = self._file
+        return self._engine.execution_options(postgresql_readonly=False) if file is None else _sqlite_to_write(file)
+
+    @property
+    def _file(self) -> Path | None:
+        url = self._engine.url
+        return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+    def _check_present(self) -> None:
+        if not self.is_present:
+            message = f"the database of catalog {self._catalog!r} is not there"
+            raise errors.MissingFile(message, context={"catalog": self._catalog, "file": str(self._file)})
+
     @contextmanager
     def _guarded(self) -> Iterator[None]:
         """Turn errors of the database into ours, without statement, parameters and address."""
         try:
             yield
         except SQLAlchemyError as error:
-            cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-            text = self._without_secrets(str(cause))
-            message = f"the database of catalog {self._catalog!r} refused: {text}"
+            message = f"the database of catalog {self._catalog!r} refused: {self._told(error)}"
             context = {"catalog": self._catalog, "database": self.name}
             raise errors.Catalog(message, context=context) from None
+
+    def _told(self, error: SQLAlchemyError) -> str:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        return self._without_secrets(str(cause))
 
     def _without_secrets(self, text: str) -> str:
         """Hide the password and the parameters of the address, however they are escaped."""
@@ -148,17 +222,38 @@ def _url(uri: str, properties: Mapping[str, str]) -> sa.URL:
 
 
 def _sqlite(name: str, url: sa.URL) -> sa.Engine:
-    """Open a SQLite file only to read, and only when it is there."""
+    """Open the SQLite file of an address, only to read."""
     database = url.database or ""
     if database.startswith("file:"):
         database = unquote(database[len("file:") :].partition("?")[0])
     if database in {"", ":memory:"} or url.query.get("mode") == "memory":
         message = f"the uri of catalog {name!r} is a database in memory, which is empty"
         raise errors.InvalidArgument(message, context={"catalog": name}, hint="such as sqlite:///path/catalog.db")
-    path = Path(database).absolute()
-    if not path.is_file():
-        message = f"the database of catalog {name!r} is not there"
-        raise errors.MissingFile(message, context={"catalog": name, "file": str(path)})
-    address = f"{path.as_uri()}?mode=ro"
-    known = sa.URL.create("sqlite", database=str(path))
-    return sa.create_engine(known, poolclass=sa.NullPool, creator=lambda: sqlite3.connect(address, uri=True))
+    return _sqlite_to_read(Path(database).absolute())
+
+
+def _sqlite_to_read(path: Path) -> sa.Engine:
+    """Open a SQLite file for statements that read.
+
+    The file itself is opened for writing, where that is allowed: what a writer that was killed left half done is undone
+    by the next who opens the file, and by nobody who may only read.
+    """
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    return sa.create_engine(sa.URL.create("sqlite", database=str(path)), poolclass=sa.NullPool, creator=connect)
+
+
+def _sqlite_to_write(path: Path) -> sa.Engine:
+    """Open a SQLite file to change it, or make it. A transaction is the only writer from its beginning."""
+
+    def connect() -> sqlite3.Connection:
+        # The driver would begin a transaction at the first change only.
+        return sqlite3.connect(f"{path.as_uri()}?mode=rwc", uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), poolclass=sa.NullPool, creator=connect)
+    sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine

@@ -12,11 +12,11 @@ from frazil.errors import InvalidArgument, Unsupported
 if TYPE_CHECKING:
     from frazil.catalog.base import Catalog
 
-TYPES = ("hadoop", "paimon", "sql")
+TYPES = ("hadoop", "local", "memory", "paimon", "sql")
 """The types of catalogs that exist."""
 
-_LATER = ("bigquery", "dynamodb", "glue", "hive", "in-memory", "nessie", "rest")
-_ALIASES = {"jdbc": "sql"}
+_LATER = ("bigquery", "dynamodb", "glue", "hive", "nessie", "rest")
+_ALIASES = {"jdbc": "sql", "in-memory": "memory"}
 _BY_SCHEME = {
     "http": "rest",
     "https": "rest",
@@ -37,14 +37,14 @@ def load_catalog(name: str | None = "default", **properties: str | Mapping[str, 
 
     Args:
         name: The name in configuration files and in environment variables, and in the rows of a SQL catalog.
-        **properties: `type` (`hadoop`, `sql`, `paimon`), `warehouse`, `uri`, and options of the storage such as
-            `s3.endpoint`; keys with dots and hyphens go in as `**{"s3.endpoint": ...}`. Without a `type`, the scheme
-            of `uri` tells it, and a `warehouse` alone is a folder: `hadoop`. A `metastore` (`filesystem`, `jdbc`)
-            is of type `paimon`. `relocate` maps recorded prefixes to where the files lie now, for warehouses that
-            were moved or copied.
+        **properties: `type` (`local`, `hadoop`, `sql`, `memory`, `paimon`), `path`, `warehouse`, `uri`, and options of
+            the storage such as `s3.endpoint`; keys with dots and hyphens go in as `**{"s3.endpoint": ...}`. Without a
+            `type`, the scheme of `uri` tells it, a `path` alone is a lake in a folder: `local`, and a `warehouse`
+            alone is a folder of tables: `hadoop`. A `metastore` (`filesystem`, `jdbc`) is of type `paimon`.
+            `relocate` maps recorded prefixes to where the files lie now, for warehouses that were moved or copied.
 
     Configuration comes from `FRAZIL_CATALOG__<NAME>__<KEY>` and `.frazil.yaml`, then from `PYICEBERG_CATALOG__...` and
-    `.pyiceberg.yaml`. The catalog is only read.
+    `.pyiceberg.yaml`. Nothing is made before the catalog is first changed.
 
     Raises:
         InvalidArgument: The properties do not make a catalog.
@@ -69,11 +69,19 @@ def load_catalog(name: str | None = "default", **properties: str | Mapping[str, 
         from frazil.catalog.hadoop import HadoopCatalog
 
         return HadoopCatalog(name, merged, mapping)
+    if catalog_type == "memory":
+        from frazil.catalog.memory import MemoryCatalog
+
+        return MemoryCatalog(name, merged, mapping)
     try:
         if catalog_type == "paimon":
             from frazil.catalog.paimon import paimon_catalog
 
             return paimon_catalog(name, merged, mapping)
+        if catalog_type == "local":
+            from frazil.catalog.local import LocalCatalog
+
+            return LocalCatalog(name, merged, mapping)
         from frazil.catalog.sql import SqlCatalog
     except ModuleNotFoundError as error:
         if error.name != "sqlalchemy":
@@ -106,10 +114,12 @@ def _inferred(name: str, properties: Mapping[str, str]) -> str:
             return _BY_SCHEME[scheme]
         message = f"the type of catalog {name!r} does not follow from its uri"
         raise InvalidArgument(message, context={"catalog": name}, hint=f"give it a type: {', '.join(TYPES)}")
+    if properties.get("path"):
+        return "local"
     if properties.get("warehouse"):
         return "hadoop"
-    message = f"catalog {name!r} is not configured, and neither type, uri nor warehouse is given"
-    hint = "give a warehouse or a uri, or configure the catalog in .frazil.yaml"
+    message = f"catalog {name!r} is not configured, and neither type, uri, path nor warehouse is given"
+    hint = "give a path, a warehouse or a uri, or configure the catalog in .frazil.yaml"
     raise InvalidArgument(message, context={"catalog": name}, hint=hint)
 
 

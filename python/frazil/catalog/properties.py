@@ -12,7 +12,18 @@ _SECRET = re.compile(
     r"secret|password|passwd|pwd|passphrase|token|credential|access-key|account-key|private-key|sas|auth|signature|header"
 )
 _OF_THE_CATALOG = frozenset(
-    {"type", "uri", "warehouse", "jdbc.user", "jdbc.password", "metastore", "catalog-key", "lock.enabled"}
+    {
+        "type",
+        "uri",
+        "path",
+        "warehouse",
+        "jdbc.user",
+        "jdbc.password",
+        "metastore",
+        "catalog-key",
+        "lock.enabled",
+        "init_catalog_tables",
+    }
 )
 # User and password stand before the last @ of the authority; a password may hold a slash that nobody escaped.
 _USER_INFO = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@:\s]+:[^\s]*@)|(?<=:thin:)[^\s]*@")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +13,10 @@ from typing import TYPE_CHECKING
 from frazil.arguments import table_files
 from frazil.catalog.properties import masked, of_storage
 from frazil.config import config
-from frazil.errors import InvalidArgument, MissingFile, PathNotAllowed
+from frazil.errors import InvalidArgument, MissingFile, PathNotAllowed, Storage, Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from frazil import _native
     from frazil.catalog.identifiers import Levels
@@ -101,6 +103,53 @@ class Warehouse:
         found = self._files.list(place) if self._may_look(place) else []
         return [location.rpartition("/")[2] for location, _, _ in found]
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return _local_path(self.location) is not None
+
+    def make_folder(self, levels: Levels) -> bool:
+        """Make a folder and those around it; say whether there was none.
+
+        Raises:
+            Storage: The folder cannot be made.
+            Unsupported: An object store has no empty folders.
+        """
+        with _changing(self.place(*levels)) as path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                path.mkdir()
+            except FileExistsError:
+                return False
+            return True
+
+    def remove_empty_folder(self, levels: Levels) -> bool:
+        """Remove a folder if nothing is in it; say whether it was empty.
+
+        Raises:
+            Storage: The folder cannot be removed.
+            Unsupported: An object store has no empty folders.
+        """
+        with _changing(self.place(*levels)) as path:
+            if any(path.iterdir()):
+                return False
+            path.rmdir()
+            return True
+
+    def remove_empty_folders(self, levels: Levels) -> None:
+        """Remove a folder and all in it, as far as there is no file; a folder that cannot be removed stays.
+
+        What marks the folder as that of a table stays if anything does, or it would be a namespace.
+        """
+        root = _local_path(self.place(*levels))
+        if root is None:
+            return
+        with contextlib.suppress(OSError):
+            if any(files for _, _, files in os.walk(root)):
+                return
+            for folder, _, _ in os.walk(root, topdown=False):
+                Path(folder).rmdir()
+
     def _may_look(self, place: str) -> bool:
         """Whether there may be such a folder; behind a link that leads out of the warehouse there is none."""
         files = self._files
@@ -113,6 +162,19 @@ class Warehouse:
     @cached_property
     def _files(self) -> _native.Files:
         return table_files(self.location, {}, self._properties)
+
+
+@contextmanager
+def _changing(place: str) -> Iterator[Path]:
+    path = _local_path(place)
+    if path is None:
+        message = "an object store has no empty folders, so a namespace begins and ends with its tables there"
+        raise Unsupported(message, context={"warehouse": masked(place)})
+    try:
+        yield path
+    except OSError as error:
+        message = f"a folder of the warehouse cannot be changed: {error}"
+        raise Storage(message, context={"file": str(path)}) from error
 
 
 def _local_path(warehouse: str) -> Path | None:

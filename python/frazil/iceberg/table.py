@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil.arguments import check_64_bits, field_names, filter_text, row_limit, snapshot_choice, table_files
-from frazil.errors import InvalidArgument
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder
 from frazil.iceberg.merging import Source
+from frazil.iceberg.new_table import NewTable
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from frazil.arguments import SnapshotChoice
+    from frazil.iceberg.row import CatalogRow
     from frazil.iceberg.write import WriteResult
     from frazil.literal import Value
 
@@ -40,11 +41,16 @@ class Table(Opened, Evolving):
         self._options = options
 
     @classmethod
-    def open(cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str]) -> Table:
-        """Open the table in a folder, or by one of its metadata files; see `frazil.load_table`."""
+    def open(
+        cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str], recorded: str | None = None
+    ) -> Table:
+        """Open the table in a folder, or by one of its metadata files; see `frazil.load_table`.
+
+        `recorded` is what a catalog calls the metadata file.
+        """
         options = {"relocate": dict(relocate), "properties": dict(properties)}
         files = table_files(_folder(location), relocate, properties)
-        return cls(_native.Table.open(files, location), files, location, options)
+        return cls(_native.Table.open(files, location, recorded), files, location, options)
 
     def refresh(self) -> Table:
         """Give the table at its newest metadata.
@@ -66,19 +72,16 @@ class Table(Opened, Evolving):
         storage: Mapping[str, str] | None = None,
     ) -> Table:
         """Make a table in a folder; see `frazil.create_table`."""
-        if isinstance(partition_by, str):
-            message = f"partition_by is a sequence of texts, not the text {partition_by!r}"
-            raise InvalidArgument(message)
-        if not hasattr(schema, "__arrow_c_schema__"):
-            message = f"the schema of a table is an Arrow schema, not {type(schema).__name__}"
-            raise InvalidArgument(message)
         location = location.rstrip("/")
         options: dict[str, Any] = {"relocate": {}, "properties": dict(storage or {})}
         files = table_files(location, {}, options["properties"])
-        native = _native.create_table(
-            files, location, schema, list(partition_by), format_version, dict(properties or {})
-        )
+        native = NewTable(location, schema, partition_by, format_version, properties or {}).make(files, None)
         return cls(native, files, location, options)
+
+    @property
+    def _row(self) -> CatalogRow | None:
+        """Where the catalog keeps the newest state; None for a table without a catalog."""
+        return None
 
     def append(
         self,

@@ -77,7 +77,7 @@ class Transaction(Evolving):
     def __init__(self, table: Table) -> None:
         """Use `Table.transaction` instead."""
         self._table = table
-        self._native = _native.Transaction(table._native)  # noqa: SLF001 - one module in two files
+        self._native = _native.Transaction(table._native, table._row)  # noqa: SLF001 - one module in two files
         self._written: list[Written] = []
         self._ended = False
         self.attempts = 0

@@ -46,6 +46,8 @@ pub enum ErrorKind {
     CommitStateUnknown,
     /// A commit would break what the operation promised.
     CommitValidation,
+    /// A catalog refused, and nothing happened.
+    Catalog,
     /// Credentials are missing or not accepted.
     Unauthorized,
     /// Credentials are accepted and do not suffice.
@@ -61,6 +63,30 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// The kind of a Python class, for what Python raises while Rust calls it.
+    pub fn named(name: &str) -> Option<Self> {
+        const RAISED: [ErrorKind; 17] = [
+            ErrorKind::InvalidArgument,
+            ErrorKind::NotFound,
+            ErrorKind::NoSuchTable,
+            ErrorKind::NoSuchNamespace,
+            ErrorKind::AlreadyExists,
+            ErrorKind::CorruptMetadata,
+            ErrorKind::Unsupported,
+            ErrorKind::MissingFile,
+            ErrorKind::PathNotAllowed,
+            ErrorKind::CommitConflict,
+            ErrorKind::CommitStateUnknown,
+            ErrorKind::CommitValidation,
+            ErrorKind::Catalog,
+            ErrorKind::Unauthorized,
+            ErrorKind::Forbidden,
+            ErrorKind::Unavailable,
+            ErrorKind::Storage,
+        ];
+        RAISED.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// The name of the Python class.
     pub fn name(self) -> &'static str {
         match self {
@@ -82,6 +108,7 @@ impl ErrorKind {
             Self::CommitConflict => "CommitConflict",
             Self::CommitStateUnknown => "CommitStateUnknown",
             Self::CommitValidation => "CommitValidation",
+            Self::Catalog => "Catalog",
             Self::Unauthorized => "Unauthorized",
             Self::Forbidden => "Forbidden",
             Self::Unavailable => "Unavailable",

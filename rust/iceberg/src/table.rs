@@ -19,6 +19,8 @@ pub(crate) const METADATA_LIMIT_BYTES: u64 = 1 << 30;
 pub struct Table {
     metadata: Arc<TableMetadata>,
     metadata_location: String,
+    /// What the catalog calls the metadata file, where one does.
+    recorded: Option<String>,
     files: Files,
 }
 
@@ -50,7 +52,7 @@ impl Table {
             Some(folder) => files.with_relocation(&metadata.location, folder)?,
             None => files.clone(),
         };
-        Ok(Self { metadata: Arc::new(metadata), metadata_location, files })
+        Ok(Self { metadata: Arc::new(metadata), metadata_location, recorded: None, files })
     }
 
     /// The table at a state that was committed; `files` are those that it was committed with.
@@ -59,11 +61,21 @@ impl Table {
     /// `PathNotAllowed`.
     pub fn at(state: State, files: Files) -> Result<Self> {
         let metadata_location = files.resolve(&state.metadata_location)?;
-        Ok(Self { metadata: state.metadata, metadata_location, files })
+        Ok(Self { metadata: state.metadata, metadata_location, recorded: Some(state.metadata_location), files })
     }
 
-    /// The state that this is, by the name that the table records for its metadata file.
+    /// The same table; `location` is what its catalog calls the metadata file.
+    #[must_use]
+    pub fn recorded_at(mut self, location: String) -> Self {
+        self.recorded = Some(location);
+        self
+    }
+
+    /// The state that this is, by the name that its catalog or the table itself records for its metadata file.
     pub fn state(&self) -> State {
+        if let Some(recorded) = &self.recorded {
+            return State { metadata: self.metadata.clone(), metadata_location: recorded.clone() };
+        }
         State::recorded(self.metadata.clone(), &self.metadata.location, &self.metadata_location)
     }
 

@@ -14,6 +14,10 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     {
         return signal;
     }
+    // What Python raised while Rust called it.
+    if let Some(raised) = std::error::Error::source(error).and_then(|source| source.downcast_ref::<PyErr>()) {
+        return raised.clone_ref(py);
+    }
     raise(py, error).unwrap_or_else(|failure| failure)
 }
 

@@ -3,6 +3,7 @@
 mod arrow;
 mod avro_writer;
 mod cache;
+mod catalog;
 mod data_file;
 mod deletion_vector;
 mod errors;
@@ -55,6 +56,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(merge::evaluate_expression, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(write::schema_json, module)?)?;
+    module.add_function(wrap_pyfunction!(catalog::owned_files, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::kept_rows, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::deleted_positions, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::encode_positions, module)?)?;

@@ -12,10 +12,15 @@ pub(crate) struct Table(pub(crate) IcebergTable);
 
 #[pymethods]
 impl Table {
-    /// Opens the table in a folder, or by one of its metadata files.
+    /// Opens the table in a folder, or by one of its metadata files; `recorded` is what a catalog calls that file.
     #[staticmethod]
-    fn open(py: Python<'_>, files: &Files, location: &str) -> PyResult<Self> {
-        interruptible(py, |_| IcebergTable::open(&files.0, location)).map(Self)
+    #[pyo3(signature = (files, location, recorded = None))]
+    fn open(py: Python<'_>, files: &Files, location: &str, recorded: Option<String>) -> PyResult<Self> {
+        let opened = interruptible(py, |_| IcebergTable::open(&files.0, location))?;
+        Ok(Self(match recorded {
+            Some(recorded) => opened.recorded_at(recorded),
+            None => opened,
+        }))
     }
 
     /// The table at its newest metadata.
@@ -33,6 +38,12 @@ impl Table {
     #[getter]
     fn metadata_location(&self) -> &str {
         self.0.metadata_location()
+    }
+
+    /// What the catalog, or the table itself, calls the metadata file.
+    #[getter]
+    fn recorded_location(&self) -> String {
+        self.0.state().metadata_location
     }
 
     /// The format version.

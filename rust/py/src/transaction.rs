@@ -11,12 +11,12 @@ use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::Change;
 use frazil_iceberg::transaction::conflict::{TouchedFiles, Validation};
 use frazil_iceberg::transaction::evolve::Evolution;
-use frazil_iceberg::transaction::hadoop::HadoopPointer;
-use frazil_iceberg::transaction::pointer::{Pointer, State};
+use frazil_iceberg::transaction::pointer::State;
 use frazil_iceberg::transaction::snapshot_change::{FileChanges, SnapshotChange};
 use frazil_iceberg::transaction::staged::Transaction as CoreTransaction;
 use pyo3::prelude::*;
 
+use crate::catalog::pointer_at;
 use crate::errors::OrRaise;
 use crate::interrupt::{detached, interruptible};
 use crate::row_delta::RowDelta;
@@ -28,6 +28,8 @@ use crate::write::RowWriter;
 pub(crate) struct Transaction {
     changes: Mutex<Option<CoreTransaction>>,
     files: Files,
+    /// That of the catalog; None for a table without one.
+    row: Option<Py<PyAny>>,
 }
 
 impl Transaction {
@@ -56,9 +58,10 @@ impl Transaction {
 impl Transaction {
     /// Begins at the state of `table`.
     #[new]
-    fn new(table: &Table) -> Self {
+    #[pyo3(signature = (table, row = None))]
+    fn new(table: &Table, row: Option<Py<PyAny>>) -> Self {
         let changes = Mutex::new(Some(CoreTransaction::new(table.0.state())));
-        Self { changes, files: table.0.files().clone() }
+        Self { changes, files: table.0.files().clone(), row }
     }
 
     /// The table with all changes so far, which nobody else sees.
@@ -133,9 +136,10 @@ impl Transaction {
 
     /// Commits all changes as one; gives the new state and how many attempts it took.
     fn commit(&self, py: Python<'_>) -> PyResult<(Table, u32)> {
+        let row = self.row.as_ref().map(|row| row.clone_ref(py));
         interruptible(py, |context| {
             let changes = self.end()?;
-            let pointer = pointer_of(&self.files, changes.base());
+            let pointer = pointer_at(&self.files, &changes.base().metadata.location, row);
             let committed = changes.commit(pointer.as_ref(), context)?;
             Ok((Table(IcebergTable::at(committed.state, self.files.clone())?), committed.attempts))
         })
@@ -164,11 +168,6 @@ impl Looked {
         let filter = if filter.is_empty() { Predicate::True } else { Predicate::parse(&filter)? };
         Ok(Validation { planned_on, isolation, filter, case_sensitive, refuses_new_deletes, touched })
     }
-}
-
-/// Where the newest state of a table is found.
-fn pointer_of(files: &Files, state: &State) -> Box<dyn Pointer> {
-    Box::new(HadoopPointer::new(files.clone(), &state.metadata.location))
 }
 
 fn ended() -> Error {

@@ -10,13 +10,13 @@ use frazil_iceberg::spec::sort::SortOrder;
 use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::commit;
 use frazil_iceberg::transaction::create::CreateTable;
-use frazil_iceberg::transaction::hadoop::HadoopPointer;
 use frazil_iceberg::transaction::snapshot_change::AddedFiles;
 use frazil_iceberg::write::rows::{RowOptions, RowWriter as CoreRowWriter, WrittenFile};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PySchema};
 
 use crate::arrow;
+use crate::catalog::pointer_at;
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 use crate::table::Table;
@@ -114,8 +114,9 @@ impl RowWriter {
     }
 }
 
-/// Makes a table in a folder that has none.
+/// Makes a table in a folder that has none, or in a catalog whose `row` names none.
 #[pyfunction]
+#[pyo3(signature = (files, location, schema, partition_by, format_version, properties, row = None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
 #[expect(clippy::too_many_arguments, reason = "what a table is made of")]
 pub(crate) fn create_table(
@@ -126,6 +127,7 @@ pub(crate) fn create_table(
     partition_by: Vec<String>,
     format_version: u8,
     properties: BTreeMap<String, String>,
+    row: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
     let schema = schema.into_inner();
     interruptible(py, |context| {
@@ -133,8 +135,8 @@ pub(crate) fn create_table(
         let spec = PartitionSpec::from_texts(&partition_by, &schema)?;
         let order = SortOrder::default();
         let mut create = CreateTable { format_version, location: location.clone(), schema, spec, order, properties };
-        let pointer = HadoopPointer::new(files.0.clone(), &location);
-        let committed = commit(&pointer, None, &mut create, context)?;
+        let pointer = pointer_at(&files.0, &location, row);
+        let committed = commit(pointer.as_ref(), None, &mut create, context)?;
         IcebergTable::at(committed.state, files.0.clone()).map(Table)
     })
 }

@@ -36,6 +36,15 @@ impl MetadataCodec {
         }
     }
 
+    /// The codec that a table asks for.
+    ///
+    /// # Errors
+    /// As [`MetadataCodec::parse`].
+    pub fn of(metadata: &TableMetadata) -> Result<Self> {
+        let codec = metadata.properties.get("write.metadata.compression-codec");
+        codec.map_or(Ok(Self::None), |codec| Self::parse(codec))
+    }
+
     /// How the names of such files end.
     pub fn suffix(self) -> &'static str {
         match self {

@@ -132,12 +132,13 @@ fn attempts(
         }
         let metadata = base.as_ref().map(|state| state.metadata.as_ref());
         let revision = change.revise(metadata, attempt, context)?;
-        let Some(next) = applied(base.as_ref(), revision)? else {
+        let Some((next, dropped)) = applied(base.as_ref(), revision)? else {
             let state = base.ok_or_else(|| Error::internal("a change made no table"))?;
             return Ok(Committed { state, attempts: attempt });
         };
         match pointer.swap(base.as_ref(), &next) {
             Swap::Done(metadata_location) => {
+                delete_dropped(pointer, &next, &dropped);
                 let state = State { metadata: Arc::new(next), metadata_location };
                 return Ok(Committed { state, attempts: attempt });
             }
@@ -156,10 +157,24 @@ fn attempts(
     }
 }
 
-/// The state after a revision; None when it changes nothing.
-fn applied(base: Option<&State>, revision: Revision) -> Result<Option<TableMetadata>> {
+/// Deletes the files of states that fell out of the log, where the table asks for it.
+fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[MetadataLogEntry]) {
+    let property = |key: &str| committed.properties.get(key).map(String::as_str);
+    // Without garbage collection others may use the files of the table.
+    if property("write.metadata.delete-after-commit.enabled") != Some("true") || property("gc.enabled") == Some("false")
+    {
+        return;
+    }
+    let is_kept = |file: &str| committed.metadata_log.iter().any(|kept| kept.metadata_file == file);
+    for entry in dropped.iter().filter(|entry| !is_kept(&entry.metadata_file)) {
+        pointer.delete(&entry.metadata_file);
+    }
+}
+
+/// The state after a revision and what fell out of its metadata log; None when it changes nothing.
+fn applied(base: Option<&State>, revision: Revision) -> Result<Option<(TableMetadata, Vec<MetadataLogEntry>)>> {
     match (base, revision) {
-        (None, Revision::Create(metadata)) => Ok(Some(*metadata)),
+        (None, Revision::Create(metadata)) => Ok(Some((*metadata, Vec::new()))),
         (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already")),
         (None, Revision::Update(_)) => Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
         (Some(base), Revision::Update(updates)) => {
@@ -170,7 +185,7 @@ fn applied(base: Option<&State>, revision: Revision) -> Result<Option<TableMetad
             if !builder.is_changed() {
                 return Ok(None);
             }
-            builder.build(Some(previous)).map(|(metadata, _)| Some(metadata))
+            builder.build(Some(previous)).map(Some)
         }
     }
 }

@@ -22,7 +22,6 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::table::{METADATA_LIMIT_BYTES, read_metadata};
 
 const HINT_FILE: &str = "version-hint.text";
-const CODEC_PROPERTY: &str = "write.metadata.compression-codec";
 
 /// The folder of a table.
 #[derive(Debug, Clone)]
@@ -117,8 +116,7 @@ impl Pointer for HadoopPointer {
                 return Err(Error::unsupported("a table without a catalog stays where it is"));
             }
             // Of the state before, which all writers of this version share: two spellings would be two files.
-            let codec = base.and_then(|base| base.metadata.properties.get(CODEC_PROPERTY));
-            let codec = codec.map_or(Ok(MetadataCodec::None), |codec| MetadataCodec::parse(codec))?;
+            let codec = base.map_or(Ok(MetadataCodec::None), |base| MetadataCodec::of(&base.metadata))?;
             let version = self.next_version(base)?;
             // Other libraries may spell it otherwise.
             if self.exists(version)? {
@@ -144,5 +142,9 @@ impl Pointer for HadoopPointer {
 
     fn turn(&self, _: Option<&State>) -> Option<Turn> {
         self.files.turn(&format!("{}/metadata", self.folder))
+    }
+
+    fn delete(&self, metadata_file: &str) {
+        let _ = self.files.delete(metadata_file);
     }
 }

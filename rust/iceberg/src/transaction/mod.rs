@@ -1,5 +1,6 @@
 //! Changing a table: what must hold, what changes, and committing it without losing anything.
 
+pub mod catalog;
 mod check;
 pub mod commit;
 pub mod conflict;
@@ -11,6 +12,7 @@ pub mod ids;
 mod list;
 mod manifests;
 pub mod pointer;
+pub mod purge;
 pub mod removals;
 pub mod requirement;
 pub mod snapshot_change;

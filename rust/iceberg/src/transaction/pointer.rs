@@ -53,4 +53,7 @@ pub trait Pointer: fmt::Debug + Send + Sync {
         let _ = base;
         None
     }
+
+    /// Deletes the file of an earlier state. It is not needed any more: what cannot be deleted stays.
+    fn delete(&self, metadata_file: &str);
 }

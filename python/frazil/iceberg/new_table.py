@@ -1,0 +1,36 @@
+"""Tables that are to be made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from frazil.iceberg.row import CatalogRow
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """What a table is made of."""
+
+    location: str
+    schema: Any
+    partition_by: Sequence[str]
+    format_version: int
+    properties: Mapping[str, str]
+
+    def make(self, files: _native.Files, row: CatalogRow | None) -> _native.Table:
+        """Make the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""
+        if isinstance(self.partition_by, str):
+            message = f"partition_by is a sequence of texts, not the text {self.partition_by!r}"
+            raise InvalidArgument(message)
+        if not hasattr(self.schema, "__arrow_c_schema__"):
+            message = f"the schema of a table is an Arrow schema, not {type(self.schema).__name__}"
+            raise InvalidArgument(message)
+        fields, properties = list(self.partition_by), dict(self.properties)
+        return _native.create_table(files, self.location, self.schema, fields, self.format_version, properties, row)

@@ -1,0 +1,532 @@
+"""What every catalog that commits keeps to."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil import errors
+
+pytest.importorskip("sqlalchemy")
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from frazil.catalog import Catalog
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
+ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
+
+
+def properties_of(kind: str, root: Path) -> dict[str, str]:
+    """Give the properties of a new catalog in `root`."""
+    if kind == "local":
+        return {"type": kind, "path": f"{root}/lake"}
+    if kind == "sql":
+        return {"type": kind, "uri": f"sqlite:///{root}/catalog.db", "warehouse": f"{root}/warehouse"}
+    (root / "warehouse").mkdir(exist_ok=True)
+    return {"type": kind, "warehouse": f"{root}/warehouse"}
+
+
+@pytest.fixture(params=["hadoop", "sql", "memory", "local"])
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
+    made = frazil.load_catalog("c", **properties_of(request.param, tmp_path))
+    made.create_namespace("ns")
+    return made
+
+
+@pytest.fixture(params=["sql", "memory", "local"])
+def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
+    """A catalog that keeps a row for each table."""
+    made = frazil.load_catalog("c", **properties_of(request.param, tmp_path))
+    made.create_namespace("ns")
+    return made
+
+
+def files_below(root: Path) -> list[str]:
+    found = (path for path in root.rglob("*") if path.is_file() and "catalog.db" not in path.name)
+    return sorted(str(path.relative_to(root)) for path in found)
+
+
+def test_a_table_is_made_and_grows(catalog: Catalog[Any]) -> None:
+    table = catalog.create_table(
+        "ns.t", SCHEMA, partition_by=["bucket(2, id)"], properties={"owner": "me"}, format_version=3
+    )
+    assert (table.name(), table.format_version, table.properties["owner"]) == (("ns", "t"), 3, "me")
+    assert catalog.table_exists("ns.t")
+    assert catalog.list_tables("ns") == [("ns", "t")]
+    assert table.append(ROWS).added_records == 2
+    assert table.append(ROWS).attempts == 1
+    for read in (table, table.refresh(), catalog.load_table(("ns", "t"))):
+        assert sorted(read.scan().to_arrow()["id"].to_pylist()) == [1, 1, 2, 2]
+        assert len(read.snapshots()) == 2
+
+
+def test_writes_from_an_old_handle_are_made_on_the_newest_state(catalog: Catalog[Any]) -> None:
+    first = catalog.create_table("ns.t", SCHEMA)
+    second = catalog.load_table("ns.t")
+    first.append(ROWS)
+    assert second.append(ROWS).attempts == 2
+    assert first.append(ROWS).attempts == 2
+    assert first.scan().count() == catalog.load_table("ns.t").scan().count() == 6
+
+
+def test_every_change_goes_through_the_catalog(catalog: Catalog[Any]) -> None:
+    table = catalog.create_table("ns.t", SCHEMA, format_version=3, properties={"write.delete.mode": "merge-on-read"})
+    other = catalog.load_table("ns.t")
+    with table.transaction() as changes:
+        changes.append(ROWS)
+        changes.append([{"id": 3, "name": "c"}])
+    assert other.refresh().scan().count() == 3
+    other.append([{"id": 4, "name": "d"}])
+    assert table.delete("id in (1, 4)").deleted_rows >= 1
+    table.delete("id = 4")
+    other = other.refresh()
+    other.overwrite([{"id": 5, "name": "e"}], "id = 2")
+    assert sorted(catalog.load_table("ns.t").scan().to_arrow()["id"].to_pylist()) == [3, 5]
+    plan = catalog.plan_purge("ns.t")
+    assert plan.by_kind()["deletes"][0] >= 1
+    catalog.purge_table("ns.t", plan)
+    assert not catalog.table_exists("ns.t")
+
+
+def test_a_name_is_given_once(catalog: Catalog[Any]) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    with pytest.raises(errors.AlreadyExists, match="already"):
+        catalog.create_table("ns.t", SCHEMA)
+    other = catalog.create_table_if_not_exists("ns.t", pa.schema([("other", pa.string())]))
+    assert other.uuid == table.uuid
+    assert catalog.create_table_if_not_exists("ns.u", SCHEMA).uuid != table.uuid
+    with pytest.raises(errors.AlreadyExists, match="namespace 'ns' already"):
+        catalog.create_namespace("ns")
+    catalog.create_namespace_if_not_exists("ns")
+    catalog.create_namespace_if_not_exists("ns2")
+    assert catalog.list_namespaces() == [("ns",), ("ns2",)]
+
+
+def test_of_tables_made_at_once_one_stays(catalog: Catalog[Any], tmp_path: Path) -> None:
+    barrier = threading.Barrier(4)
+
+    def make(_: int) -> str | None:
+        barrier.wait()
+        try:
+            return str(catalog.create_table("ns.t", SCHEMA).uuid)
+        except errors.AlreadyExists:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        made = [uuid for uuid in pool.map(make, range(4)) if uuid]
+    assert made == [catalog.load_table("ns.t").uuid]
+    assert len([name for name in files_below(tmp_path) if name.endswith("metadata.json")]) == 1
+
+
+def test_what_is_missing_is_named(catalog: Catalog[Any]) -> None:
+    missing: list[Callable[[], object]] = [
+        lambda: catalog.load_table("ns.no"),
+        lambda: catalog.drop_table("ns.no"),
+        lambda: catalog.drop_table("no.no"),
+        lambda: catalog.purge_table("ns.no"),
+        lambda: catalog.plan_purge("ns.no"),
+    ]
+    for call in missing:
+        with pytest.raises(errors.NoSuchTable, match=r"'(ns|no)\.no'"):
+            call()
+    missing = [
+        lambda: catalog.create_table("no.t", SCHEMA),
+        lambda: catalog.list_tables("no"),
+        lambda: catalog.drop_namespace("no"),
+        lambda: catalog.load_namespace_properties("no"),
+    ]
+    for call in missing:
+        with pytest.raises(errors.NoSuchNamespace, match="'no'"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["", "a..b", "a/b", "a\\b", "a\0b", "a\nb", ("ns", ".."), ("ns", "a/b"), ("ns", "")])
+def test_names_that_would_lead_elsewhere_are_refused(catalog: Catalog[Any], name: Any) -> None:
+    for call in (
+        lambda: catalog.create_table(name, SCHEMA),
+        lambda: catalog.drop_table(name),
+        lambda: catalog.create_namespace(name),
+        lambda: catalog.drop_namespace(name),
+        lambda: catalog.rename_table("ns.t", name),
+        lambda: catalog.register_table(name, "/t/metadata/v1.metadata.json"),
+    ):
+        with pytest.raises(errors.InvalidArgument):
+            call()
+
+
+def test_names_are_compared_whole(catalog: Catalog[Any]) -> None:
+    """A pattern of LIKE would find `my_ns_112` for `my_ns_1_2`."""
+    names = ["my_ns_1_2", "my_ns_112", "x%", "xyz", "it's", "é ü"]
+    for name in names:
+        catalog.create_namespace((name,))
+        catalog.create_table((name, "t_1"), SCHEMA).append(ROWS)
+    for name in names:
+        assert catalog.list_tables((name,)) == [(name, "t_1")]
+        assert not catalog.table_exists((name, "t11"))
+        assert catalog.load_table((name, "t_1")).scan().count() == 2
+    catalog.purge_table(("my_ns_1_2", "t_1"))
+    catalog.drop_namespace("my_ns_1_2")
+    assert catalog.list_namespaces() == sorted((name,) for name in ("ns", *names[1:]))
+    assert catalog.load_table("my_ns_112.t_1").scan().count() == 2
+
+
+def test_names_may_hold_dots(catalog: Catalog[Any]) -> None:
+    catalog.create_namespace(("v1.0",))
+    catalog.create_table(("v1.0", "my.table"), SCHEMA).append(ROWS)
+    assert catalog.list_tables(("v1.0",)) == [("v1.0", "my.table")]
+    assert catalog.load_table(("v1.0", "my.table")).scan().count() == 2
+    assert not catalog.table_exists("v1.0.my.table")
+    catalog.purge_table(("v1.0", "my.table"))
+    catalog.drop_namespace(("v1.0",))
+    assert catalog.list_namespaces() == [("ns",)]
+
+
+def test_namespaces_nest_and_only_empty_ones_are_dropped(catalog: Catalog[Any]) -> None:
+    catalog.create_namespace("a.b")
+    catalog.create_table("a.b.t", SCHEMA)
+    assert catalog.list_namespaces() == [("a",), ("ns",)]
+    assert catalog.list_namespaces("a") == [("a", "b")]
+    for name in ("a", "a.b"):
+        with pytest.raises(errors.Catalog, match="not empty"):
+            catalog.drop_namespace(name)
+    catalog.purge_table("a.b.t")
+    catalog.drop_namespace("a.b")
+    if catalog.namespace_exists("a"):
+        catalog.drop_namespace("a")
+    assert catalog.list_namespaces() == [("ns",)]
+    assert not catalog.namespace_exists("a")
+
+
+def test_a_purge_deletes_what_it_planned(catalog: Catalog[Any], tmp_path: Path) -> None:
+    table = catalog.create_table("ns.t", SCHEMA, properties={"write.metadata.previous-versions-max": "100"})
+    for _ in range(3):
+        table.append(ROWS)
+    catalog.create_table("ns.other", SCHEMA).append(ROWS)
+    plan = catalog.plan_purge("ns.t")
+    kinds = {kind: count for kind, (count, _) in plan.by_kind().items()}
+    assert kinds == {"data": 3, "manifest": 3, "manifest-list": 3, "metadata": 4}
+    assert len(plan) == 13
+    assert plan.batch.schema.names == ["kind", "location", "size_bytes"]
+    sizes = [path.stat().st_size for path in tmp_path.rglob("ns/t/*/*") if "hint" not in path.name]
+    assert plan.size_bytes == sum(sizes) > 0
+    assert "3 data" in repr(plan)
+    assert catalog.load_table("ns.t").scan().count() == 6
+    assert len(catalog.purge_table("ns.t", plan)) == 13
+    assert not catalog.table_exists("ns.t")
+    assert catalog.list_tables("ns") == [("ns", "other")]
+    assert not [name for name in files_below(tmp_path) if "/ns/t/" in name]
+    assert catalog.load_table("ns.other").scan().count() == 2
+    assert catalog.create_table("ns.t", SCHEMA).append(ROWS).added_records == 2
+
+
+def test_a_purge_deletes_what_only_old_snapshots_name_and_no_file_of_others(
+    catalog: Catalog[Any], tmp_path: Path
+) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    alien = next(tmp_path.rglob("ns/t/data")) / "notes.txt"
+    alien.write_text("mine")
+    catalog.drop_table("ns.t", purge=True)
+    assert [name for name in files_below(tmp_path) if "/ns/t/" in name] == [str(alien.relative_to(tmp_path))]
+    assert not catalog.table_exists("ns.t")
+    assert catalog.list_namespaces("ns") == []
+
+
+def test_a_purge_that_cannot_be_planned_or_has_aged_deletes_nothing(catalog: Catalog[Any], tmp_path: Path) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    plan = catalog.plan_purge("ns.t")
+    catalog.load_table("ns.t").append(ROWS)
+    before = files_below(tmp_path)
+    with pytest.raises(errors.CommitConflict, match="changed after"):
+        catalog.purge_table("ns.t", plan)
+    with pytest.raises(errors.InvalidArgument, match="the plan is for"):
+        catalog.purge_table("ns.u", plan)
+    assert files_below(tmp_path) == before
+    manifest = next(path for path in tmp_path.rglob("ns/t/metadata/*-m0.avro"))
+    manifest.rename(tmp_path / "away")
+    with pytest.raises(errors.MissingFile, match=r"m0\.avro"):
+        catalog.purge_table("ns.t")
+    (tmp_path / "away").rename(manifest)
+    assert files_below(tmp_path) == before
+    assert catalog.load_table("ns.t").scan().count() == 4
+    catalog.create_table("ns.kept", SCHEMA, properties={"gc.enabled": "false"})
+    with pytest.raises(errors.CommitValidation, match=r"gc\.enabled"):
+        catalog.purge_table("ns.kept")
+    assert catalog.table_exists("ns.kept")
+
+
+def test_a_table_pickles_with_its_catalog(catalog: Catalog[Any]) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    copy = pickle.loads(pickle.dumps(table))  # noqa: S301 - made here
+    assert copy.metadata_location == table.metadata_location
+    copy.append(ROWS)
+    again = pickle.loads(pickle.dumps(copy))  # noqa: S301
+    again.append(ROWS)
+    assert again.name() == ("ns", "t")
+    assert again.refresh().scan().count() == catalog.load_table("ns.t").scan().count() == 4
+    assert copy.scan().count() == 2
+
+
+def test_threads_that_append_lose_nothing(catalog: Catalog[Any]) -> None:
+    catalog.create_table("ns.t", SCHEMA, properties={"commit.retry.num-retries": "100"})
+
+    def append(number: int) -> None:
+        catalog.load_table("ns.t").append([{"id": number, "name": "x"}])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(append, range(16)))
+    table = catalog.load_table("ns.t")
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(16))
+    assert len(table.snapshots()) == 16
+
+
+def test_wrong_arguments_make_nothing(catalog: Catalog[Any], tmp_path: Path) -> None:
+    for arguments in (
+        {"schema": {"id": "long"}},
+        {"schema": SCHEMA, "partition_by": "id"},
+        {"schema": SCHEMA, "partition_by": ["no"]},
+        {"schema": SCHEMA, "partition_by": ["id"], "partition_spec": ["id"]},
+        {"schema": SCHEMA, "location": "/"},
+    ):
+        with pytest.raises(errors.FrazilError):
+            catalog.create_table("ns.t", **arguments)
+    assert files_below(tmp_path) == []
+    assert not catalog.table_exists("ns.t")
+
+
+class Failing:
+    """Files of which some cannot be deleted."""
+
+    def __init__(self, files: Any, part: str) -> None:
+        self._files, self._part = files, part
+
+    def delete(self, location: str) -> None:
+        if self._part in location:
+            message = "an injected fault"
+            raise errors.Storage(message)
+        self._files.delete(location)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+
+def test_a_purge_that_fails_says_what_is_left(catalog: Catalog[Any], tmp_path: Path) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    if catalog.type == "hadoop":
+        # The folder is the name: while its newest metadata is there, the table is.
+        plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, "v2.metadata.json"))
+        with pytest.raises(errors.Storage, match="injected"):
+            catalog.purge_table("ns.t", plan)
+        assert table.append(ROWS).attempts == 1
+        assert catalog.load_table("ns.t").scan().count() == 4
+    plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, ".parquet"))
+    count = plan.by_kind()["data"][0]
+    with pytest.raises(errors.Storage, match=f"the table is gone, but {count} of its {len(plan)} files are left"):
+        catalog.purge_table("ns.t", plan)
+    assert not catalog.table_exists("ns.t")
+    left = [name for name in files_below(tmp_path) if "/ns/t/" in name]
+    assert len(left) == count
+    assert all(name.endswith(".parquet") for name in left)
+
+
+# Catalogs with rows.
+
+
+def test_a_dropped_table_keeps_its_files_and_can_be_registered(rows: Catalog[Any], tmp_path: Path) -> None:
+    table = rows.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    before = files_below(tmp_path)
+    rows.drop_table("ns.t")
+    assert files_below(tmp_path) == before
+    assert not rows.table_exists("ns.t")
+    with pytest.raises(errors.NoSuchTable):
+        table.append(ROWS)
+    again = rows.register_table("ns.again", table.metadata_location)
+    assert again.uuid == table.uuid
+    again.append(ROWS)
+    assert rows.load_table("ns.again").scan().count() == 4
+    with pytest.raises(errors.AlreadyExists):
+        rows.register_table("ns.again", table.metadata_location)
+    with pytest.raises(errors.FrazilError):
+        rows.register_table("ns.wrong", f"{tmp_path}/no.metadata.json")
+    with pytest.raises(errors.InvalidArgument):
+        rows.register_table("ns.wrong", str(tmp_path))
+    assert rows.list_tables("ns") == [("ns", "again")]
+
+
+def test_tables_that_share_files_are_not_purged(rows: Catalog[Any], tmp_path: Path) -> None:
+    table = rows.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    clone = rows.register_table("ns.clone", table.metadata_location)
+    clone.append(ROWS)
+    for name in ("ns.t", "ns.clone"):
+        with pytest.raises(errors.CommitValidation, match="shares its folder"):
+            rows.purge_table(name)
+    rows.drop_table("ns.clone")
+    rows.purge_table("ns.t")
+    # What only the clone made is nobody's; what it shared is gone.
+    assert len([name for name in files_below(tmp_path) if name.endswith(".parquet")]) == 1
+
+
+def test_a_table_is_renamed_across_namespaces(rows: Catalog[Any]) -> None:
+    rows.create_namespace("other.deep")
+    table = rows.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    rows.create_table("ns.taken", SCHEMA)
+    renamed = rows.rename_table("ns.t", "other.deep.u")
+    assert (renamed.name(), renamed.uuid) == (("other", "deep", "u"), table.uuid)
+    assert rows.list_tables("ns") == [("ns", "taken")]
+    renamed.append(ROWS)
+    assert rows.load_table("other.deep.u").scan().count() == 4
+    with pytest.raises(errors.NoSuchTable):
+        table.append(ROWS)
+    with pytest.raises(errors.AlreadyExists, match="taken"):
+        rows.rename_table("other.deep.u", "ns.taken")
+    with pytest.raises(errors.NoSuchNamespace):
+        rows.rename_table("other.deep.u", "no.u")
+    with pytest.raises(errors.NoSuchTable):
+        rows.rename_table("ns.no", "ns.new")
+    assert rows.load_table("ns.taken").scan().count() == 0
+    again = rows.create_table("ns.t", SCHEMA)
+    assert again.location.startswith(f"{table.location}-")
+    again.append(ROWS)
+    rows.purge_table("ns.t")
+    assert rows.load_table("other.deep.u").scan().count() == 4
+
+
+def test_namespaces_have_properties(rows: Catalog[Any], tmp_path: Path) -> None:
+    rows.create_namespace("p", {"owner": "me", "note": "x", "location": f"{tmp_path}/elsewhere"})
+    assert rows.load_namespace_properties("p") == {"owner": "me", "note": "x", "location": f"{tmp_path}/elsewhere"}
+    summary = rows.update_namespace_properties("p", {"note", "absent"}, {"owner": "you", "new": "1"})
+    assert (summary.removed, summary.updated, summary.missing) == (["note"], ["new", "owner"], ["absent"])
+    found = rows.load_namespace_properties("p")
+    assert found == {"owner": "you", "new": "1", "location": f"{tmp_path}/elsewhere"}
+    table = rows.create_table("p.t", SCHEMA)
+    assert table.location == f"{tmp_path}/elsewhere/t"
+    given = rows.create_table("p.u", SCHEMA, f"{tmp_path}/given/")
+    given.append(ROWS)
+    assert given.location == f"{tmp_path}/given"
+    with pytest.raises(errors.InvalidArgument, match="both"):
+        rows.update_namespace_properties("p", {"owner"}, {"owner": "x"})
+    with pytest.raises(errors.InvalidArgument):
+        rows.update_namespace_properties("p", updates={"owner": 1})  # type: ignore[dict-item]
+    rows.update_namespace_properties("ns", updates={"only": "one"})
+    rows.update_namespace_properties("ns", ["only"])
+    assert rows.namespace_exists("ns")
+    rows.drop_namespace("ns")
+    assert not rows.namespace_exists("ns")
+
+
+def test_metadata_goes_where_the_table_says(rows: Catalog[Any], tmp_path: Path) -> None:
+    properties = {
+        "write.metadata.path": f"{tmp_path}/place",
+        "write.metadata.compression-codec": "gzip",
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+        "commit.retry.num-retries": "0",
+    }
+    frazil.config.allowed_locations = [str(tmp_path)]
+    try:
+        table = rows.create_table("ns.t", SCHEMA, properties=properties)
+        for _ in range(3):
+            table.append(ROWS)
+            rows.load_table("ns.t").append(ROWS)
+            table = rows.load_table("ns.t")
+    finally:
+        frazil.config.allowed_locations = []
+    names = sorted(path.name[:6] for path in (tmp_path / "place").glob("*.gz.metadata.json"))
+    assert names == ["00005-", "00006-"]
+    assert table.scan().count() == 12
+
+
+# Catalogs of folders.
+
+
+def test_a_folder_cannot_be_renamed_registered_or_forgotten(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("c", **properties_of("hadoop", tmp_path))
+    catalog.create_namespace("ns")
+    table = catalog.create_table("ns.t", SCHEMA)
+    for call in (
+        lambda: catalog.rename_table("ns.t", "ns.u"),
+        lambda: catalog.register_table("ns.u", table.metadata_location),
+        lambda: catalog.drop_table("ns.t"),
+        lambda: catalog.create_namespace("p", {"a": "b"}),
+        lambda: catalog.update_namespace_properties("ns", updates={"a": "b"}),
+        lambda: catalog.create_table("ns.u", SCHEMA, str(tmp_path / "elsewhere")),
+    ):
+        with pytest.raises(errors.Unsupported, match="'c' is, cannot") as caught:
+            call()
+        assert caught.value.context["catalog"] == "c"
+    assert catalog.load_table("ns.t").uuid == table.uuid
+    assert catalog.list_namespaces() == [("ns",)]
+
+
+def test_folders_that_are_something_else_are_not_taken(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("c", **properties_of("hadoop", tmp_path))
+    catalog.create_namespace("ns.deep")
+    catalog.create_table("ns.t", SCHEMA)
+    for name in ("ns", "ns.deep"):
+        with pytest.raises(errors.AlreadyExists, match="namespace"):
+            catalog.create_table(name, SCHEMA)
+    for name in ("ns.metadata", ("ns", ".hidden"), "ns._hidden"):
+        with pytest.raises(errors.InvalidArgument):
+            catalog.create_table(name, SCHEMA)
+        with pytest.raises(errors.InvalidArgument):
+            catalog.create_namespace(name)
+    with pytest.raises(errors.InvalidArgument, match="is a table"):
+        catalog.create_namespace("ns.t.inner")
+    with pytest.raises(errors.NoSuchNamespace):
+        catalog.create_table("ns.t.inner", SCHEMA)
+    assert catalog.list_namespaces("ns") == [("ns", "deep")]
+    assert catalog.list_tables("ns") == [("ns", "t")]
+
+
+def test_a_copied_warehouse_is_purged_where_it_lies(warehouse: Path) -> None:
+    """The tables record another folder than they lie in."""
+    catalog = frazil.load_catalog("c", warehouse=str(warehouse))
+    for namespace in ((), ("sales",), ("sales", "eu")):
+        for name in catalog.list_tables(namespace):
+            plan = catalog.plan_purge(name)
+            folder = warehouse.joinpath(*name)
+            before = {path for path in folder.rglob("*") if path.is_file()}
+            named = {folder / location.partition("/metadata/")[2] for location in plan.of_kind("metadata")}
+            catalog.purge_table(name, plan)
+            left = {path for path in folder.rglob("*") if path.is_file()}
+            assert left < before
+            assert not catalog.table_exists(name), (left, named)
+            assert not [path for path in left if path.suffix in {".avro", ".parquet"} and "metadata" in path.parts]
+
+
+def test_a_commit_during_the_deletion_of_a_folder_loses(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("c", **properties_of("hadoop", tmp_path))
+    catalog.create_namespace("ns")
+    table = catalog.create_table("ns.t", SCHEMA, properties={"commit.retry.num-retries": "0"})
+    metadata = tmp_path / "warehouse" / "ns" / "t" / "metadata"
+    # As the deletion begins.
+    (metadata / "v2.metadata.json").touch()
+    with pytest.raises(errors.CommitConflict):
+        table.append(ROWS)
+    assert catalog.load_table("ns.t").scan().count() == 0
+
+
+def test_a_catalog_that_cannot_commit_refuses_by_name(tmp_path: Path) -> None:
+    paimon = frazil.load_catalog("p", **{**properties_of("hadoop", tmp_path), "type": "paimon"})
+    for call in (
+        lambda: paimon.create_namespace("ns"),
+        lambda: paimon.create_table("t", SCHEMA),
+        lambda: paimon.drop_table("ns.t"),
+    ):
+        with pytest.raises(errors.Unsupported, match="type paimon, which 'p' is"):
+            call()
