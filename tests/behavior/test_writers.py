@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import random
@@ -20,6 +21,7 @@ import pytest
 import frazil
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from frazil.iceberg import Table
@@ -33,9 +35,26 @@ EVERY = 5
 """Every fifth commit deletes the row of the one before."""
 
 
-def write(path: str, writer: int, problems: multiprocessing.Queue[str | None]) -> None:
+def make(catalog: str, folder: Path, properties: dict[str, str], version: int) -> Callable[[], Table]:
+    """Make a table and say how to open it."""
+    if catalog == "hadoop":
+        path = str(folder / "t")
+        frazil.create_table(path, SCHEMA, format_version=version, properties=properties)
+        return functools.partial(frazil.load_table, path)
+    lake = str(folder / "lake")
+    opened = frazil.load_catalog("local", path=lake)
+    opened.create_namespace("ns")
+    opened.create_table("ns.t", SCHEMA, format_version=version, properties=properties)
+    return functools.partial(load, lake)
+
+
+def load(lake: str) -> Table:
+    return frazil.load_catalog("local", path=lake).load_table("ns.t")
+
+
+def write(load: Callable[[], Table], writer: int, problems: multiprocessing.Queue[str | None]) -> None:
     try:
-        table = frazil.load_table(path)
+        table = load()
         for i in range(COMMITS):
             if i % EVERY == EVERY - 1:
                 assert table.delete(f"writer = {writer} and id = {i - 1}").deleted_rows == 1
@@ -46,19 +65,28 @@ def write(path: str, writer: int, problems: multiprocessing.Queue[str | None]) -
         problems.put(repr(error))
 
 
-@pytest.mark.parametrize(("version", "mode"), [(2, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")])
-def test_writers_at_the_same_time_lose_and_double_nothing(tmp_path: Path, version: int, mode: str) -> None:
-    path = str(tmp_path / "t")
-    frazil.create_table(path, SCHEMA, format_version=version, properties={"write.delete.mode": mode})
+@pytest.mark.parametrize(
+    ("catalog", "version", "mode"),
+    [
+        ("hadoop", 2, "copy-on-write"),
+        ("hadoop", 3, "merge-on-read"),
+        ("sqlite", 2, "merge-on-read"),
+        ("sqlite", 3, "copy-on-write"),
+    ],
+)
+def test_writers_at_the_same_time_lose_and_double_nothing(
+    tmp_path: Path, catalog: str, version: int, mode: str
+) -> None:
+    load = make(catalog, tmp_path, {"write.delete.mode": mode}, version)
     context = multiprocessing.get_context("spawn")
     problems: multiprocessing.Queue[str | None] = context.Queue()
-    processes = [context.Process(target=write, args=(path, writer, problems)) for writer in range(WRITERS)]
+    processes = [context.Process(target=write, args=(load, writer, problems)) for writer in range(WRITERS)]
     for process in processes:
         process.start()
     assert [problems.get() for _ in processes] == [None] * WRITERS
     for process in processes:
         process.join()
-    table = frazil.load_table(path)
+    table = load()
     found = sorted((row["writer"], row["id"]) for row in table.scan().to_arrow().to_pylist())
     kept = [i for i in range(COMMITS) if i % EVERY < EVERY - 2]
     assert found == [(writer, i) for writer in range(WRITERS) for i in kept]
