@@ -98,21 +98,47 @@ def test_a_branch_is_published_by_fast_forward(tmp_path: Path) -> None:
 
 def test_staged_changes_are_published_once(tmp_path: Path) -> None:
     table = made(tmp_path)
-    table.manage_snapshots().create_branch(None, "stage").commit()
-    staged = table.append(rows(4), branch="stage", snapshot_properties={"wap.id": "w1"}).snapshot_id
-    other = table.append(rows(5), branch="stage", snapshot_properties={"wap.id": "w2"}).snapshot_id
-    table.manage_snapshots().remove_branch("stage").commit()
-    with pytest.raises(Unsupported, match=r"picking snapshot .* \(append\)"):
-        table.manage_snapshots().cherry_pick(other).commit()
+    table.set_properties({"write.wap.enabled": "true"})
+    current = table.current_snapshot().snapshot_id
+    first = table.append(rows(4), snapshot_properties={"wap.id": "w1"}).snapshot_id
+    second = table.append(rows(5), snapshot_properties={"wap.id": "w2"}).snapshot_id
+    assert (ids_of(table), table.current_snapshot().snapshot_id) == ([1, 2, 3], current)
+    assert table.scan(snapshot_id=second).count() == 4
     table.manage_snapshots().publish_changes("w1").commit()
-    assert table.current_snapshot().snapshot_id == staged
-    assert ids_of(table) == [1, 2, 3, 4]
+    assert (ids_of(table), table.current_snapshot().snapshot_id) == ([1, 2, 3, 4], first)
     with pytest.raises(frazil.errors.CommitValidation, match="an ancestor"):
         table.manage_snapshots().publish_changes("w1").commit()
     with pytest.raises(NoSuchSnapshot, match="w3"):
         table.manage_snapshots().publish_changes("w3").commit()
-    table.manage_snapshots().cherry_pick(other).commit()
+    # It was staged behind the same snapshot as the other one, so its files are added again.
+    table.manage_snapshots().cherry_pick(second).commit()
     assert ids_of(table) == [1, 2, 3, 4, 5]
+    summary = table.current_snapshot().summary
+    assert (summary["source-snapshot-id"], summary["published-wap-id"]) == (str(second), "w2")
+    with pytest.raises(frazil.errors.CommitValidation, match="picked before"):
+        table.manage_snapshots().cherry_pick(second).commit()
+
+
+def test_a_pick_keeps_row_ids_unique(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "v3", SCHEMA, format_version=3, properties={"write.wap.enabled": "true"})
+    table.append(rows(1, 2))
+    staged = table.append(rows(3, 4), snapshot_properties={"wap.id": "w"}).snapshot_id
+    table.append(rows(5))
+    table.manage_snapshots().create_tag(None, "before").cherry_pick(staged).commit()
+    found = table.scan(selected_fields=("id", "_row_id")).to_arrow()
+    assert sorted(found["id"].to_pylist()) == [1, 2, 3, 4, 5]
+    assert len(set(found["_row_id"].to_pylist())) == found.num_rows
+    assert table.scan(ref="before").count() == 3
+
+
+def test_only_appends_are_picked_behind_others(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.set_properties({"write.wap.enabled": "true"})
+    staged = table.delete("id = 1", snapshot_properties={"wap.id": "w"}).snapshot_id
+    table.append(rows(4))
+    with pytest.raises(frazil.errors.CommitValidation, match="no append"):
+        table.manage_snapshots().cherry_pick(staged).commit()
+    assert ids_of(table) == [1, 2, 3, 4]
 
 
 def test_commits_that_nobody_looked_at_are_not_undone(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 pub mod catalog;
 mod check;
+pub mod cherry_pick;
 pub mod commit;
 pub mod conflict;
 pub mod create;

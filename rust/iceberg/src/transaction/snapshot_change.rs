@@ -136,6 +136,12 @@ impl SnapshotChange {
         self.outcome.clone()
     }
 
+    /// Whether the snapshot is only staged: it has a `wap.id` in a table that writes, audits and publishes.
+    fn is_staged(&self, base: &TableMetadata) -> bool {
+        let enabled = base.properties.get("write.wap.enabled").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        enabled && self.changes.properties.contains_key("wap.id")
+    }
+
     /// The manifests of the files that come, written the first time.
     fn added(&mut self, base: &TableMetadata) -> Result<Vec<NewManifest>> {
         let all = || [(ManifestContent::Data, &self.changes.data), (ManifestContent::Deletes, &self.changes.deletes)];
@@ -357,12 +363,16 @@ impl Change for SnapshotChange {
             added_rows: (base.format_version > 2).then_some(added_rows),
             key_id: None,
         };
+        let add = TableUpdate::AddSnapshot(snapshot);
+        if self.is_staged(base) {
+            return Ok(Revision::Update(vec![add]));
+        }
         let reference = match base.refs.get(&self.branch) {
             Some(reference) => SnapshotRef { snapshot_id: self.snapshot_id, ..reference.clone() },
             None => SnapshotRef::branch(self.snapshot_id),
         };
         let set = TableUpdate::SetRef(self.branch.clone(), reference);
-        Ok(Revision::Update(vec![TableUpdate::AddSnapshot(snapshot), set]))
+        Ok(Revision::Update(vec![add, set]))
     }
 
     fn clean(&mut self, committed: Option<&TableMetadata>) {

@@ -27,8 +27,10 @@ pub use update_spec::{SpecOperation, UpdateSpec};
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::Files;
 use serde::Deserialize;
 
+use super::cherry_pick::CherryPick;
 use super::commit::{Change, Revision};
 use crate::spec::table_metadata::TableMetadata;
 
@@ -55,6 +57,30 @@ impl Evolution {
     /// `InvalidArgument` for JSON that is no change.
     pub fn from_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|e| Error::invalid(format!("not a change of a table: {e}")))
+    }
+}
+
+impl Evolution {
+    /// The changes that this is, in their order: picks of snapshots may have to add files, which `files` are read for.
+    pub fn into_changes(self, files: &Files) -> Vec<Box<dyn Change>> {
+        let Self::Snapshots(ManageSnapshots { operations, .. }) = self else { return vec![Box::new(self)] };
+        let mut changes: Vec<Box<dyn Change>> = Vec::new();
+        let mut run = Vec::new();
+        for operation in operations {
+            match CherryPick::new(files.clone(), &operation) {
+                None => run.push(operation),
+                Some(pick) => {
+                    if !run.is_empty() {
+                        changes.push(Box::new(Self::Snapshots(ManageSnapshots::new(std::mem::take(&mut run)))));
+                    }
+                    changes.push(Box::new(pick));
+                }
+            }
+        }
+        if !run.is_empty() {
+            changes.push(Box::new(Self::Snapshots(ManageSnapshots::new(run))));
+        }
+        changes
     }
 }
 

@@ -102,7 +102,7 @@ impl ManageSnapshots {
         Self { operations, seen: None }
     }
 
-    pub(super) fn updates(&mut self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
+    pub(in crate::transaction) fn updates(&mut self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
         let named = || base.refs.iter().map(|(name, reference)| (name.clone(), reference.snapshot_id)).collect();
         let seen = self.seen.get_or_insert_with(named);
         let mut draft = Draft { base, seen, refs: base.refs.clone() };

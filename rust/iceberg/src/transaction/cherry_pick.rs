@@ -1,0 +1,106 @@
+//! Makes a staged snapshot current (Java: `CherryPickOperation`): by moving `main` to it, or, where `main` has moved on
+//! since it was staged, by adding its files again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, BooleanArray};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::Files;
+
+use super::commit::{Change, Revision};
+use super::entries::Entries;
+use super::evolve::{ManageSnapshots, ReferenceOperation};
+use super::manifests::MANIFEST_LIMIT_BYTES;
+use super::snapshot_change::{AddedFiles, FileChanges, SnapshotChange};
+use crate::spec::manifest::ADDED;
+use crate::spec::manifest_list::{self, ManifestContent};
+use crate::spec::snapshot::{MAIN_BRANCH, Snapshot};
+use crate::spec::table_metadata::TableMetadata;
+
+/// The pick of one snapshot.
+#[derive(Debug)]
+pub struct CherryPick {
+    files: Files,
+    operation: ReferenceOperation,
+    /// What adds its files again, once that is needed.
+    again: Option<SnapshotChange>,
+}
+
+impl CherryPick {
+    /// `operation` is a pick or a publication; None for others.
+    pub fn new(files: Files, operation: &ReferenceOperation) -> Option<Self> {
+        match operation {
+            ReferenceOperation::CherryPick { .. } | ReferenceOperation::PublishChanges { .. } => {
+                Some(Self { files, operation: operation.clone(), again: None })
+            }
+            _ => None,
+        }
+    }
+
+    fn picked<'a>(&self, base: &'a TableMetadata) -> Option<&'a Arc<Snapshot>> {
+        base.snapshots.iter().rev().find(|snapshot| match &self.operation {
+            ReferenceOperation::CherryPick { snapshot_id } => snapshot.snapshot_id == *snapshot_id,
+            ReferenceOperation::PublishChanges { wap_id } => snapshot.summary.value("wap.id") == Some(wap_id),
+            _ => false,
+        })
+    }
+
+    /// The append that a snapshot was, as a change.
+    fn append(&self, picked: &Snapshot, base: &TableMetadata, context: &Context) -> Result<SnapshotChange> {
+        let properties = BTreeMap::from([("source-snapshot-id".to_string(), picked.snapshot_id.to_string())]);
+        let mut changes = FileChanges { properties, ..FileChanges::default() };
+        if let Some(wap_id) = picked.summary.value("wap.id") {
+            changes.properties.insert("published-wap-id".to_string(), wap_id.to_string());
+        }
+        let list = picked.manifest_list.as_deref().ok_or_else(|| Error::unsupported("a snapshot without a list"))?;
+        let manifests = manifest_list::read(self.files.read(list, MANIFEST_LIMIT_BYTES)?, context);
+        for manifest in manifests.map_err(|e| e.with("file", list))? {
+            if manifest.content != ManifestContent::Data || manifest.added_snapshot_id != Some(picked.snapshot_id) {
+                continue;
+            }
+            let partition = base.partition_type(base.spec(manifest.partition_spec_id)?);
+            let bytes = self.files.read(&manifest.manifest_path, MANIFEST_LIMIT_BYTES)?;
+            let entries = Entries::read(bytes, &partition, context);
+            let entries = entries.map_err(|e| e.with("manifest", &manifest.manifest_path))?;
+            let (status, ids) = (entries.status()?, entries.long("snapshot_id")?);
+            let own = (0..entries.len()).map(|row| {
+                let id = ids.is_valid(row).then(|| ids.value(row));
+                Some(status.value(row) == ADDED && id.is_none_or(|id| id == picked.snapshot_id))
+            });
+            let data_files = entries.filter(&own.collect::<BooleanArray>())?.data_files()?.clone();
+            changes.data.push(AddedFiles { spec_id: manifest.partition_spec_id, data_files });
+        }
+        SnapshotChange::new(self.files.clone(), MAIN_BRANCH, changes)
+    }
+}
+
+impl Change for CherryPick {
+    fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
+        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
+        let moved = ManageSnapshots::new(vec![self.operation.clone()]).updates(base);
+        let picked = self.picked(base).filter(|picked| picked.operation() == Some("append")).cloned();
+        match (moved, picked) {
+            // `main` cannot just move.
+            (Err(error), Some(picked)) if error.kind() == ErrorKind::Unsupported => {
+                if self.again.is_none() {
+                    self.again = Some(self.append(&picked, base, context)?);
+                }
+                let again = self.again.as_mut().ok_or_else(|| Error::internal("a pick went missing"))?;
+                again.revise(Some(base), attempt, context)
+            }
+            (moved, _) => moved.map(Revision::Update),
+        }
+    }
+
+    fn clean(&mut self, committed: Option<&TableMetadata>) {
+        if let Some(again) = &mut self.again {
+            again.clean(committed);
+        }
+    }
+
+    fn writes_files(&self) -> bool {
+        false
+    }
+}
