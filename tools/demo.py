@@ -1,11 +1,13 @@
 """What `make demo` shows: tables that Java engines wrote, read without them.
 
 Of Iceberg position deletes, deletion vectors, equality deletes and an evolved partition spec; of Paimon a primary-key
-table whose files are merged, its snapshots, a tag and its changes. First in Python, then in PySpark.
+table whose files are merged, its snapshots, a tag and its changes. First in Python, then in PySpark. Last a lake of its
+own: a table that is made, filled, merged into and deleted from, read as it was, and rolled back.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import sys
 import tempfile
@@ -13,10 +15,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 import frazil
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from frazil.iceberg import WriteResult
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
 ICEBERG_TABLES = [
@@ -44,6 +48,7 @@ def main() -> None:
     counts[CHANGED_TABLE] = show_changes()
     counts[TAGGED_TABLE] = show_tags()
     show_spark(counts)
+    show_lake()
 
 
 def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> int:
@@ -94,6 +99,42 @@ def show_tags() -> int:
     rows = table.scan().count()
     print(f"now: {rows} rows\n")
     return rows
+
+
+def show_lake() -> None:
+    """Make a table in a lake, change it, look back, and go back."""
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("city", pa.string()), ("at", pa.timestamp("us"))])
+    day = dt.datetime(2024, 2, 29, 12)  # noqa: DTZ001 - a timestamp without a zone
+    with tempfile.TemporaryDirectory() as folder:
+        catalog = frazil.load_catalog("local", path=f"{folder}/lake")
+        catalog.create_namespace("demo")
+        modes = {f"write.{operation}.mode": "merge-on-read" for operation in ("delete", "merge")}
+        table = catalog.create_table("demo.trips", schema, partition_by=["day(at)"], properties=modes, format_version=3)
+        print(f"--- a lake in a folder: {table!r}")
+        rows = [{"id": i, "city": "Oslo", "at": day + dt.timedelta(hours=6 * i)} for i in range(8)]
+        print("append:", told(table.append(rows)))
+        news = pa.table({"id": [1, 3, 99], "city": ["Bergen", "Tromsø", "Bodø"], "at": [day] * 3})
+        merged = (
+            table.merge(news, on="target.id = source.id")
+            .when_matched_update({"city": "source.city"})
+            .when_not_matched_insert_all()
+            .execute()
+        )
+        print("merge: ", told(merged))
+        print("delete:", told(table.delete("city = 'Oslo' and id >= 6")))
+        print_rows(table.scan(selected_fields=("id", "city", "at", "_row_id")).to_arrow().sort_by("id"))
+        first, second, third = table.snapshots()
+        counts = [table.scan(snapshot_id=s.snapshot_id).count() for s in (first, second, third)]
+        print(f"rows at each of its {len(counts)} snapshots: {counts}")
+        table.manage_snapshots().rollback_to_snapshot(second.snapshot_id).commit()
+        reopened = catalog.load_table("demo.trips")
+        print(f"rolled back before the delete: {reopened.scan().count()} rows")
+
+
+def told(result: WriteResult) -> str:
+    """Say what a write did."""
+    rows = f"{result.inserted_rows} inserted, {result.updated_rows} updated, {result.deleted_rows} deleted"
+    return f"{rows}; {result.added_files} data files, {result.added_delete_files} delete files more"
 
 
 def print_rows(rows: pa.Table) -> None:

@@ -5,6 +5,8 @@ from frazil.iceberg.schema import NestedField, PartitionField, PartitionSpec, Sc
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
 from frazil.iceberg.table import Table
 from frazil.iceberg.task import DataFile, DeleteFile, FileScanTask
+from frazil.iceberg.transaction import Transaction
+from frazil.iceberg.write import WriteResult
 
 __all__ = [
     "DataFile",
@@ -21,4 +23,6 @@ __all__ = [
     "SortField",
     "SortOrder",
     "Table",
+    "Transaction",
+    "WriteResult",
 ]
