@@ -21,7 +21,10 @@ from typing import TYPE_CHECKING
 from frazil.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    Progress = Callable[[int, int, int], None]
+    """Is told the rows, bytes and files that are written so far."""
 
 __all__ = ["Config", "config"]
 
@@ -41,7 +44,7 @@ class Config:
     >>> settings.allowed_locations.append("s3://shared-bucket/")
     """
 
-    __slots__ = ("_allowed_locations", "_cache_bytes", "_max_workers", "_memory_limit")
+    __slots__ = ("_allowed_locations", "_cache_bytes", "_max_workers", "_memory_limit", "_progress")
 
     def __init__(self) -> None:
         """Start without assignments: every setting comes from the environment when it is first read."""
@@ -49,6 +52,7 @@ class Config:
         self._cache_bytes: int | None = None
         self._allowed_locations: list[str] | None = None
         self._max_workers: int | None = None
+        self._progress: Progress | bool | None = None
 
     @property
     def memory_limit(self) -> int:
@@ -110,11 +114,26 @@ class Config:
     def max_workers(self, value: int) -> None:
         self._max_workers = _parse_count("max_workers", value)
 
+    @property
+    def progress(self) -> Progress | bool | None:
+        """Who is told how far a write is: a function of rows, bytes and files written; True for a line on stderr.
+
+        Unless set there is a line in terminals and notebooks, if `rich` is installed; False for none.
+        """
+        return self._progress
+
+    @progress.setter
+    def progress(self, value: Progress | bool | None) -> None:
+        if not (value is None or isinstance(value, bool) or callable(value)):
+            message = f"progress must be a function, True, False or None, not {value!r}"  # type: ignore[unreachable]
+            raise InvalidArgument(message)
+        self._progress = value
+
     def __repr__(self) -> str:
         """Show every setting as it is now."""
         settings = ", ".join(
             f"{name}={getattr(self, name)!r}"
-            for name in ("memory_limit", "cache_bytes", "allowed_locations", "max_workers")
+            for name in ("memory_limit", "cache_bytes", "allowed_locations", "max_workers", "progress")
         )
         return f"Config({settings})"
 

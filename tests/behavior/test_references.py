@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import AlreadyExists, CommitConflict, InvalidArgument, NoSuchSnapshot, Unsupported
+from frazil.errors import AlreadyExists, CommitConflict, InvalidArgument, NoSuchSnapshot
 
 if TYPE_CHECKING:
     from pathlib import Path

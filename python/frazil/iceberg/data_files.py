@@ -13,13 +13,11 @@ from frazil.errors import FrazilError, InvalidArgument, Storage
 from frazil.iceberg.file_format import Properties, file_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from frazil import _native
+    from frazil.config import Progress
     from frazil.iceberg.file_format import FileFormat, FormatWriter
-
-    Progress = Callable[[int, int, int], None]
-    """Is told the rows, bytes and files that are written so far."""
 
 __all__ = ["DataFileWriter", "batches", "write_memory"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
+from frazil.config import config
 from frazil.iceberg.data_files import DataFileWriter, batches, write_memory
+from frazil.progress import reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from frazil.iceberg.data_files import Progress
 
 __all__ = ["WriteResult"]
 
@@ -46,18 +46,18 @@ def write_rows(
     data: Any,
     *,
     lineage: bool = False,
-    progress: Progress | None = None,
 ) -> DataFileWriter:
     """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
 
     With `lineage` rows bring `_row_id` and `_last_updated_sequence_number` along.
     """
     rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage=lineage)
-    writer = DataFileWriter(table.files, rows, properties, progress=progress)
-    try:
-        writer.write(data if isinstance(data, Iterator) else batches(data, rows.schema()))
-        writer.close()
-    except BaseException:
-        writer.abort()
-        raise
+    with reported(config.progress) as progress:
+        writer = DataFileWriter(table.files, rows, properties, progress=progress)
+        try:
+            writer.write(data if isinstance(data, Iterator) else batches(data, rows.schema()))
+            writer.close()
+        except BaseException:
+            writer.abort()
+            raise
     return writer

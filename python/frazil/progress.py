@@ -1,0 +1,58 @@
+"""Progress of long writes: told to a function, or shown as a line where somebody is watching."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from frazil.config import Progress
+
+PATIENCE_S = 2.0
+"""What takes no longer is not worth a line."""
+
+
+@contextlib.contextmanager
+def reported(wish: Progress | bool | None) -> Iterator[Progress | None]:  # noqa: FBT001 - a setting
+    """Give what is to be told of a write, by `frazil.config.progress`."""
+    if callable(wish):
+        yield wish
+    elif wish is False or (wish is None and not _is_watched()):
+        yield None
+    else:
+        with _line() as show:
+            yield show
+
+
+def _is_watched() -> bool:
+    """Say whether a person sees what is printed, in a terminal or a notebook."""
+    return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+@contextlib.contextmanager
+def _line() -> Iterator[Progress | None]:
+    try:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+    except ModuleNotFoundError:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("writing", total=None)
+    begun = time.monotonic()
+
+    def show(rows: int, size: int, files: int) -> None:
+        if not bar.live.is_started and time.monotonic() - begun >= PATIENCE_S:
+            bar.start()
+        bar.update(task, description=f"{rows:,} rows, {size / (1 << 20):,.0f} MiB in {files} files")
+
+    try:
+        yield show
+    finally:
+        bar.stop()
