@@ -31,7 +31,8 @@ def test_settings_start_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("FRAZIL_MAX_WORKERS", "3")
     settings = Config()
     assert repr(settings) == (
-        "Config(memory_limit=1048576, cache_bytes=1024, allowed_locations=['s3://b/', '/data'], max_workers=3, progress=None)"
+        "Config(memory_limit=1048576, cache_bytes=1024, allowed_locations=['s3://b/', '/data'], max_workers=3,"
+        " progress=None)"
     )
     settings.max_workers = 5
     assert settings.max_workers == 5
