@@ -13,12 +13,13 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 import frazil
+from frazil.iceberg import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,6 +155,35 @@ def test_a_killed_writer_leaves_the_table_before_or_after_its_change(tmp_path: P
         assert rows in (expected(done), expected(done + 1))
         done += rows == expected(done + 1)
     assert done
+
+
+class Interrupted:
+    """A transaction at whose commit Ctrl-C comes when it has taken effect."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    def commit(self) -> None:
+        self._native.commit()
+        raise KeyboardInterrupt
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._native, name)
+
+
+@pytest.mark.parametrize("change", ["append", "overwrite"])
+def test_an_interrupt_behind_the_commit_deletes_nothing(tmp_path: Path, change: str) -> None:
+    table = frazil.create_table(tmp_path / "t", SCHEMA)
+    begin = Transaction.__init__
+
+    def interrupted(self: Transaction, table: Table) -> None:
+        begin(self, table)
+        self._native = Interrupted(self._native)
+
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Transaction, "__init__", interrupted)
+        getattr(table, change)([{"id": 1, "writer": 1}])
+    assert frazil.load_table(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [1]
 
 
 if __name__ == "__main__":

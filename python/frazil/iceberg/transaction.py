@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from frazil import _native
 from frazil.arguments import field_names, filter_text
-from frazil.errors import CommitConflict, CommitStateUnknown, FrazilError, InvalidArgument
+from frazil.errors import CommitConflict, FrazilError, InvalidArgument
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
@@ -299,6 +299,7 @@ class Transaction(Evolving):
     def _write(self, table: Table, data: Any, *, lineage: bool = False) -> _native.RowWriter:
         """Write rows into new files, which are deleted if the transaction fails; those that are written stay."""
         if isinstance(data, Rows):
+            data.transactions.append(self._native)
             return data.rows
         written = write_rows(table._native, table.properties, data, lineage=lineage)  # noqa: SLF001
         self._written.append(written)
@@ -352,12 +353,12 @@ class Transaction(Evolving):
             self._ended = True
             try:
                 committed, self.attempts = self._native.commit()
-            except CommitStateUnknown:
-                raise
+                self._table._native = committed  # noqa: SLF001
             except BaseException:
-                self._discard()
+                # Ctrl-C may come when the changes have taken effect already.
+                if not self._native.may_be_committed:
+                    self._discard()
                 raise
-            self._table._native = committed  # noqa: SLF001
         return self._table
 
     def abort(self) -> None:
@@ -388,22 +389,22 @@ class Transaction(Evolving):
 def alone(table: Table, change: Callable[[Transaction], WriteResult]) -> WriteResult:
     """Make one change as a transaction of its own; again on the newest state when others changed what it looked at."""
     began = time.perf_counter()
-    retries = int(table.properties.get("commit.retry.num-retries", "4"))
-    attempts = 0
-    for again in range(retries, -1, -1):
+    conflicts = 0
+    while True:
         transaction = Transaction(table)
         try:
             with transaction:
                 result = change(transaction)
+            break
         except CommitConflict:
-            if not again:
+            # A number: the transaction has looked at it.
+            if conflicts >= int(table.properties.get("commit.retry.num-retries", "4")):
                 raise
-            attempts += 1
-            time.sleep(random.uniform(0.05, 0.15) * 2 ** min(attempts, 6))  # noqa: S311 - so that writers who met do not again
+            conflicts += 1
+            # Writers who met should not meet again.
+            time.sleep(random.uniform(0.05, 0.15) * 2 ** min(conflicts, 6))  # noqa: S311
             table._reload()  # noqa: SLF001 - one module in two files
-            continue
-        return replace(result, attempts=attempts + transaction.attempts, seconds=time.perf_counter() - began)
-    raise AssertionError
+    return replace(result, attempts=conflicts + transaction.attempts, seconds=time.perf_counter() - began)
 
 
 class Rows:
@@ -413,6 +414,7 @@ class Rows:
         """Write the rows."""
         self.writer = write_rows(table._native, table.properties, data)  # noqa: SLF001
         self.rows = self.writer.rows
+        self.transactions: list[_native.Transaction] = []
 
 
 @contextlib.contextmanager
@@ -421,8 +423,7 @@ def staged(table: Table, data: Any) -> Iterator[Rows]:
     rows = Rows(table, data)
     try:
         yield rows
-    except CommitStateUnknown:
-        raise
     except BaseException:
-        rows.writer.abort()
+        if not any(transaction.may_be_committed for transaction in rows.transactions):
+            rows.writer.abort()
         raise

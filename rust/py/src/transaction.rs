@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use frazil_core::context::Context;
-use frazil_core::error::Error;
+use frazil_core::error::{Error, ErrorKind};
 use frazil_core::predicate::Predicate;
 use frazil_core::storage::files::Files;
 use frazil_iceberg::table::Table as IcebergTable;
@@ -27,6 +28,7 @@ use crate::write::RowWriter;
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Transaction {
     changes: Mutex<Option<CoreTransaction>>,
+    may_be_committed: AtomicBool,
     files: Files,
     /// That of the catalog; None for a table without one.
     row: Option<Py<PyAny>>,
@@ -61,7 +63,8 @@ impl Transaction {
     #[pyo3(signature = (table, row = None))]
     fn new(table: &Table, row: Option<Py<PyAny>>) -> Self {
         let changes = Mutex::new(Some(CoreTransaction::new(table.0.state())));
-        Self { changes, files: table.0.files().clone(), row }
+        let may_be_committed = AtomicBool::new(false);
+        Self { changes, may_be_committed, files: table.0.files().clone(), row }
     }
 
     /// The table with all changes so far, which nobody else sees.
@@ -140,9 +143,21 @@ impl Transaction {
         interruptible(py, |context| {
             let changes = self.end()?;
             let pointer = pointer_at(&self.files, &changes.base().metadata.location, row);
-            let committed = changes.commit(pointer.as_ref(), context)?;
+            // Kept here, for a signal may take the place of the result on its way to Python.
+            self.may_be_committed.store(true, Ordering::Release);
+            let committed = changes.commit(pointer.as_ref(), context);
+            let is_refused =
+                committed.as_ref().err().is_some_and(|error| error.kind() != ErrorKind::CommitStateUnknown);
+            self.may_be_committed.store(!is_refused, Ordering::Release);
+            let committed = committed?;
             Ok((Table(IcebergTable::at(committed.state, self.files.clone())?), committed.attempts))
         })
+    }
+
+    /// Whether the changes took effect, or nobody knows: their files may not be deleted.
+    #[getter]
+    fn may_be_committed(&self) -> bool {
+        self.may_be_committed.load(Ordering::Acquire)
     }
 
     /// Gives up, and deletes what the changes wrote; nothing to do after `commit`.
