@@ -1,4 +1,4 @@
-# The only entrances: make demo | test | nightly | lint | bench | bench-full | fuzz | build | clean.
+# The only entrances: make demo | test | interop | nightly | lint | bench | bench-full | fuzz | build | clean.
 # Each does its own set-up; nothing needs to be installed first but Python 3.11, Rust and, for Spark, Java 17.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -15,6 +15,7 @@ TOOLS := $(VENV)/.tools-installed
 WHEEL := $(VENV)/.wheel-installed
 WHEELS := target/wheels
 BENCH := target/bench
+INTEROP := target/interop
 BENCH_TABLES ?= $(BENCH)/tables
 COMPARE = $(BIN)/python benches/compare/run.py --tables $(BENCH_TABLES) --limits target/release/limits $(addprefix --row ,$(ROW))
 
@@ -23,11 +24,12 @@ export CARGO_TERM_PROGRESS_WHEN ?= never
 say = @printf '\n==> %s\n' $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python nightly miri lint bench bench-full bench-inputs fuzz clean
+.PHONY: help build demo test test-rust test-python interop nightly miri lint bench bench-full bench-inputs fuzz clean
 
 help:
 	@echo 'make demo    read tables of this repository from Python and from PySpark'
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
+	@echo 'make interop have Java, PyIceberg and DuckDB read all that is written, and Java write on top'
 	@echo 'make nightly merge $(HISTORIES) random histories with each merge engine, against a model'
 	@echo 'make miri    run the kernels under Miri, which needs `rustup component add miri --toolchain nightly`'
 	@echo 'make lint    formatters, linters, types and size budgets'
@@ -68,6 +70,19 @@ test-python: $(WHEEL)
 	$(BIN)/python -m pytest
 	$(call say,'Running the examples of the documentation strings')
 	$(BIN)/python -m pytest --doctest-modules --pyargs frazil
+
+# What `make test` does with some of the tables. Java comes from the public Java registry, unless Ivy has it.
+interop: $(WHEEL) $(INTEROP)/.installed
+	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
+	FRAZIL_INTEROP=1 FRAZIL_DUCKDB=$(abspath $(INTEROP))/bin/python $(BIN)/python -m pytest tests/interop/test_java_reads.py \
+		tests/interop/test_java_writes.py tests/interop/test_other_readers.py
+
+# A DuckDB that has its extensions in the Python registry, which the newest one need not have.
+$(INTEROP)/.installed: tests/interop/requirements-duckdb.txt | $(TOOLS)
+	$(call say,'Installing DuckDB with its extension for Iceberg into $(@D)')
+	$(BIN)/python -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
 
 # What `make test` does with 500 histories of each engine.
 nightly:

@@ -1,0 +1,50 @@
+"""One session of Iceberg (Java) for all tests of this folder, and the tables that frazil writes."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.java import Java, JavaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from frazil.iceberg import Table
+    from support.written import Written
+
+WHOLE = bool(os.environ.get("FRAZIL_INTEROP"))
+"""Whether Java has to be there: `make interop`."""
+
+
+@pytest.fixture(scope="package")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="package")
+def made(warehouse: Path) -> Callable[[Written], Table]:
+    """Give a table of the database `db`, made once: it is only read."""
+    return functools.cache(lambda written: written.make(warehouse / "db"))
+
+
+@pytest.fixture(scope="package")
+def java(warehouse: Path) -> Iterator[Java]:
+    try:
+        engine = Java(warehouse)
+    except JavaError as error:
+        if WHOLE:
+            raise
+        pytest.skip(f"no Iceberg (Java) here: {str(error).strip().splitlines()[-1]}")
+    yield engine
+    engine.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "java" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
