@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from frazil import _native
 from frazil.arguments import field_names, filter_text
-from frazil.errors import CommitConflict, CommitStateUnknown, FrazilError, InvalidArgument
+from frazil.errors import CommitConflict, FrazilError, InvalidArgument
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
@@ -52,7 +52,7 @@ class Paths:
     """Files that are known by their paths."""
 
     def __init__(self, files: _native.Files, paths: list[str]) -> None:
-        """Know where they are."""
+        """Know where they are; paths may be added later."""
         self._files, self._paths = files, paths
 
     def abort(self) -> None:
@@ -79,6 +79,7 @@ class Transaction(Evolving):
         self._table = table
         self._native = _native.Transaction(table._native, table._row)  # noqa: SLF001 - one module in two files
         self._written: list[Written] = []
+        self._rows: list[Rows] = []
         self._ended = False
         self.attempts = 0
 
@@ -276,7 +277,10 @@ class Transaction(Evolving):
 
     def _write_deletes(self, operation: RowLevel) -> None:
         operation.delta.remove_emptied()
-        self._written.append(Paths(operation.table._native.files, operation.write_deletes()))  # noqa: SLF001
+        paths: list[str] = []
+        # Known first: what fails half-way leaves something.
+        self._written.append(Paths(operation.table._native.files, paths))  # noqa: SLF001
+        operation.write_deletes(paths)
 
     def _change(
         self,
@@ -299,6 +303,7 @@ class Transaction(Evolving):
     def _write(self, table: Table, data: Any, *, lineage: bool = False) -> _native.RowWriter:
         """Write rows into new files, which are deleted if the transaction fails; those that are written stay."""
         if isinstance(data, Rows):
+            self._rows.append(data)
             return data.rows
         written = write_rows(table._native, table.properties, data, lineage=lineage)  # noqa: SLF001
         self._written.append(written)
@@ -350,12 +355,14 @@ class Transaction(Evolving):
         """
         if not self._ended:
             self._ended = True
+            for rows in self._rows:
+                rows.may_be_committed = True
             try:
                 committed, self.attempts = self._native.commit()
-            except CommitStateUnknown:
-                raise
             except BaseException:
-                self._discard()
+                # Ctrl-C may be heard after the commit took effect: nothing is deleted then.
+                if self._native.failed():
+                    self._discard()
                 raise
             self._table._native = committed  # noqa: SLF001
         return self._table
@@ -368,6 +375,8 @@ class Transaction(Evolving):
             self._discard()
 
     def _discard(self) -> None:
+        for rows in self._rows:
+            rows.may_be_committed = False
         for written in self._written:
             written.abort()
 
@@ -413,6 +422,7 @@ class Rows:
         """Write the rows."""
         self.writer = write_rows(table._native, table.properties, data)  # noqa: SLF001
         self.rows = self.writer.rows
+        self.may_be_committed = False
 
 
 @contextlib.contextmanager
@@ -421,8 +431,7 @@ def staged(table: Table, data: Any) -> Iterator[Rows]:
     rows = Rows(table, data)
     try:
         yield rows
-    except CommitStateUnknown:
-        raise
     except BaseException:
-        rows.writer.abort()
+        if not rows.may_be_committed:
+            rows.writer.abort()
         raise

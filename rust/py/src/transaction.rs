@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use frazil_core::context::Context;
-use frazil_core::error::Error;
+use frazil_core::error::{Error, ErrorKind};
 use frazil_core::predicate::Predicate;
 use frazil_core::storage::files::Files;
 use frazil_iceberg::table::Table as IcebergTable;
@@ -30,6 +31,8 @@ pub(crate) struct Transaction {
     files: Files,
     /// That of the catalog; None for a table without one.
     row: Option<Py<PyAny>>,
+    /// Whether it is certain that nothing was committed.
+    failed: AtomicBool,
 }
 
 impl Transaction {
@@ -61,7 +64,7 @@ impl Transaction {
     #[pyo3(signature = (table, row = None))]
     fn new(table: &Table, row: Option<Py<PyAny>>) -> Self {
         let changes = Mutex::new(Some(CoreTransaction::new(table.0.state())));
-        Self { changes, files: table.0.files().clone(), row }
+        Self { changes, files: table.0.files().clone(), row, failed: AtomicBool::new(false) }
     }
 
     /// The table with all changes so far, which nobody else sees.
@@ -140,9 +143,17 @@ impl Transaction {
         interruptible(py, |context| {
             let changes = self.end()?;
             let pointer = pointer_at(&self.files, &changes.base().metadata.location, row);
-            let committed = changes.commit(pointer.as_ref(), context)?;
+            let committed = changes.commit(pointer.as_ref(), context).inspect_err(|error| {
+                self.failed.store(error.kind() != ErrorKind::CommitStateUnknown, Ordering::Relaxed);
+            })?;
             Ok((Table(IcebergTable::at(committed.state, self.files.clone())?), committed.attempts))
         })
+    }
+
+    /// Whether `commit` failed for certain, so that no table has what was written. A commit that Ctrl-C met may have
+    /// taken effect before it was heard.
+    fn failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// Gives up, and deletes what the changes wrote; nothing to do after `commit`.
