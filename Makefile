@@ -1,4 +1,4 @@
-# The only entrances: make demo | test | interop | nightly | lint | bench | bench-full | fuzz | build | clean.
+# The only entrances: make demo | test | interop | faults | nightly | lint | bench | bench-full | fuzz | build | clean.
 # Each does its own set-up; nothing needs to be installed first but Python 3.11, Rust and, for Spark, Java 17.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -24,12 +24,13 @@ export CARGO_TERM_PROGRESS_WHEN ?= never
 say = @printf '\n==> %s\n' $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python interop nightly miri lint bench bench-full bench-inputs fuzz clean
+.PHONY: help build demo test test-rust test-python interop faults nightly miri lint bench bench-full bench-inputs fuzz clean
 
 help:
 	@echo 'make demo    read tables of this repository from Python and from PySpark'
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
 	@echo 'make interop have Java, PyIceberg and DuckDB read all that is written, and Java write on top'
+	@echo 'make faults  fail every request of every operation on tables, and kill writers'
 	@echo 'make nightly merge $(HISTORIES) random histories with each merge engine, against a model'
 	@echo 'make miri    run the kernels under Miri, which needs `rustup component add miri --toolchain nightly`'
 	@echo 'make lint    formatters, linters, types and size budgets'
@@ -83,6 +84,15 @@ $(INTEROP)/.installed: tests/interop/requirements-duckdb.txt | $(TOOLS)
 	$(BIN)/python -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
+
+# What `make test` does with some requests, four writers and six kills.
+faults: export FRAZIL_FAULTS := all
+faults: export FRAZIL_WRITERS := 16
+faults: export FRAZIL_KILLS := 100
+faults: $(WHEEL)
+	$(call say,'Failing every request of every operation, writing at the same time and killing writers (an hour)')
+	$(CARGO) test --locked --quiet --package frazil-iceberg --lib fault
+	$(BIN)/python -m pytest --capture=no tests/behavior/test_faults.py tests/behavior/test_bad_writes.py tests/behavior/test_writers.py
 
 # What `make test` does with 500 histories of each engine.
 nightly:

@@ -1,23 +1,64 @@
-"""A small server that speaks as much of S3 as reading needs: buckets are folders on this machine."""
+"""A small server that speaks as much of S3 as tables need, and fails on demand: buckets are folders on this machine."""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import re
 import threading
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 ACCESS_KEY = "AKIACANARYKEY"
 SECRET_KEY = "canary-of-the-secret"  # noqa: S105 - of no account
 PAGE_KEYS = 3
 """How many keys and prefixes a page of a listing has."""
+
+FAULTS = {
+    "refused": "403, without effect",
+    "lost": "no answer, without effect",
+    "answer lost": "no answer, after the effect",
+    "busy": "503, without effect",
+    "answer replaced": "503, after the effect",
+    "twice": "the request takes effect twice, and the answer is the second",
+    "answer cut": "half of the answer, then the connection ends",
+    "short": "half of the content of a file, as if it were all",
+    "half": "half of the file lands, then the connection ends",
+    "read-only": "403 to every change from here on",
+    "expired": "403 to everything from here on",
+    "gone": "no answer after the effect, and 403 from here on",
+}
+"""What may happen to a request, and to those after it."""
+
+CHANGES = ("PUT", "POST")
+
+_VERSION = re.compile(r"/v\d+(\.gz)?\.metadata\.json$")
+
+
+def fits(fault: str, method: str, path: str) -> bool:
+    """Say whether a fault makes a difference to a request."""
+    match fault:
+        case "short":
+            return method == "GET" and "?" not in path
+        case "answer cut":
+            return method != "HEAD"
+        case "half":
+            # A store without versions may have half a file; a version appears whole or not at all.
+            return method == "PUT" and not _VERSION.search(path)
+        case "read-only":
+            return method in CHANGES
+        case "twice" | "answer lost" | "answer replaced" | "gone":
+            # Reading has no effect.
+            return method in CHANGES
+        case _:
+            return True
 
 
 class ObjectStore(ThreadingHTTPServer):
@@ -32,6 +73,48 @@ class ObjectStore(ThreadingHTTPServer):
         self.requests: list[str] = []
         self.markers: set[str] = set()
         """Keys of empty objects that end with a slash, each with its bucket."""
+        self.fault, self.fault_at = "", 0
+        self.calls: list[tuple[str, str]] = []
+        """The method and the path of each request since `arm`."""
+        self.is_tripped = False
+        self.changes: list[tuple[str, str]] = []
+        """The changes that took effect: PUT or DELETE, and the key with its bucket."""
+        self._lock = threading.Lock()
+
+    def arm(self, fault: str = "", at: int = 0) -> None:
+        """Let `fault` happen to the request of this number, counted from zero and from now."""
+        with self._lock:
+            self.fault, self.fault_at, self.is_tripped = fault, at, False
+            self.calls, self.changes = [], []
+
+    def fault_of(self, method: str, path: str) -> str:
+        """Give the fault of the next request."""
+        with self._lock:
+            number = len(self.calls)
+            self.calls.append((method, path))
+            if number > self.fault_at:
+                later = {"read-only": method in CHANGES, "expired": True, "gone": True}
+                return "refused" if self.is_tripped and later.get(self.fault) else ""
+            if not self.fault or number != self.fault_at or not fits(self.fault, method, path):
+                return ""
+            self.is_tripped = True
+            return {"read-only": "refused", "expired": "refused", "gone": "answer lost"}.get(self.fault, self.fault)
+
+    def put(self, path: Path, content: bytes, *, if_absent: bool) -> bool:
+        """Store a file in one step; say whether it was."""
+        with self._lock:
+            if if_absent and path.exists():
+                return False
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            self.changes.append(("PUT", path.relative_to(self.root).as_posix()))
+            return True
+
+    def delete(self, path: Path) -> None:
+        """Delete a file, which may not be there."""
+        with self._lock:
+            path.unlink(missing_ok=True)
+            self.changes.append(("DELETE", path.relative_to(self.root).as_posix()))
 
     @property
     def properties(self) -> dict[str, str]:
@@ -63,16 +146,92 @@ class _Request(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
     server: ObjectStore
+    content: bytes
+    is_short: bool
 
     def do_HEAD(self) -> None:
-        self._object(body=False)
+        self._handle()
 
     def do_GET(self) -> None:
+        self._handle()
+
+    def do_PUT(self) -> None:
+        self._handle()
+
+    def do_POST(self) -> None:
+        self._handle()
+
+    def _handle(self) -> None:
+        self.content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.is_short = False
+        match self.server.fault_of(self.command, unquote(self.path)):
+            case "refused":
+                answer = self._recorded(lambda: self._failed(403, "AccessDenied"))
+            case "busy":
+                answer = self._recorded(lambda: self._failed(503, "SlowDown"))
+            case "lost":
+                answer = b""
+            case "answer lost":
+                self._recorded(self._serve)
+                answer = b""
+            case "answer replaced":
+                self._recorded(self._serve)
+                answer = self._recorded(lambda: self._failed(503, "SlowDown"))
+            case "twice":
+                self._recorded(self._serve)
+                answer = self._recorded(self._serve)
+            case "answer cut":
+                whole = self._recorded(self._serve)
+                answer, self.close_connection = whole[: len(whole) // 2], True
+            case "half":
+                self.content = self.content[: len(self.content) // 2]
+                self._recorded(self._serve)
+                answer = b""
+            case fault:
+                self.is_short = fault == "short"
+                answer = self._recorded(self._serve)
+        self.close_connection |= not answer
+        self.wfile.write(answer)
+
+    def _recorded(self, serve: Callable[[], None]) -> bytes:
+        """Serve and give the answer instead of sending it."""
+        connection, self.wfile = self.wfile, io.BytesIO()
+        try:
+            serve()
+            return self.wfile.getvalue()
+        finally:
+            self.wfile = connection
+
+    def _serve(self) -> None:
         query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
-        if query.get("list-type") == ["2"]:
+        if self.command == "PUT":
+            self._put()
+        elif self.command == "POST" and "delete" in query:
+            self._delete()
+        elif query.get("list-type") == ["2"]:
             self._listing({name: values[0] for name, values in query.items()})
         else:
-            self._object(body=True)
+            self._object(body=self.command == "GET")
+
+    def _put(self) -> None:
+        if self._authorized() is None:
+            return
+        path = self.server.root / unquote(urlsplit(self.path).path).lstrip("/")
+        if self.server.put(path, self.content, if_absent=self.headers.get("If-None-Match") == "*"):
+            self._answer(200, b"", {"ETag": '"e"'})
+        else:
+            self._failed(412, "PreconditionFailed")
+
+    def _delete(self) -> None:
+        bucket = self._authorized()
+        if bucket is None:
+            return
+        keys = [unescape(key) for key in re.findall("<Key>(.*?)</Key>", self.content.decode())]
+        for key in keys:
+            self.server.delete(self.server.root / bucket / key)
+        deleted = "".join(f"<Deleted><Key>{escape(key)}</Key></Deleted>" for key in keys)
+        content = f'<?xml version="1.0"?><DeleteResult>{deleted}</DeleteResult>'
+        self._answer(200, content.encode(), {"Content-Type": "application/xml"})
 
     def log_message(self, *_: Any) -> None:
         """Write nothing."""
@@ -94,6 +253,7 @@ class _Request(BaseHTTPRequestHandler):
         headers = {"ETag": '"e"', "Last-Modified": formatdate(path.stat().st_mtime, usegmt=True)}
         if status == 206:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
+        end = start + (end - start) // 2 if self.is_short else end
         self._answer(status, content[start:end], headers, body=body)
 
     def _listing(self, query: dict[str, str]) -> None:

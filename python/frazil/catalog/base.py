@@ -13,7 +13,7 @@ from frazil import errors
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog.lookups import Lookups, T
 from frazil.catalog.purge import PurgePlan
-from frazil.errors import AlreadyExists, CommitConflict, InvalidArgument, Unsupported
+from frazil.errors import AlreadyExists, CommitConflict, FrazilError, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -77,7 +77,7 @@ class Catalog(Lookups[T]):
         place = self._location_of_new(levels, location)
         fields = partition_by or partition_spec
         self._create(levels, NewTable(place, schema, fields, format_version, properties or {}))
-        return self.load_table(levels)
+        return self._load_after("made", levels)
 
     def create_table_if_not_exists(self, identifier: Identifier, schema: Any, *args: Any, **kwargs: Any) -> T:
         """Give the table of this name, made as by `create_table` if there is none. One that is there stays."""
@@ -99,7 +99,7 @@ class Catalog(Lookups[T]):
         levels = table_levels(identifier)
         self._check_namespace_of_new(levels[:-1])
         self._register(levels, os.fspath(metadata_location))
-        return self.load_table(levels)
+        return self._load_after("registered", levels)
 
     def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> T:
         """Give a table another name, in another namespace too; its files stay where they are.
@@ -112,7 +112,15 @@ class Catalog(Lookups[T]):
         old, new = table_levels(from_identifier), table_levels(to_identifier)
         self._check_namespace_of_new(new[:-1])
         self._rename(old, new)
-        return self.load_table(new)
+        return self._load_after("renamed", new)
+
+    def _load_after(self, done: str, levels: Levels) -> T:
+        """Load a table that was changed; an error says that it was."""
+        try:
+            return self.load_table(levels)
+        except FrazilError as error:
+            message = f"the table is {done}, but it cannot be loaded: {error.message}"
+            raise type(error)(message, context=error.context, hint="load it by its name") from error
 
     def drop_table(self, identifier: Identifier, purge: bool = False) -> None:  # noqa: FBT001, FBT002 - as in Java
         """Forget a table. No file is deleted, unless `purge` is set: see `purge_table`.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from frazil.config import Progress
     from frazil.iceberg.file_format import FileFormat, FormatWriter
 
-__all__ = ["DataFileWriter", "batches", "write_memory"]
+__all__ = ["DataFileWriter", "batches", "named", "write_memory"]
 
 GROUP_ROWS = 1 << 20
 """A row group has at most so many rows, however short they are."""
@@ -205,7 +205,7 @@ class _File:
         rows = pa.Table.from_batches(self._buffer)
         plain = self.buffered_bytes + self._pending_bytes
         self._buffer, self._buffered_rows, self.buffered_bytes = [], 0, 0
-        with _named(self.path):
+        with named(self.path):
             writer = self._opened(rows)
             before = self.encoded_bytes()
             writer.write(rows)
@@ -217,7 +217,7 @@ class _File:
 
     def close(self) -> tuple[int, dict[int, int], list[int] | None]:
         """End the file; give its length, the bytes of its columns, and where its row groups begin."""
-        with _named(self.path):
+        with named(self.path):
             column_sizes, split_offsets = self._writer.close() if self._writer else ({}, None)
             size = self.encoded_bytes()
             if self._is_local:
@@ -278,7 +278,7 @@ def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Record
 
 
 @contextlib.contextmanager
-def _named(path: str) -> Iterator[None]:
+def named(path: str) -> Iterator[None]:
     """Turn what pyarrow raises into errors that name the file."""
     try:
         yield

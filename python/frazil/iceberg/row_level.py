@@ -147,17 +147,18 @@ class RowLevel:
         reader = with_deletes(task)
         return reader, rows_of(task, reader)
 
-    def write_deletes(self) -> list[str]:
-        """Write the deletes of the files that stay; give where."""
+    def write_deletes(self, paths: list[str]) -> None:
+        """Write the deletes of the files that stay, and add to `paths` where; what fails half-way is known too."""
         native = self.table._native  # noqa: SLF001 - of one package
         if self.table.format_version > 2:  # noqa: PLR2004
             written = self.delta.write_vectors(native, native.files)
-            return [] if written is None else [written]
+            paths += [] if written is None else [written]
+            return
         granularity = self.table.properties.get("write.delete.granularity", "file").lower()
         if granularity not in ("file", "partition"):
             message = f"write.delete.granularity is file or partition, not {granularity!r}"
             raise InvalidArgument(message)
-        return write_position_deletes(self.table, self.delta, by_file=granularity == "file")
+        write_position_deletes(self.table, self.delta, paths, by_file=granularity == "file")
 
     def _scan(self, row_filter: str, columns: list[str]) -> _native.Scan:
         return bind(self.table, row_filter, columns, choice=self._choice, case_sensitive=self._case_sensitive)

@@ -52,7 +52,7 @@ class Paths:
     """Files that are known by their paths."""
 
     def __init__(self, files: _native.Files, paths: list[str]) -> None:
-        """Know where they are."""
+        """Know where they are; paths may be added later."""
         self._files, self._paths = files, paths
 
     def abort(self) -> None:
@@ -276,7 +276,10 @@ class Transaction(Evolving):
 
     def _write_deletes(self, operation: RowLevel) -> None:
         operation.delta.remove_emptied()
-        self._written.append(Paths(operation.table._native.files, operation.write_deletes()))  # noqa: SLF001
+        paths: list[str] = []
+        # Known first: what fails half-way leaves something.
+        self._written.append(Paths(operation.table._native.files, paths))  # noqa: SLF001
+        operation.write_deletes(paths)
 
     def _change(
         self,

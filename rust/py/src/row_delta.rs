@@ -94,7 +94,8 @@ impl RowDelta {
         interruptible(py, |_| {
             let vectors = self.with(|delta| delta.vectors(table.0.metadata()))?;
             let Some((location, content)) = vectors else { return Ok(None) };
-            files.0.put_if_absent(&location, content)?;
+            // What a failed write left can go: the name is nobody else's.
+            files.0.put_if_absent(&location, content).inspect_err(|_| drop(files.0.delete(&location)))?;
             Ok(Some(location))
         })
     }

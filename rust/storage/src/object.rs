@@ -159,8 +159,16 @@ impl Storage for ObjectStorage {
         self.put_with(location, content, PutMode::Overwrite)
     }
 
+    /// A request whose answer is lost is sent again, and then finds the file of its own first try.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
-        self.put_with(location, content, PutMode::Create)
+        let refused = match self.put_with(location, content.clone(), PutMode::Create) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => error,
+            other => return other,
+        };
+        match self.read(location, content.len() as u64) {
+            Ok(found) if !found.is_empty() && found == content => Ok(()),
+            _ => Err(refused),
+        }
     }
 
     fn delete(&self, location: &str) -> Result<()> {

@@ -82,8 +82,9 @@ fn answer(
             ("412".into(), String::new(), vec![])
         }
         "PUT" => {
+            let status = if path.contains("/busy/") { "503" } else { "200" };
             files.insert(path, body);
-            ("200".into(), common.into(), vec![])
+            (status.into(), common.into(), vec![])
         }
         "POST" => {
             // A batch of deletions, as S3 has it.
@@ -174,6 +175,21 @@ fn s3_keeps_the_contract_and_addresses_by_path() {
     keeps_the_contract(&storage, "s3://bucket/wh/t");
     let requests = server.requests.lock().unwrap();
     assert!(requests.iter().all(|r| r.contains(" /bucket/wh/t/") || r == "POST /bucket?delete"), "{requests:?}");
+}
+
+/// The client asks again after a 503, and is told that the file is there.
+#[test]
+fn a_file_whose_first_answer_was_lost_is_written() {
+    let server = Server::start();
+    let storage = s3(&server);
+    let location = "s3://bucket/busy/a";
+    storage.put_if_absent(location, Bytes::from_static(b"1")).unwrap();
+    assert_eq!(storage.read(location, 10).unwrap(), "1");
+    let puts = server.requests.lock().unwrap().iter().filter(|request| request.starts_with("PUT")).count();
+    assert_eq!(puts, 2);
+    for other in ["2", "12", ""] {
+        assert_eq!(kind(storage.put_if_absent(location, Bytes::from(other))), ErrorKind::AlreadyExists);
+    }
 }
 
 #[test]

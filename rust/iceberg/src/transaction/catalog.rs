@@ -88,6 +88,17 @@ impl CatalogPointer {
         Ok(Some(Written { expected, location, base, next }))
     }
 
+    /// What became of a row that another one had changed: a request that was sent twice finds its own first effect.
+    fn lost(&self, written: &Written<'_>) -> Swap {
+        match self.named().map(|named| named.map_or(Some(false), |newer| self.follows(&newer, written))) {
+            Ok(Some(true)) => return Swap::Done(written.location.clone()),
+            Ok(Some(false)) => self.delete(&written.location),
+            // Rather an orphan than a table without its newest state.
+            Ok(None) | Err(_) => {}
+        }
+        Swap::Lost
+    }
+
     /// What became of a row whose swap failed.
     fn settle(&self, written: &Written<'_>, error: Error) -> Swap {
         let Ok(named) = self.named() else { return Swap::Unknown(error) };
@@ -158,10 +169,7 @@ impl Pointer for CatalogPointer {
         };
         match self.row.replace(written.expected.as_deref(), &written.location) {
             Ok(true) => Swap::Done(written.location),
-            Ok(false) => {
-                self.delete(&written.location);
-                Swap::Lost
-            }
+            Ok(false) => self.lost(&written),
             Err(error) => self.settle(&written, error),
         }
     }

@@ -1,0 +1,400 @@
+"""Writes that cannot be: each is refused with an error that says what to do, and leaves the table as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.string()), ("n", pa.int32())])
+ROWS = [{"id": i, "p": "ab"[i % 2], "n": i} for i in range(6)]
+
+
+def made(folder: Path, **properties: str) -> Any:
+    table = frazil.create_table(folder / "t", SCHEMA, format_version=3, partition_by=["p"], properties=properties)
+    table.append(ROWS)
+    table.manage_snapshots().create_tag(None, "v1").commit()
+    return table
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Give the files of a folder with their digests."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@contextlib.contextmanager
+def untouched(folder: Path) -> Iterator[None]:
+    """Check that nothing comes, goes or changes."""
+    before = tree(folder)
+    yield
+    assert tree(folder) == before
+
+
+def rows(**columns: Any) -> pa.Table:
+    return pa.table(columns)
+
+
+def duplicate(*names: str) -> pa.Table:
+    return pa.Table.from_arrays([pa.array([1], pa.int64()) for _ in names], list(names))
+
+
+def dictionary(index: Any, values: list[str]) -> pa.Table:
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1], index), pa.array(values))
+    return pa.table({"id": pa.array([1, 2], pa.int64()), "p": codes, "n": pa.array([1, 2], pa.int32())})
+
+
+INVALID = errors.InvalidArgument
+MODES = ["copy-on-write", "merge-on-read"]
+
+
+def fail_in_a_transaction(table: Any) -> None:
+    with table.transaction() as changes:
+        changes.append(ROWS)
+        changes.delete("id = 1")
+        changes.set_properties({"a": "b"})
+        raise RuntimeError("enough")
+
+
+BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
+    "no such column": (lambda t: t.append(rows(id=[1], q=["a"])), INVALID, "`q`"),
+    "type that does not fit": (lambda t: t.append(rows(id=["x"])), INVALID, "`id`"),
+    "number that does not fit": (lambda t: t.append([{"id": 1, "n": 1 << 40}]), INVALID, "fit"),
+    "wider type": (lambda t: t.append(rows(id=pa.array([1]), n=pa.array([1], pa.int64()))), INVALID, "`n`"),
+    "two columns of a name": (lambda t: t.append(duplicate("id", "id")), INVALID, "`id`"),
+    "NULL where none may be": (lambda t: t.append(rows(id=pa.array([1, None, 3]))), INVALID, "`id`.*row 1"),
+    "required column left out": (lambda t: t.append(rows(p=["a"])), INVALID, "`id`"),
+    "no rows at all": (lambda t: t.append(4711), INVALID, "rows come as Arrow"),
+    "overwrite by an unknown column": (lambda t: t.overwrite(ROWS, "nope = 1"), INVALID, "nope"),
+    "overwrite with bad rows": (lambda t: t.overwrite(rows(id=["x"]), "id = 1"), INVALID, "`id`"),
+    "dynamic overwrite with bad rows": (lambda t: t.dynamic_partition_overwrite(rows(p=["a"])), INVALID, "`id`"),
+    "delete by an unknown column": (lambda t: t.delete("nope = 1"), INVALID, "nope"),
+    "delete by no filter": (lambda t: t.delete("id ="), INVALID, None),
+    "delete by another type": (lambda t: t.delete("id = 'x'"), INVALID, None),
+    "update of an unknown column": (lambda t: t.update({"nope": "1"}), INVALID, "nope"),
+    "update to another type": (lambda t: t.update({"n": "p"}), INVALID, None),
+    "update by an unknown column": (lambda t: t.update({"n": "nope + 1"}), INVALID, "nope"),
+    "update to NULL where none may be": (lambda t: t.update({"id": "null"}), INVALID, "id"),
+    "update that overflows": (lambda t: t.update({"n": "n + 2147483647"}, "n > 0"), INVALID, None),
+    "update of nothing": (lambda t: t.update({}), INVALID, None),
+    "upsert without keys": (lambda t: t.upsert(ROWS), INVALID, "join_cols"),
+    "upsert by an unknown column": (lambda t: t.upsert(ROWS, ["nope"]), INVALID, "nope"),
+    "upsert with keys twice": (lambda t: t.upsert([ROWS[0], ROWS[0]], ["id"]), INVALID, None),
+    "merge with keys twice": (
+        lambda t: t.merge([ROWS[1], ROWS[1]], ["id"]).when_matched_update_all().execute(),
+        INVALID,
+        None,
+    ),
+    "merge without clauses": (lambda t: t.merge(ROWS, ["id"]).execute(), INVALID, None),
+    "merge on an unknown column": (lambda t: t.merge(ROWS, ["nope"]).when_matched_delete().execute(), INVALID, "nope"),
+    "merge on no condition": (
+        lambda t: t.merge(ROWS, "target.id + source.id").when_matched_delete().execute(),
+        INVALID,
+        None,
+    ),
+    "branch that is not there": (lambda t: t.append(ROWS, branch="nope"), errors.NoSuchSnapshot, "nope"),
+    "branch that is a tag": (lambda t: t.append(ROWS, branch="v1"), INVALID, "v1"),
+    "branch of no name": (lambda t: t.manage_snapshots().create_branch(None, "").commit(), INVALID, None),
+    "branch that is there": (
+        lambda t: t.manage_snapshots().create_branch(None, "main").commit(),
+        errors.FrazilError,
+        "main",
+    ),
+    "branch of no snapshot": (
+        lambda t: t.manage_snapshots().create_branch(4711, "x").commit(),
+        errors.NoSuchSnapshot,
+        "4711",
+    ),
+    "main, removed": (lambda t: t.manage_snapshots().remove_branch("main").commit(), errors.FrazilError, "main"),
+    "rollback to a stranger": (
+        lambda t: t.manage_snapshots().rollback_to_snapshot(4711).commit(),
+        errors.FrazilError,
+        "4711",
+    ),
+    "property that is no number": (
+        lambda t: t.set_properties({"commit.retry.num-retries": "x"}),
+        INVALID,
+        "commit.retry.num-retries",
+    ),
+    "property that is reserved": (lambda t: t.set_properties({"uuid": "x"}), INVALID, "uuid"),
+    "mode that is none": (lambda t: t.set_properties({"write.delete.mode": "x"}), INVALID, "write.delete.mode"),
+    "partition by an unknown column": (lambda t: t.update_spec().add_field("nope").commit(), INVALID, "nope"),
+    "column that is there": (lambda t: t.update_schema().add_column("n", "int").commit(), INVALID, "n"),
+    "narrower column": (lambda t: t.update_schema().update_column("id", "int").commit(), INVALID, "id"),
+    "version back": (lambda t: t.upgrade(2), INVALID, None),
+    "transaction that fails": (fail_in_a_transaction, RuntimeError, "enough"),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path, case: str, mode: str) -> None:
+    act, expected, words = BAD[case]
+    table = made(tmp_path, **{f"write.{operation}.mode": mode for operation in ("delete", "update", "merge")})
+    location = table.metadata_location
+    with untouched(tmp_path), pytest.raises(expected, match=words) as caught:
+        act(table)
+    assert str(caught.value)
+    assert table.metadata_location == location
+    table.append(ROWS)
+    assert table.scan().count() == 2 * len(ROWS)
+
+
+@pytest.mark.parametrize("index", [pa.int8(), pa.uint32(), pa.int64()])
+def test_dictionaries_are_taken_whatever_their_order(tmp_path: Path, index: Any) -> None:
+    table = made(tmp_path)
+    values = [*(f"v{i:03}" for i in reversed(range(100))), "a", "b" * (1 << 20)]
+    table.append(dictionary(index, values))
+    assert table.scan("p = 'v099'").count() == table.scan("p = 'v098'").count() == 1
+    assert not list((tmp_path / "t" / "data").glob("p=v097*"))
+
+
+def failing(count: int, *, error: BaseException) -> pa.RecordBatchReader:
+    """Give so many batches, then an error."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(count):
+            yield pa.RecordBatch.from_pylist([{"id": number * 10 + i, "p": "ab"[i % 2]} for i in range(10)], SCHEMA)
+        raise error
+
+    return pa.RecordBatchReader.from_batches(SCHEMA, batches())
+
+
+READERS: dict[str, Callable[[Any, Any], Any]] = {
+    "append": lambda table, data: table.append(data),
+    "overwrite": lambda table, data: table.overwrite(data),
+    "overwrite by filter": lambda table, data: table.overwrite(data, "id = 1"),
+    "dynamic overwrite": lambda table, data: table.dynamic_partition_overwrite(data),
+    "upsert": lambda table, data: table.upsert(data, ["id"]),
+    "merge": lambda table, data: table.merge(data, ["id"]).when_not_matched_insert_all().execute(),
+}
+
+
+@pytest.mark.parametrize("write_format", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("verb", READERS)
+def test_a_reader_that_fails_in_the_middle_is_heard(tmp_path: Path, verb: str, write_format: str) -> None:
+    table = made(tmp_path, **{"write.format.default": write_format, "write.target-file-size-bytes": "1"})
+    with untouched(tmp_path), pytest.raises(Exception, match="the source is gone"):
+        READERS[verb](table, failing(3, error=RuntimeError("the source is gone")))
+
+
+@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("part", ["data", "metadata"])
+def test_a_file_in_place_of_a_folder_is_an_error_of_storage(tmp_path: Path, verb: str, part: str) -> None:
+    table = made(tmp_path)
+    shutil.move(tmp_path / "t" / part, tmp_path / "kept")
+    (tmp_path / "t" / part).write_text("in the way")
+    with untouched(tmp_path), pytest.raises(errors.FrazilError) as caught:
+        READERS[verb](table, pa.Table.from_pylist(ROWS, schema=SCHEMA))
+    assert str(tmp_path / "t" / part) in str(caught.value) + str(caught.value.context)
+    (tmp_path / "t" / part).unlink()
+    shutil.move(tmp_path / "kept", tmp_path / "t" / part)
+    table.append(ROWS)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_an_error_of_storage(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    folder = tmp_path / "t" / "metadata"
+    folder.chmod(0o500)
+    try:
+        with untouched(tmp_path), pytest.raises(errors.FrazilError):
+            table.append(ROWS)
+    finally:
+        folder.chmod(0o700)
+
+
+LIMITED = """
+import resource, sys
+import pyarrow as pa
+import frazil
+from frazil import errors
+path, what, number, verb = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+rows = pa.table({"id": pa.array(range(1000)), "p": ["ab"[i % 2] for i in range(1000)]})
+table = frazil.load_table(path)
+table.scan().to_arrow()  # imports what there is to import
+with table.transaction() as changes:
+    changes.append(rows)
+    changes.delete("id = 2")
+    changes.abort()
+import os
+limit = number if what == "RLIMIT_FSIZE" else len(os.listdir("/proc/self/fd")) - 1 + number
+resource.setrlimit(getattr(resource, what), (limit, limit))
+try:
+    table.append(rows) if verb == "append" else table.delete("id = 2")
+    print("done")
+except errors.CommitStateUnknown as error:
+    print("unknown", error)
+except errors.FrazilError as error:
+    print("refused", error)
+"""
+
+
+def limited(table: Path, what: str, number: int, verb: str) -> str:
+    command = [sys.executable, "-c", LIMITED, str(table), what, str(number), verb]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - our own text
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts open files in /proc")
+@pytest.mark.parametrize("verb", ["append", "delete"])
+@pytest.mark.parametrize("what", ["RLIMIT_FSIZE", "RLIMIT_NOFILE"])
+def test_a_full_disk_and_too_many_open_files_leave_nothing(tmp_path: Path, what: str, verb: str) -> None:
+    made(tmp_path, **{"write.delete.mode": "merge-on-read"})
+    before = tree(tmp_path)
+    outcomes = set()
+    for number in (0, 100, 2_000, 3_000, 1 << 20) if what == "RLIMIT_FSIZE" else (0, 1, 2, 3, 40):
+        words = limited(tmp_path / "t", what, number, verb)
+        outcomes.add(words.split()[0])
+        if words.startswith("done"):
+            continue
+        assert words.startswith("refused"), words
+        assert tree(tmp_path) == before, (number, words)
+    assert outcomes == {"refused", "done"}
+
+
+def replaced(folder: Path) -> None:
+    shutil.rmtree(folder / "t")
+    frazil.create_table(folder / "t", SCHEMA).append(ROWS[:1])
+
+
+def opened(folder: Path) -> Any:
+    return frazil.load_table(folder / "t")
+
+
+def changed_schema(folder: Path) -> None:
+    with opened(folder).update_schema() as update:
+        update.delete_column("n")
+
+
+MEANWHILE: dict[str, tuple[Callable[[Path], Any], type[Exception] | None]] = {
+    "dropped": (lambda folder: shutil.rmtree(folder / "t"), errors.FrazilError),
+    "replaced by another": (replaced, errors.FrazilError),
+    "schema": (changed_schema, None),
+    "spec": (lambda folder: opened(folder).update_spec().remove_field("p").commit(), None),
+    "row that matches": (lambda folder: opened(folder).delete("id = 1"), None),
+}
+
+
+@pytest.mark.parametrize("verb", ["append", "delete", "update"])
+@pytest.mark.parametrize("what", MEANWHILE)
+def test_a_table_that_changed_meanwhile(tmp_path: Path, what: str, verb: str) -> None:
+    change, expected = MEANWHILE[what]
+    table = made(tmp_path)
+    act: dict[str, Callable[[], Any]] = {
+        "append": lambda: table.append([{"id": 100, "p": "a"}]),
+        "delete": lambda: table.delete("id <= 1"),
+        "update": lambda: table.update({"p": "'z'"}, "id = 3"),
+    }
+    change(tmp_path)
+    if expected is not None:
+        with untouched(tmp_path), pytest.raises(expected):
+            act[verb]()
+        return
+    count = frazil.load_table(tmp_path / "t").scan().count()
+    left = {"append": count + 1, "delete": frazil.load_table(tmp_path / "t").scan("id > 1").count(), "update": count}
+    act[verb]()
+    found = frazil.load_table(tmp_path / "t").scan()
+    assert found.count() == left[verb]
+    assert frazil.load_table(tmp_path / "t").scan("p = 'z'").count() == (verb == "update")
+
+
+SLOW = """
+import sys, time
+import pyarrow as pa
+import frazil
+table = frazil.load_table(sys.argv[1])
+schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.string())])
+def batches():
+    for number in range(1000):
+        yield pa.RecordBatch.from_pylist([{"id": number * 2 + i, "p": "ab"[i]} for i in range(2)], schema)
+        if number == 3:
+            print("ready", flush=True)
+        time.sleep(0.05)
+table.append(pa.RecordBatchReader.from_batches(schema, batches()))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT between processes")
+def test_ctrl_c_in_a_write_is_heard_and_leaves_nothing(tmp_path: Path) -> None:
+    made(tmp_path, **{"write.target-file-size-bytes": "1"})
+    with (
+        untouched(tmp_path),
+        subprocess.Popen(  # noqa: S603 - our own text
+            [sys.executable, "-c", SLOW, str(tmp_path / "t")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.3)
+            begun = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=20)
+            assert time.monotonic() - begun < 3  # two seconds, and what Python takes to end
+            assert "KeyboardInterrupt" in output
+        finally:
+            process.kill()
+
+
+def interrupting(row: Any, *, commits: bool) -> Callable[..., bool]:
+    """Give a swap that is interrupted before it takes effect."""
+    original = row.replace
+
+    def replace(self: Any, expected: str | None, new: str) -> bool:
+        threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        time.sleep(0.4)
+        if not commits:
+            raise errors.Catalog("the catalog refused")
+        return bool(original(self, expected, new))
+
+    return replace
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT")
+@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.parametrize("verb", ["append", "overwrite", "delete"])
+def test_ctrl_c_during_a_commit_deletes_nothing_that_was_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, *, commits: bool
+) -> None:
+    catalog = frazil.load_catalog("local", path=str(tmp_path / "lake"))
+    catalog.create_namespace("ns")
+    table = catalog.create_table("ns.t", SCHEMA, properties={"write.delete.mode": "merge-on-read"}, format_version=3)
+    table.append(ROWS)
+    before = {name for name in tree(tmp_path) if "catalog.db" not in name}
+    act: dict[str, Callable[[], Any]] = {
+        "append": lambda: table.append([{"id": 100}]),
+        "overwrite": lambda: table.overwrite([{"id": 100}], "id = 1"),
+        "delete": lambda: table.delete("id = 1"),
+    }
+    row = type(catalog.row(("ns", "t")))
+    with monkeypatch.context() as patch:
+        patch.setattr(row, "replace", interrupting(row, commits=commits))
+        with pytest.raises(KeyboardInterrupt):
+            act[verb]()
+    ids = {line["id"] for line in catalog.load_table("ns.t").scan().to_arrow().to_pylist()}
+    after = {"append": {*range(6), 100}, "overwrite": {0, 2, 3, 4, 5, 100}, "delete": {0, 2, 3, 4, 5}}
+    assert ids == (after[verb] if commits else set(range(6)))
+    if not commits:
+        assert {name for name in tree(tmp_path) if "catalog.db" not in name} == before

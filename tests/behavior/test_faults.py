@@ -1,0 +1,73 @@
+"""Every request of every operation fails once, before and after its effect; nothing is lost, doubled or half done.
+
+`make faults` looks at all requests (`FRAZIL_FAULTS=all`), `make test` at some.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+import frazil
+from support.faults import OPERATIONS, CatalogWorld, Operation, Sweep
+from support.faulty_database import look_at_statement, statements_of
+from support.object_store import FAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ALL = os.environ.get("FRAZIL_FAULTS") == "all"
+counted: list[int] = []
+
+
+@pytest.fixture(autouse=True)
+def _one_worker() -> Iterator[None]:
+    """Keep requests in one order."""
+    before = frazil.config.max_workers
+    frazil.config.max_workers = 1
+    yield
+    frazil.config.max_workers = before
+
+
+def chosen(sweep: Sweep) -> list[tuple[str, int]]:
+    """Give all points, or for every fourth kind of fault one."""
+    name = sweep.operation.name
+    if ALL:
+        return [(fault, at) for fault in FAULTS for at in sweep.points(fault)]
+    offset = [operation.name for operation in OPERATIONS].index(name)
+    points = []
+    for fault in list(FAULTS)[offset % 4 :: 4]:
+        found = sweep.points(fault)
+        points += [(fault, found[zlib.crc32(f"{name} {fault}".encode()) % len(found)])] if found else []
+    return points
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_a_fault_at_any_request_leaves_the_table_before_or_after(tmp_path: Path, operation: Operation) -> None:
+    with Sweep.of(operation, tmp_path) as sweep:
+        points = chosen(sweep)
+        assert sweep.run(points) == len(points)
+        counted.append(len(points))
+
+
+@pytest.mark.parametrize("operation", [it for it in OPERATIONS if it.world is CatalogWorld], ids=lambda it: it.name)
+def test_a_fault_at_any_statement_leaves_the_catalog_before_or_after(tmp_path: Path, operation: Operation) -> None:
+    with Sweep.of(operation, tmp_path) as sweep:
+        points = statements_of(sweep)
+        if not ALL:
+            points = points[len(operation.name) % 5 :: 5]
+        for point in points:
+            assert look_at_statement(sweep, *point)
+        counted.append(len(points))
+
+
+def test_that_there_were_enough() -> None:
+    if not counted:
+        pytest.skip("run with the others")
+    print(f"{sum(counted)} points of {len(counted)} operations", file=sys.__stdout__)
+    assert sum(counted) >= (5_000 if ALL else 100)

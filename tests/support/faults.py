@@ -1,0 +1,389 @@
+"""Operations on tables in an object store, each with one fault, and what must hold afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import frazil
+from frazil.catalog.purge import PurgePlan
+from frazil.errors import CommitStateUnknown, FrazilError, Internal
+from support.object_store import fits, object_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from support.object_store import ObjectStore
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
+LOCATION = "s3://b/ns/t"
+
+WORKERS = 4
+"""So many points are looked at side by side: most of the time a client waits before it asks again."""
+
+
+class World:
+    """A table in an object store without a catalog; the name of the table is always the same."""
+
+    kind = "hadoop"
+
+    def __init__(self, root: Path, store: ObjectStore) -> None:
+        self.root, self.store = root, store
+        self.options = store.properties
+
+    def create(self, **options: Any) -> Any:
+        return frazil.create_table(LOCATION, SCHEMA, storage=self.options, **options)
+
+    def table(self, _: str = "ns.t") -> Any:
+        return frazil.load_table(LOCATION, properties=self.options)
+
+    def state(self) -> dict[str, Any]:
+        """Give the tables that there are, as users see them."""
+        return {table.location: state_of(table) for table in self.tables()}
+
+    def tables(self) -> list[Any]:
+        """Give the tables that there are, read past the server."""
+        folder = self.root / "b" / "ns" / "t"
+        found = list((folder / "metadata").glob("*.metadata.json"))
+        return [frazil.load_table(str(folder), relocate=self.nearby)] if found else []
+
+    @property
+    def nearby(self) -> dict[str, str]:
+        return {"s3://b": str(self.root / "b")}
+
+
+class CatalogWorld(World):
+    """The same of a catalog in a file of SQLite."""
+
+    kind = "sql"
+
+    def catalog(self, **more: Any) -> Any:
+        path = f"sqlite:///{self.root}/catalog.db"
+        return frazil.load_catalog("c", uri=path, warehouse="s3://b", type="sql", **self.options, **more)
+
+    def create(self, **options: Any) -> Any:
+        catalog = self.catalog()
+        catalog.create_namespace_if_not_exists("ns")
+        return catalog.create_table("ns.t", SCHEMA, **options)
+
+    def table(self, name: str = "ns.t") -> Any:
+        return self.catalog().load_table(name)
+
+    def state(self) -> dict[str, Any]:
+        return {".".join(table.name()): state_of(table) for table in self.tables()}
+
+    def tables(self) -> list[Any]:
+        catalog = self.catalog(relocate=self.nearby)
+        if not (self.root / "catalog.db").exists() or not catalog.namespace_exists("ns"):
+            return []
+        return [catalog.load_table(name) for name in sorted(catalog.list_tables("ns"))]
+
+
+def state_of(table: Any) -> dict[str, Any]:
+    """Give what users see of a table, without what chance gave."""
+    snapshots = [snapshot.snapshot_id for snapshot in table.snapshots()]
+    refs = {name: snapshots.index(reference.snapshot_id) for name, reference in sorted(table.refs().items())}
+    rows = {
+        number: sorted(str(row) for row in table.scan(snapshot_id=snapshots[number]).to_arrow().to_pylist())
+        for number in sorted(set(refs.values()))
+    }
+    return {
+        "refs": refs,
+        "rows": rows,
+        "schema": str(table.schema()),
+        "spec": str(table.spec()),
+        "order": str(table.sort_order()),
+        "properties": table.properties,
+        "snapshots": len(snapshots),
+        "version": table.format_version,
+    }
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A change, and the table that it is made of."""
+
+    name: str
+    act: Callable[[World], Any]
+    version: int = 2
+    partition_by: Sequence[str] = ("p",)
+    properties: dict[str, str] = field(default_factory=dict)
+    has_table: bool = True
+    world: type[World] = World
+
+    def prepare(self, world: World) -> None:
+        if not self.has_table:
+            if isinstance(world, CatalogWorld):
+                world.catalog().create_namespace("ns")
+            return
+        properties = {"commit.retry.min-wait-ms": "1", **self.properties}
+        table = world.create(format_version=self.version, partition_by=self.partition_by, properties=properties)
+        table.append([{"id": i, "p": "ab"[i % 2]} for i in range(6)])
+        table.append([{"id": i, "p": "bc"[i % 2]} for i in range(6, 9)])
+        table.manage_snapshots().create_branch(None, "dev").create_tag(None, "v1").commit()
+
+
+def on_table(change: Callable[[Any], Any]) -> Callable[[World], Any]:
+    return lambda world: change(world.table())
+
+
+ROWS = [{"id": 1, "p": "b"}, {"id": 20, "p": "a"}]
+
+
+def merge(table: Any) -> None:
+    builder = table.merge(pa.Table.from_pylist([*ROWS, {"id": 3, "p": "b"}], schema=SCHEMA), ["id"])
+    builder = builder.when_matched_delete("source.id = 3").when_matched_update({"p": "'z'"})
+    builder.when_not_matched_insert_all().execute()
+
+
+def several(table: Any) -> None:
+    with table.transaction() as changes:
+        changes.append(ROWS)
+        with changes.update_schema() as update:
+            update.add_column("n", "int")
+        changes.delete("id = 4")
+        changes.set_properties({"a": "b"})
+        changes.append([{"id": 30, "p": "c", "n": 1}])
+
+
+def rollback(table: Any) -> None:
+    table.manage_snapshots().rollback_to_snapshot(table.snapshots()[0].snapshot_id).commit()
+
+
+def evolve_schema(table: Any) -> None:
+    with table.update_schema() as update:
+        update.add_column("n", "int")
+        update.rename_column("p", "q")
+
+
+def mode(operation: str, name: str = "merge-on-read", **more: str) -> dict[str, str]:
+    return {f"write.{operation}.mode": name, **more}
+
+
+GRANULARITY = {"write.delete.granularity": "partition"}
+MERGING = {"commit.manifest.min-count-to-merge": "2"}
+UPSERT = on_table(lambda table: table.upsert(ROWS, ["id"]))
+UPDATE = on_table(lambda table: table.update({"p": "'z'"}, "id in (1, 7)"))
+DELETE = on_table(lambda table: table.delete("id in (1, 7)"))
+APPEND = on_table(lambda table: table.append(ROWS))
+
+CHANGES = [
+    Operation("append", APPEND),
+    Operation("append v1", APPEND, 1),
+    Operation("append v3", APPEND, 3),
+    Operation("append ORC", APPEND, properties={"write.format.default": "orc"}),
+    Operation("append Avro", APPEND, properties={"write.format.default": "avro"}),
+    Operation("append unpartitioned", APPEND, partition_by=()),
+    Operation("fast append", on_table(lambda table: table.append(ROWS, fast=True))),
+    Operation("append that merges manifests", APPEND, properties=MERGING),
+    Operation("append to a branch", on_table(lambda table: table.append(ROWS, branch="dev"))),
+    Operation("overwrite by filter", on_table(lambda table: table.overwrite(ROWS, "id in (1, 7)"))),
+    Operation("overwrite all", on_table(lambda table: table.overwrite(ROWS))),
+    Operation("dynamic overwrite", on_table(lambda table: table.dynamic_partition_overwrite(ROWS))),
+    Operation("delete copy-on-write", DELETE),
+    Operation("delete copy-on-write v3", DELETE, 3),
+    Operation("delete by file", DELETE, properties=mode("delete")),
+    Operation("delete by partition", DELETE, properties=mode("delete") | GRANULARITY),
+    Operation("delete by vectors", DELETE, 3, properties=mode("delete")),
+    Operation("delete of whole files", on_table(lambda table: table.delete("p = 'a'"))),
+    Operation("delete of all", on_table(lambda table: table.delete())),
+    Operation("update copy-on-write", UPDATE),
+    Operation("update merge-on-read", UPDATE, properties=mode("update")),
+    Operation("update by vectors", UPDATE, 3, properties=mode("update")),
+    Operation("upsert copy-on-write", UPSERT, 3),
+    Operation("upsert merge-on-read", UPSERT, properties=mode("merge")),
+    Operation("merge copy-on-write", on_table(merge)),
+    Operation("merge by vectors", on_table(merge), 3, properties=mode("merge")),
+    Operation("transaction of several", on_table(several)),
+    Operation("transaction of several by vectors", on_table(several), 3, properties=mode("delete")),
+    Operation("update_schema", on_table(evolve_schema)),
+    Operation("update_spec", on_table(lambda table: table.update_spec().add_field("bucket(4, id)").commit())),
+    Operation("update_sort_order", on_table(lambda table: table.update_sort_order().asc("id").commit())),
+    Operation("set_properties", on_table(lambda table: table.set_properties({"a": "b"}))),
+    Operation("upgrade", on_table(lambda table: table.upgrade(3))),
+    Operation("create branch", on_table(lambda table: table.manage_snapshots().create_branch(None, "x").commit())),
+    Operation("create tag", on_table(lambda table: table.manage_snapshots().create_tag(None, "x").commit())),
+    Operation("drop branch", on_table(lambda table: table.manage_snapshots().remove_branch("dev").commit())),
+    Operation("drop tag", on_table(lambda table: table.manage_snapshots().remove_tag("v1").commit())),
+    Operation("rollback", on_table(rollback)),
+]
+
+
+def create(world: World) -> None:
+    world.create(partition_by=["p"], properties={"commit.retry.min-wait-ms": "1"})
+
+
+def of_catalog(change: Callable[[Any], Any]) -> Callable[[World], Any]:
+    def act(world: World) -> Any:
+        assert isinstance(world, CatalogWorld)
+        return change(world.catalog())
+
+    return act
+
+
+def register(catalog: Any) -> None:
+    place = catalog.load_table("ns.t").metadata_location
+    catalog.register_table("ns.u", place)
+
+
+CATALOG_CHANGES = [
+    Operation("drop", of_catalog(lambda catalog: catalog.drop_table("ns.t")), world=CatalogWorld),
+    Operation("rename", of_catalog(lambda catalog: catalog.rename_table("ns.t", "ns.u")), world=CatalogWorld),
+    Operation("register", of_catalog(register), world=CatalogWorld),
+    Operation("purge", of_catalog(lambda catalog: catalog.drop_table("ns.t", purge=True)), world=CatalogWorld),
+]
+
+IN_A_CATALOG = (
+    "append",
+    "append that merges manifests",
+    "overwrite by filter",
+    "delete by file",
+    "delete by vectors",
+    "merge copy-on-write",
+    "transaction of several",
+    "update_schema",
+    "set_properties",
+    "create branch",
+)
+
+OPERATIONS = [
+    Operation("create", create, has_table=False),
+    *CHANGES,
+    Operation("create in a catalog", create, has_table=False, world=CatalogWorld),
+    *(
+        Operation(f"{it.name} in a catalog", it.act, it.version, it.partition_by, it.properties, world=CatalogWorld)
+        for it in CHANGES
+        if it.name in IN_A_CATALOG
+    ),
+    *CATALOG_CHANGES,
+]
+
+
+@dataclass
+class Sweep:
+    """One operation with one fault after another."""
+
+    operation: Operation
+    template: Path
+    before: dict[str, Any]
+    after: dict[str, Any]
+    calls: list[tuple[str, str]]
+    """The requests of the operation when nothing fails."""
+
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, operation: Operation, folder: Path) -> Iterator[Sweep]:
+        """Make the table, and the change once without a fault."""
+        template = folder / "template"
+        template.mkdir()
+        with object_store(template) as store:
+            world = operation.world(template, store)
+            operation.prepare(world)
+            before = world.state()
+        with copied(operation, template, folder / "healthy") as world:
+            world.store.arm()
+            operation.act(world)
+            calls = list(world.store.calls)
+            after = world.state()
+        assert before != after, operation.name
+        yield cls(operation, template, before, after, calls)
+
+    def points(self, fault: str) -> list[int]:
+        """Give the requests that a fault makes a difference to."""
+        return [at for at, (method, path) in enumerate(self.calls) if fits(fault, method, path)]
+
+    def run(self, points: Sequence[tuple[str, int]]) -> int:
+        """Look at points, each a fault and a request; give how many there were."""
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return sum(pool.map(self._look, points))
+
+    def _look(self, point: tuple[str, int]) -> bool:
+        fault, at = point
+        name = f"{fault.replace(' ', '-')}-{at}"
+        with copied(self.operation, self.template, self.template.parent / name) as world:
+            try:
+                return check(self, world, partial(world.store.arm, fault, at))
+            except BaseException as error:
+                call = self.calls[at] if at < len(self.calls) else None
+                error.add_note(f"{self.operation.name}: {fault} at request {at}: {call}; of {self.calls}")
+                raise
+
+
+@contextlib.contextmanager
+def copied(operation: Operation, template: Path, root: Path) -> Iterator[World]:
+    """Give a copy of a world, which is gone afterwards."""
+    shutil.copytree(template, root)
+    try:
+        with object_store(root) as store:
+            yield operation.world(root, store)
+    finally:
+        shutil.rmtree(root)
+
+
+def check(sweep: Sweep, world: World, arm: Callable[[], None]) -> bool:
+    """Make the change with a fault and look what became of the table; say whether the fault happened."""
+    operation, store, before_files = sweep.operation, world.store, files_of(world)
+    arm()
+    error: FrazilError | None = None
+    try:
+        operation.act(world)
+    except FrazilError as raised:
+        error = raised
+    fault, method = store.fault, store.calls[store.fault_at][0] if store.is_tripped else ""
+    tripped, changes = store.is_tripped, list(store.changes)
+    store.arm()
+    state = world.state()
+    assert not isinstance(error, Internal), error
+    # What cannot be deleted stays.
+    may_leave = fault in ("read-only", "expired", "gone") or method == "POST"
+    if error is None:
+        assert state == sweep.after
+        if not may_leave:
+            assert orphans(world) <= orphans_before(before_files, state)
+    elif isinstance(error, CommitStateUnknown):
+        assert state in (sweep.before, sweep.after), state
+        assert not [key for kind, key in changes if kind == "DELETE"], changes
+    elif re.match("the table is (gone|made|renamed|registered), but ", str(error)):
+        assert state == sweep.after
+    else:
+        assert state == sweep.before, error
+        if not may_leave:
+            assert files_of(world) == before_files, (error, files_of(world) ^ before_files)
+    if state == sweep.before:
+        operation.act(world)
+        assert world.state() == sweep.after
+    elif state:
+        # A table that others see goes on.
+        name = "ns.u" if "ns.u" in state else "ns.t"
+        table = world.table(name)
+        count = table.scan().count()
+        table.append([{"id": 99}])
+        assert world.table(name).scan().count() == count + 1
+    return tripped
+
+
+def files_of(world: World) -> set[str]:
+    """Give the files in the store."""
+    return {path.relative_to(world.root).as_posix() for path in (world.root / "b").rglob("*") if path.is_file()}
+
+
+def orphans(world: World) -> set[str]:
+    """Give the files that no table has."""
+    known = {"b/ns/t/metadata/version-hint.text"}
+    for table in world.tables():
+        locations: list[str] = PurgePlan.of((), table).batch["location"].to_pylist()
+        known |= {location.removeprefix("s3://") for location in locations}
+    return files_of(world) - known
+
+
+def orphans_before(before_files: set[str], state: dict[str, Any]) -> set[str]:
+    """A table that is dropped leaves its files."""
+    return before_files if not state else set()

@@ -1,0 +1,101 @@
+"""A database of a catalog that fails at one statement."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from frazil.catalog.database import Database
+from frazil.errors import CommitStateUnknown
+from support.faults import check, copied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.faults import Sweep
+
+FAULTS = ("before", "after", "commit lost", "commit unknown")
+"""A statement fails before or after it takes effect; a commit fails after it took effect, or nobody knows."""
+
+_copies = itertools.count()
+
+
+@dataclass
+class FaultyDatabase:
+    """Counts statements and commits, and fails at one of them."""
+
+    fault: str = ""
+    at: int = -1
+    statements: int = 0
+    commits: int = 0
+    is_tripped: bool = False
+
+    def arm(self) -> None:
+        """Begin to count."""
+        self.statements = self.commits = 0
+
+    def is_due(self, fault: str, number: int) -> bool:
+        """Say whether to fail now."""
+        due = not self.is_tripped and self.fault == fault and number == self.at
+        self.is_tripped |= due
+        return due
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Let all databases fail."""
+        commit = Database._commit
+
+        def before(*_: Any) -> None:
+            if self.is_due("before", self.statements):
+                raise sa.exc.OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
+
+        def after(*_: Any) -> None:
+            number, self.statements = self.statements, self.statements + 1
+            if self.is_due("after", number):
+                raise sa.exc.OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
+
+        def committed(database: Database, connection: sa.Connection) -> None:
+            number, self.commits = self.commits, self.commits + 1
+            if self.is_due("commit unknown", number):
+                raise CommitStateUnknown("the connection broke")
+            commit(database, connection)
+            if self.is_due("commit lost", number):
+                raise CommitStateUnknown("the answer was lost")
+
+        sa.event.listen(sa.Engine, "before_cursor_execute", before)
+        sa.event.listen(sa.Engine, "after_cursor_execute", after)
+        Database._commit = committed  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            Database._commit = commit  # type: ignore[method-assign]
+            sa.event.remove(sa.Engine, "before_cursor_execute", before)
+            sa.event.remove(sa.Engine, "after_cursor_execute", after)
+
+
+def statements_of(sweep: Sweep) -> list[tuple[str, int]]:
+    """Give the faults that an operation can meet."""
+    database = FaultyDatabase()
+    root = sweep.template.parent / f"counted-{next(_copies)}"
+    with copied(sweep.operation, sweep.template, root) as world, database.installed():
+        sweep.operation.act(world)
+    counts = {fault: database.commits if "commit" in fault else database.statements for fault in FAULTS}
+    return [(fault, at) for fault, count in counts.items() for at in range(count)]
+
+
+def look_at_statement(sweep: Sweep, fault: str, at: int) -> bool:
+    """Make the change with a fault and look what became of the table; say whether the fault happened."""
+    database = FaultyDatabase(fault, at)
+    root = sweep.template.parent / f"statement-{next(_copies)}"
+    with copied(sweep.operation, sweep.template, root) as world, database.installed():
+        try:
+            check(sweep, world, database.arm)
+        except BaseException as error:
+            error.add_note(f"{sweep.operation.name}: {fault} at {at}")
+            raise
+    return database.is_tripped
