@@ -40,20 +40,23 @@ class WriteResult:
     seconds: float = 0.0
 
 
-def write_rows(
+def write_rows(  # noqa: PLR0913 - keyword-only, what a write is
     table: _native.Table,
     properties: Mapping[str, str],
     data: Any,
     *,
     lineage: bool = False,
     progress: Progress | None = None,
+    data_format: str | None = None,
+    operation: tuple[int, str] | None = None,
 ) -> DataFileWriter:
     """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
 
-    With `lineage` rows bring `_row_id` and `_last_updated_sequence_number` along.
+    With `lineage` rows bring `_row_id` and `_last_updated_sequence_number` along. `operation` is the number of a task
+    and the id of what it is part of, which names of files hold.
     """
-    rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage=lineage)
-    writer = DataFileWriter(table.files, rows, properties, progress=progress)
+    rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage=lineage, operation=operation)
+    writer = DataFileWriter(table.files, rows, properties, data_format=data_format, progress=progress)
     try:
         writer.write(data if isinstance(data, Iterator) else batches(data, rows.schema()))
         writer.close()

@@ -45,6 +45,12 @@ impl Tasks {
         self.get(index).or_raise(py).map(FileScanTask::new)
     }
 
+    /// Whether every row matches by its partition: who planned the tasks has looked.
+    #[expect(clippy::unused_self, reason = "as a plan has it")]
+    fn is_whole(&self, _index: usize) -> bool {
+        false
+    }
+
     /// The task of one data file for another scan of the same table: its columns and its filter.
     fn task_for(&self, py: Python<'_>, index: usize, scan: &Scan) -> PyResult<FileScanTask> {
         let task = self.get(index).or_raise(py)?;
