@@ -69,9 +69,14 @@ class Operation:
 
     def messages(self, found: Sequence[tuple[bytes, int]], *, speculative: bool = False) -> _native.CommitMessages:
         """Take messages and numbers of attempts; where some failed, delete files that the messages do not name."""
-        messages = _native.CommitMessages(self.table._native, [bytes(message) for message, _ in found])  # noqa: SLF001
+        native = self.table._native  # noqa: SLF001
+        try:
+            messages = _native.CommitMessages(native, [bytes(message) for message, _ in found])
+        except BaseException:
+            self.abort()
+            raise
         if speculative or any(attempt for _, attempt in found):
-            self._writer().sweep(self.table._native.files, messages)  # noqa: SLF001
+            self._writer().sweep(native.files, messages)
         return messages
 
     def abort(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from frazil import _native
@@ -77,14 +79,16 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
         message = "overwrite_filter goes with the mode `overwrite`"
         raise InvalidArgument(message)
     filter_text(overwrite_filter)
+    began = time.perf_counter()
     opened = open_table(table, relocate, properties)
     check_columns(opened, frame.schema)
     check_branch(opened, branch)
     operation = Operation(opened, write_format, target_file_size_bytes)
     messages = write_frame(distributed(frame, opened, distribution_mode), operation)
-    return commit(
+    result = commit(
         opened, operation, messages, mode, overwrite_filter, branch=branch, snapshot_properties=snapshot_properties
     )
+    return replace(result, seconds=time.perf_counter() - began)
 
 
 def commit(

@@ -30,20 +30,6 @@ OPTIONS = ("overwrite-mode", "write-format", "target-file-size-bytes", "fanout-e
 
 _PROPERTY = "snapshot-property."
 _COMMON = ("path", "format", "branch", "relocate")
-_UNSUPPORTED = {
-    "check-nullability": "NULL in a required column is always refused",
-    "check-ordering": "columns are always found by name",
-    "merge-schema": "change the columns of the table first",
-    "mergeschema": "change the columns of the table first",
-    "isolation-level": "use `frazil.spark.write` with `overwrite_filter`",
-    "validate-from-snapshot-id": "use `frazil.spark.write`",
-    "compression-codec": "set the property `write.parquet.compression-codec` of the table",
-    "compression-level": "set the property `write.parquet.compression-level` of the table",
-    "delete-granularity": "set the property `write.delete.granularity` of the table",
-    "replacewhere": "use `frazil.spark.write` with `overwrite_filter`",
-    "partitionoverwritemode": "give the option `overwrite-mode`",
-}
-
 # Spark 4.0 hands rows over one by one.
 _ArrowWriter: Any = getattr(datasource, "DataSourceArrowWriter", datasource.DataSourceWriter)
 
@@ -86,7 +72,8 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
         self._properties = {
             name[prefix:]: value for name, value in options.items() if name.lower().startswith(_PROPERTY)
         }
-        table = open_table(asked.path, asked.relocate, asked.properties)
+        self._place = (asked.path, asked.relocate, asked.properties)
+        table = open_table(*self._place)
         check_columns(table, schema)
         check_branch(table, self._branch)
         target = number(asked.given, "target-file-size-bytes", least=1)
@@ -106,11 +93,11 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
             missing = "the result of a task is missing"
             raise InvalidArgument(missing)
         found = [(message.content, message.attempt) for message in messages]
-        operation = self._operation
         commit(
-            operation.table,
-            operation,
-            operation.messages(found),
+            # The one of the operation is bound to its metadata file, and others may have committed since.
+            open_table(*self._place),
+            self._operation,
+            self._operation.messages(found),
             self._mode,
             branch=self._branch,
             snapshot_properties=self._properties,
@@ -138,7 +125,7 @@ def _mode(asked: ReadOptions, *, overwrite: bool) -> str:
 
 def _check(asked: ReadOptions) -> None:
     """Check that there are only options of writes."""
-    check_names(asked.given, OPTIONS, _UNSUPPORTED)
+    check_names(asked.given, OPTIONS, {})
     other = next((name for name in asked.given if name not in _COMMON and not _of_writes(name)), None)
     if other is not None:
         message = f"option `{other}` is one of reads"
