@@ -9,6 +9,7 @@ __all__ = [
     "DEBUG",
     "AvroWriter",
     "BatchReader",
+    "CommitMessages",
     "DeleteFile",
     "DeleteReader",
     "FileScanTask",
@@ -28,6 +29,7 @@ __all__ = [
     "SplitReader",
     "Table",
     "TaskReader",
+    "Tasks",
     "Transaction",
     "Updater",
     "__version__",
@@ -101,7 +103,13 @@ class Table:
 class RowWriter:
     # Takes rows as users have them and gives rows for the files of each partition.
     def __new__(
-        cls, table: Table, *, memory_bytes: int, spec_id: int | None = None, lineage: bool = False
+        cls,
+        table: Table,
+        *,
+        memory_bytes: int,
+        spec_id: int | None = None,
+        lineage: bool = False,
+        operation: tuple[int, str] | None = None,
     ) -> RowWriter: ...
     def schema(self) -> pa.Schema: ...
     # Ids of columns, transform, whether it descends, whether NULL comes first.
@@ -122,6 +130,19 @@ class RowWriter:
     ) -> None: ...
     # Files, rows and bytes.
     def written(self) -> tuple[int, int, int]: ...
+    # What was written and deleted, as bytes of a commit message.
+    def message(self, delta: RowDelta | None = None, matched: bytes = ...) -> bytes: ...
+    # Deletes the files of the operation that are not kept; gives how many.
+    def sweep(self, files: Files, kept: CommitMessages | None = None) -> int: ...
+
+@final
+class CommitMessages:
+    # What workers wrote, checked for a table.
+    def __new__(cls, table: Table, messages: Sequence[bytes]) -> CommitMessages: ...
+    # Which rows of the source of a merge matched, a bit for each.
+    def matched(self, index: int) -> bytes: ...
+    # Files, rows and bytes.
+    def written(self) -> tuple[int, int, int]: ...
 
 @final
 class PositionDeletes:
@@ -133,7 +154,9 @@ class PositionDeletes:
 @final
 class RowDelta:
     # Which rows of the data files of a plan are deleted.
-    def __new__(cls, plan: Plan) -> RowDelta: ...
+    def __new__(cls, planned: Plan | Tasks) -> RowDelta: ...
+    # The deletions of a message whose tasks are at these places of the plan.
+    def take(self, messages: CommitMessages, index: int, places: Sequence[int]) -> None: ...
     def delete_rows(self, index: int, positions: pa.Array, reader: TaskReader) -> None: ...
     def remove_file(self, index: int) -> None: ...
     # Lets files go that have no row left.
@@ -166,7 +189,7 @@ class Transaction:
         branch: str,
         properties: dict[str, str],
         *,
-        rows: Sequence[RowWriter],
+        rows: Sequence[RowWriter | CommitMessages],
         delta: RowDelta | None = None,
         replace: str | None = None,
         validation: tuple[int | None, str, str, bool, bool] | None = None,
@@ -225,6 +248,19 @@ class Plan:
     def metrics(self) -> dict[str, int]: ...
     def count(self) -> tuple[int, list[int]]: ...
     def groups(self, target_bytes: int, open_cost_bytes: int, without: set[int] = ...) -> list[bytes]: ...
+    # The places of whole files, and their tasks as bytes.
+    def whole_groups(
+        self, indices: Sequence[int], target_bytes: int, open_cost_bytes: int
+    ) -> list[tuple[list[int], bytes]]: ...
+
+@final
+class Tasks:
+    # A group of tasks that another process planned.
+    def __new__(cls, content: bytes, files: Files) -> Tasks: ...
+    def __len__(self) -> int: ...
+    def task(self, index: int) -> FileScanTask: ...
+    def task_for(self, index: int, scan: Scan) -> FileScanTask: ...
+    def is_whole(self, index: int) -> bool: ...
 
 @final
 class FileScanTask:

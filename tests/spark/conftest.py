@@ -36,7 +36,7 @@ def spark() -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
     }
-    session = SparkSession.builder.master("local[2]").appName("frazil").config(map=settings).getOrCreate()
+    session = SparkSession.builder.master("local[2,3]").appName("frazil").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

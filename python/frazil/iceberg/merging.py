@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil.iceberg.data_files import batches
-from frazil.iceberg.row_level import RowLevel, target_schema
+from frazil.iceberg.row_level import RowChange, RowLevel, target_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,32 +30,55 @@ class Source:
             self.schema = self.batches[0].schema
 
 
-class Merging:
+class Merging(RowChange):
     """One merge into a branch of a table."""
 
-    def __init__(self, table: Table, merger: _native.Merger, source: Source, branch: str) -> None:
-        """Take the source and plan the files whose rows may match."""
+    def __init__(
+        self,
+        table: Table,
+        merger: _native.Merger,
+        source: Source,
+        branch: str,
+        *,
+        tasks: _native.Tasks | None = None,
+    ) -> None:
+        """Take the source and plan the files whose rows may match; see `RowLevel` for `tasks`."""
         for batch in source.batches:
             merger.source(batch)
         merger.seal()
         # Where rows change that match nothing, all rows are looked at.
         row_filter = None if merger.changes_unmatched() else merger.filter()
-        self.operation = RowLevel(table, "merge", row_filter or "", branch=branch)
-        self.deleted = self.updated = self.inserted = 0
+        self.operation = RowLevel(table, "merge", row_filter or "", branch=branch, tasks=tasks)
+        self._deleted = self._updated = self.inserted = 0
         self._merger = merger
         self._lock = threading.Lock()
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of new files: those that change, those that share a file with them, and new ones."""
+        """Delete rows, and stream those of new files: those that change and those that share a file with them."""
         operation = self.operation
         if operation.on_read:
             yield from operation.changed(self._count)
         else:
             operation.choose(self._count)
             yield from operation.rewritten(self._probe)
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """Stream new rows, once all others were looked at."""
         for batch in self._merger.inserts():
             self.inserted += batch.num_rows
             yield batch
+
+    def counts(self) -> tuple[int, int]:
+        """Give how many rows are deleted and updated."""
+        return self._deleted, self._updated
+
+    def matched(self) -> bytes:
+        """Give which rows of the source matched so far, a bit for each."""
+        return bytes(self._merger.matched())
+
+    def take_matched(self, bits: bytes) -> None:
+        """Add what another process gave as `matched`."""
+        self._merger.merge_matched(bits)
 
     def _probe(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
         _, deleted, updated, changed = self._merger.probe(rows)
@@ -64,6 +87,6 @@ class Merging:
     def _count(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
         touched, changed = self._probe(rows)
         with self._lock:
-            self.deleted += len(touched) - changed.num_rows
-            self.updated += changed.num_rows
+            self._deleted += len(touched) - changed.num_rows
+            self._updated += changed.num_rows
         return touched, changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +18,7 @@ from frazil.iceberg.read import rows_of, with_deletes
 from frazil.read_ahead import read_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from frazil.iceberg.table import Table
 
@@ -38,9 +39,16 @@ class RowLevel:
     """One row-level operation on a branch: which rows it looks at, which of them go."""
 
     def __init__(
-        self, table: Table, operation: Operation, row_filter: str, *, branch: str, case_sensitive: bool = True
+        self,
+        table: Table,
+        operation: Operation,
+        row_filter: str,
+        *,
+        branch: str,
+        case_sensitive: bool = True,
+        tasks: _native.Tasks | None = None,
     ) -> None:
-        """Plan the files whose rows may match."""
+        """Plan the files whose rows may match; `tasks` are some of them, which another process planned."""
         self.table = table
         self.branch = branch
         self._operation = operation
@@ -55,7 +63,9 @@ class RowLevel:
         self._snapshot_id = None if head is None else head.snapshot_id
         self._choice: tuple[Literal["ref"], str] | None = None if head is None else ("ref", branch)
         self.found = self._scan(self._filter, [POSITION])
-        self.plan = self.found.plan(config.max_workers)
+        # Who was given a group of tasks was given one processor too.
+        self._workers = config.max_workers if tasks is None else 1
+        self.plan = self.found.plan(self._workers) if tasks is None else tasks
         self.delta = _native.RowDelta(self.plan)
         self._lock = threading.Lock()
         self.matched_rows = 0
@@ -68,9 +78,13 @@ class RowLevel:
 
     def find(self, *, whole: bool = True) -> None:
         """Find the rows that match; where all rows of a file do, it goes at once if `whole` files may."""
-        indices = [index for index in range(len(self.plan)) if not (whole and self._goes_whole(index))]
-        for _ in read_parts(indices, self._find_in, workers=config.max_workers):
+        indices = self.pending() if whole else range(len(self.plan))
+        for _ in read_parts(indices, self._find_in, workers=self._workers):
             pass
+
+    def pending(self) -> list[int]:
+        """Let those files go of which all rows match by their partition; give the others."""
+        return [index for index in range(len(self.plan)) if not self._goes_whole(index)]
 
     def _goes_whole(self, index: int) -> bool:
         if not self.plan.is_whole(index):
@@ -100,7 +114,7 @@ class RowLevel:
                 if changed.num_rows:
                     yield moved(changed, updated=True)
 
-        return read_parts(range(len(self.plan)), change, workers=config.max_workers)
+        return read_parts(range(len(self.plan)), change, workers=self._workers)
 
     def choose(self, choose: Choose) -> None:
         """Note the rows that `choose` names, for files that are written again."""
@@ -112,7 +126,7 @@ class RowLevel:
                 self.delete(index, batch[POSITION].take(choose(batch)[0]), reader)
             yield from ()
 
-        for _ in read_parts(range(len(self.plan)), note, workers=config.max_workers):
+        for _ in read_parts(range(len(self.plan)), note, workers=self._workers):
             pass
 
     def rewritten(self, choose: Choose | None = None) -> Iterator[pa.RecordBatch]:
@@ -129,7 +143,7 @@ class RowLevel:
                 if choose is not None and gone.true_count:
                     yield moved(choose(batch.filter(gone))[1], updated=True)
 
-        return read_parts(staying, rewrite, workers=config.max_workers)
+        return read_parts(staying, rewrite, workers=self._workers)
 
     def all_columns(self, row_filter: str) -> _native.Scan:
         """Scan all columns, positions, and in v3 what rows keep when they move."""
@@ -162,6 +176,68 @@ class RowLevel:
 
     def _scan(self, row_filter: str, columns: list[str]) -> _native.Scan:
         return bind(self.table, row_filter, columns, choice=self._choice, case_sensitive=self._case_sensitive)
+
+
+class RowChange(ABC):
+    """What becomes of rows, all of them or those of the tasks that this process was given."""
+
+    operation: RowLevel
+
+    @abstractmethod
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Delete rows, and stream those of new files."""
+
+    @abstractmethod
+    def counts(self) -> tuple[int, int]:
+        """Give how many rows are deleted and updated."""
+
+    def matched(self) -> bytes:
+        """Give which rows of a source matched, a bit for each."""
+        return b""
+
+
+class Deleting(RowChange):
+    """A DELETE."""
+
+    def __init__(self, operation: RowLevel) -> None:
+        """Of the rows that match."""
+        self.operation = operation
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Delete them, and stream those that share a file with them, where files are written again."""
+        operation = self.operation
+        operation.find()
+        operation.delta.remove_emptied()
+        if not operation.on_read:
+            yield from operation.rewritten()
+
+    def counts(self) -> tuple[int, int]:
+        """Give how many rows are deleted and updated."""
+        return self.operation.matched_rows, 0
+
+
+class Updating(RowChange):
+    """An UPDATE."""
+
+    def __init__(self, operation: RowLevel, values: Sequence[tuple[str, str]]) -> None:
+        """Of the rows that match, to these values: SQL text by column."""
+        self.operation = operation
+        self._updater = _native.Updater(values, operation.all_columns("").schema(), "target")
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Delete them, and stream them as they are now, with those that share a file where files are written again."""
+        operation = self.operation
+        if operation.on_read:
+            return operation.changed(self._update)
+        operation.find(whole=False)
+        return operation.rewritten(self._update)
+
+    def counts(self) -> tuple[int, int]:
+        """Give how many rows are deleted and updated."""
+        return 0, self.operation.matched_rows
+
+    def _update(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
+        return pa.array(range(rows.num_rows), pa.uint32()), self._updater.update(rows)
 
 
 def bind(

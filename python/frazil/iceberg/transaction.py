@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import random
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
-
-import pyarrow as pa
 
 from frazil import _native
 from frazil.arguments import field_names, filter_text
@@ -17,7 +16,7 @@ from frazil.errors import CommitConflict, FrazilError, InvalidArgument
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
-from frazil.iceberg.row_level import RowLevel, lineage, target_schema
+from frazil.iceberg.row_level import Deleting, RowLevel, Updating, lineage, target_schema
 from frazil.iceberg.write import WriteResult, write_rows
 
 if TYPE_CHECKING:
@@ -26,8 +25,12 @@ if TYPE_CHECKING:
     from typing import Self
 
     from frazil.iceberg.merge import MergePlan
+    from frazil.iceberg.row_level import RowChange
     from frazil.iceberg.table import Table
     from frazil.literal import Value
+
+    Added = _native.RowWriter | _native.CommitMessages
+    """Files that come: of this process, or of others."""
 
 __all__ = ["Transaction"]
 
@@ -96,7 +99,7 @@ class Transaction(Evolving):
     ) -> WriteResult:
         """Add rows; see `Table.append`."""
         began = time.perf_counter()
-        rows = self._write(self.table(), data)
+        rows = self.write(self.table(), data)
         return self._snapshot(
             began, branch, snapshot_properties, [rows], changed=RowCounts(0, inserted=rows.written()[1]), fast=fast
         )
@@ -114,7 +117,7 @@ class Transaction(Evolving):
         began = time.perf_counter()
         table = self.table()
         if overwrite_filter is True:
-            rows = self._write(table, data)
+            rows = self.write(table, data)
             count = rows.written()[1]
             return self._snapshot(
                 began, branch, snapshot_properties, [rows], replace="all", changed=RowCounts(inserted=count)
@@ -122,15 +125,15 @@ class Transaction(Evolving):
         operation = RowLevel(
             table, "delete", filter_text(overwrite_filter), branch=branch, case_sensitive=case_sensitive
         )
-        rows = self._write(table, data)
-        return self._delete(began, operation, snapshot_properties, [rows], inserted=rows.written()[1])
+        rows = self.write(table, data)
+        return self.change_rows(began, Deleting(operation), snapshot_properties, [rows], rows.written()[1])
 
     def dynamic_partition_overwrite(
         self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
     ) -> WriteResult:
         """Replace the partitions that `data` has rows of; see `Table.dynamic_partition_overwrite`."""
         began = time.perf_counter()
-        rows = self._write(self.table(), data)
+        rows = self.write(self.table(), data)
         properties = {**(snapshot_properties or {}), "replace-partitions": "true"}
         files, count, _ = rows.written()
         replaced = "partitions" if files else None
@@ -151,7 +154,7 @@ class Transaction(Evolving):
         operation = RowLevel(
             self.table(), "delete", filter_text(delete_filter), branch=branch, case_sensitive=case_sensitive
         )
-        return self._delete(began, operation, snapshot_properties, [])
+        return self.change_rows(began, Deleting(operation), snapshot_properties)
 
     def update(
         self,
@@ -165,18 +168,7 @@ class Transaction(Evolving):
         """Set columns of the rows that match; see `Table.update`."""
         began = time.perf_counter()
         operation = RowLevel(self.table(), "update", filter_text(where), branch=branch, case_sensitive=case_sensitive)
-        updater = _native.Updater(set_clause(set), operation.all_columns("").schema(), "target")
-
-        def update(rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
-            return pa.array(range(rows.num_rows), pa.uint32()), updater.update(rows)
-
-        if operation.on_read:
-            rows = self._write(operation.table, operation.changed(update), lineage=bool(lineage(operation.table)))
-            self._write_deletes(operation)
-        else:
-            operation.find(whole=False)
-            rows = self._write(operation.table, operation.rewritten(update), lineage=bool(lineage(operation.table)))
-        return self._change(began, operation, snapshot_properties, [rows], RowCounts(0, updated=operation.matched_rows))
+        return self.change_rows(began, Updating(operation, set_clause(set)), snapshot_properties)
 
     def upsert(
         self,
@@ -244,51 +236,36 @@ class Transaction(Evolving):
         snapshot_properties: Mapping[str, str] | None,
     ) -> WriteResult:
         merging = Merging(table, merger, source, branch)
-        operation = merging.operation
-        rows = self._write(table, merging.rows(), lineage=bool(lineage(operation.table)))
-        if operation.on_read:
-            self._write_deletes(operation)
-        return self._change(
-            began,
-            operation,
-            snapshot_properties,
-            [rows],
-            RowCounts(merging.deleted, merging.updated, merging.inserted),
-        )
+        changed = itertools.chain(merging.rows(), merging.inserts())
+        rows = self.write(table, changed, lineage=bool(lineage(table)))
+        counts = RowCounts(*merging.counts(), merging.inserted)
+        return self.commit_rows(began, merging.operation, snapshot_properties, [rows], counts)
 
-    def _delete(
+    def change_rows(
         self,
         began: float,
-        operation: RowLevel,
+        change: RowChange,
         snapshot_properties: Mapping[str, str] | None,
-        rows: list[_native.RowWriter],
+        rows: Sequence[Added] = (),
         inserted: int = 0,
     ) -> WriteResult:
-        operation.find()
-        operation.delta.remove_emptied()
-        if operation.on_read:
-            self._write_deletes(operation)
-        elif operation.delta.staying():
-            moved = operation.rewritten()
-            rows = [*rows, self._write(operation.table, moved, lineage=bool(lineage(operation.table)))]
-        counts = RowCounts(operation.matched_rows, inserted=inserted)
-        return self._change(began, operation, snapshot_properties, rows, counts)
+        """Make a change of rows here, and add `rows`."""
+        operation = change.operation
+        moved = self.write(operation.table, change.rows(), lineage=bool(lineage(operation.table)))
+        counts = RowCounts(*change.counts(), inserted)
+        return self.commit_rows(began, operation, snapshot_properties, [*rows, moved], counts)
 
-    def _write_deletes(self, operation: RowLevel) -> None:
-        operation.delta.remove_emptied()
-        paths: list[str] = []
-        # Known first: what fails half-way leaves something.
-        self._written.append(Paths(operation.table._native.files, paths))  # noqa: SLF001
-        operation.write_deletes(paths)
-
-    def _change(
+    def commit_rows(
         self,
         began: float,
         operation: RowLevel,
         snapshot_properties: Mapping[str, str] | None,
-        rows: list[_native.RowWriter],
+        rows: Sequence[Added],
         changed: RowCounts,
     ) -> WriteResult:
+        """Take what was deleted, and the rows of new files."""
+        if operation.on_read:
+            self._write_deletes(operation)
         return self._snapshot(
             began,
             operation.branch,
@@ -299,13 +276,24 @@ class Transaction(Evolving):
             changed=changed,
         )
 
-    def _write(self, table: Table, data: Any, *, lineage: bool = False) -> _native.RowWriter:
+    def _write_deletes(self, operation: RowLevel) -> None:
+        operation.delta.remove_emptied()
+        paths: list[str] = []
+        # Known first: what fails half-way leaves something.
+        self.written(Paths(operation.table._native.files, paths))  # noqa: SLF001
+        operation.write_deletes(paths)
+
+    def written(self, written: Written) -> None:
+        """Delete what was written if the transaction fails."""
+        self._written.append(written)
+
+    def write(self, table: Table, data: Any, *, lineage: bool = False) -> Added:
         """Write rows into new files, which are deleted if the transaction fails; those that are written stay."""
         if isinstance(data, Rows):
             data.transactions.append(self._native)
             return data.rows
         written = write_rows(table._native, table.properties, data, lineage=lineage)  # noqa: SLF001
-        self._written.append(written)
+        self.written(written)
         return written.rows
 
     def _snapshot(  # noqa: PLR0913 - what a snapshot is made of
@@ -313,7 +301,7 @@ class Transaction(Evolving):
         began: float,
         branch: str,
         properties: Mapping[str, str] | None,
-        rows: list[_native.RowWriter],
+        rows: Sequence[Added],
         *,
         delta: _native.RowDelta | None = None,
         replace: str | None = None,
@@ -325,7 +313,7 @@ class Transaction(Evolving):
         counts = self._native.snapshot(
             branch,
             dict(properties or {}),
-            rows=rows,
+            rows=list(rows),
             delta=delta,
             replace=replace,
             validation=validation,
@@ -413,20 +401,23 @@ def alone(table: Table, change: Callable[[Transaction], WriteResult]) -> WriteRe
 class Rows:
     """Rows that are in files already, to be committed."""
 
-    def __init__(self, table: Table, data: Any) -> None:
-        """Write the rows."""
-        self.writer = write_rows(table._native, table.properties, data)  # noqa: SLF001
-        self.rows = self.writer.rows
+    def __init__(self, rows: Added, written: Written) -> None:
+        """Take what was written."""
+        self.rows, self.written = rows, written
         self.transactions: list[_native.Transaction] = []
 
 
 @contextlib.contextmanager
 def staged(table: Table, data: Any) -> Iterator[Rows]:
-    """Write rows once, for however many attempts; the files are deleted if none of them is made."""
-    rows = Rows(table, data)
+    """Write rows once, for however many attempts; the files are deleted if none of them is made. `Rows` are there."""
+    if isinstance(data, Rows):
+        rows = data
+    else:
+        writer = write_rows(table._native, table.properties, data)  # noqa: SLF001
+        rows = Rows(writer.rows, writer)
     try:
         yield rows
     except BaseException:
         if not any(transaction.may_be_committed for transaction in rows.transactions):
-            rows.writer.abort()
+            rows.written.abort()
         raise

@@ -46,14 +46,17 @@ def write_rows(
     data: Any,
     *,
     lineage: bool = False,
+    data_format: str | None = None,
+    operation: tuple[int, str] | None = None,
 ) -> DataFileWriter:
     """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
 
-    With `lineage` rows bring `_row_id` and `_last_updated_sequence_number` along.
+    With `lineage` rows bring `_row_id` and `_last_updated_sequence_number` along. `operation` is the number of a task
+    and the id of what it is part of, which names of files hold.
     """
-    rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage=lineage)
+    rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage=lineage, operation=operation)
     with reported(config.progress) as progress:
-        writer = DataFileWriter(table.files, rows, properties, progress=progress)
+        writer = DataFileWriter(table.files, rows, properties, data_format=data_format, progress=progress)
         try:
             writer.write(data if isinstance(data, Iterator) else batches(data, rows.schema()))
             writer.close()

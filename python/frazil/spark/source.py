@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 
 from frazil.errors import InvalidArgument
 from frazil.spark import options as read_options
@@ -59,8 +59,9 @@ class FrazilDataSource(DataSource):
         """
         super().__init__(options)
         from frazil.spark.state import open_state
+        from frazil.spark.writer import of_reads
 
-        self._state = open_state(read_options.parse(options))
+        self._state = open_state(read_options.parse(of_reads(options)))
 
     def schema(self) -> StructType:
         """Give the schema of the rows.
@@ -69,6 +70,17 @@ class FrazilDataSource(DataSource):
             Unsupported: Spark lacks the type of a column, which the error names.
         """
         return _Request(self._state).spark_schema()
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's signature
+        """Give the writer of rows with this schema.
+
+        Raises:
+            InvalidArgument: An option that is unknown or has no meaning, or a column that does not fit the table.
+        """
+        from frazil.spark.writer import FrazilWriter
+
+        made: DataSourceWriter = FrazilWriter(self.options, schema, overwrite=overwrite)
+        return made
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Give the reader of the columns in `schema`."""

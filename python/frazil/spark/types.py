@@ -77,9 +77,9 @@ def check_schema(wanted: spark.StructType, offered: spark.StructType) -> None:
 
 def is_plain(field: pa.Field) -> bool:
     """Whether values compare in Spark as they do in the table: not those that Spark sees as another type."""
-    data_type = _storage(field.type)
+    data_type = storage_of(field.type)
     nanos = pa.types.is_timestamp(data_type) and data_type.unit == "ns"
-    other = _extension(field) or _is_variant(field)
+    other = _extension(field) or is_variant(field)
     return not (other or nanos or pa.types.is_fixed_size_binary(data_type) or pa.types.is_time(data_type))
 
 
@@ -112,10 +112,10 @@ def _spark_field(field: pa.Field, path: str, timestamp_ns: str) -> spark.StructF
 
 
 def _spark_type(field: pa.Field, path: str, timestamp_ns: str) -> spark.DataType:
-    data_type = _storage(field.type)
-    if _extension(field) == _UUID:
+    data_type = storage_of(field.type)
+    if is_uuid(field):
         return spark.StringType()
-    if _is_variant(field):
+    if is_variant(field):
         return spark.VariantType()
     if pa.types.is_nested(data_type):
         return _nested_type(data_type, path, timestamp_ns)
@@ -197,7 +197,7 @@ def _arrow_field(source: pa.Field, target: spark.StructField) -> pa.Field:
 
 def _arrow_type(source: pa.Field, target: spark.DataType) -> pa.DataType:
     """Give the type that Spark takes for a value of its type `target`; `source` has its shape."""
-    have = _storage(source.type)
+    have = storage_of(source.type)
     match target:
         case spark.VariantType():
             # Spark knows a variant by the mark on its metadata.
@@ -232,10 +232,10 @@ _ARROW: dict[str, pa.DataType] = {
 
 def _convert(source: pa.Field, target: pa.DataType) -> Convert | None:
     """Give what turns arrays of the field into arrays of the type; None when there is nothing to do."""
-    have = _storage(source.type)
-    if _extension(source) == _UUID:
+    have = storage_of(source.type)
+    if is_uuid(source):
         return _uuid_text
-    if _is_variant(source):
+    if is_variant(source):
         return lambda array: _struct(_plain(array), target, [None, None])
     if pa.types.is_nested(have):
         return _convert_nested(have, target)
@@ -269,7 +269,8 @@ def _convert_nested(have: pa.DataType, target: pa.DataType) -> Convert | None:
     return lambda array: rebuild(array, target, parts)
 
 
-def _storage(data_type: pa.DataType) -> pa.DataType:
+def storage_of(data_type: pa.DataType) -> pa.DataType:
+    """Give the type that values are stored as."""
     return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
 
 
@@ -279,7 +280,12 @@ def _extension(field: pa.Field) -> str:
     return str((field.metadata or {}).get(b"ARROW:extension:name", b""), "utf-8")
 
 
-def _is_variant(field: pa.Field) -> bool:
+def is_uuid(field: pa.Field) -> bool:
+    """Whether values are uuids."""
+    return _extension(field) == _UUID
+
+
+def is_variant(field: pa.Field) -> bool:
     """Whether values are variants: so marked, or of the parts of one, which have no ids as fields of structs have."""
     if _extension(field):
         return _extension(field) == _VARIANT

@@ -87,6 +87,20 @@ impl Plan {
         interruptible(py, |_| self.0.count())
     }
 
+    /// Groups of the tasks at `indices`, of whole files: the places of the tasks, and the bytes of a wire task.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    fn whole_groups<'py>(
+        &self,
+        py: Python<'py>,
+        indices: Vec<usize>,
+        target_bytes: i64,
+        open_cost_bytes: i64,
+    ) -> PyResult<Vec<(Vec<usize>, Bound<'py, PyBytes>)>> {
+        let groups =
+            interruptible(py, |context| self.0.whole_groups(&indices, target_bytes, open_cost_bytes, context))?;
+        Ok(groups.into_iter().map(|(places, bytes)| (places, PyBytes::new(py, &bytes))).collect())
+    }
+
     /// Groups of tasks of about `target_bytes`, each as the bytes of a wire task; files above that are split. The tasks
     /// at the places in `without` are left out.
     #[pyo3(signature = (target_bytes, open_cost_bytes, without = HashSet::new()))]

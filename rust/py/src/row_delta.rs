@@ -6,16 +6,18 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::{DataType, Field};
 use frazil_core::error::{Error, Result};
-use frazil_iceberg::write::row_delta::{Granularity, PositionFile, RowDelta as CoreRowDelta};
+use frazil_iceberg::write::row_delta::{DataFiles, Granularity, PositionFile, RowDelta as CoreRowDelta};
 use pyo3::prelude::*;
 use pyo3_arrow::PyArray;
 
 use crate::arrow;
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
+use crate::message::CommitMessages;
 use crate::plan::Plan;
 use crate::reader::TaskReader;
 use crate::table::Table;
+use crate::tasks::Tasks;
 
 /// Which rows of the data files of a plan are deleted.
 #[pyclass(frozen, module = "frazil._native")]
@@ -25,6 +27,13 @@ pub(crate) struct RowDelta(Mutex<CoreRowDelta>);
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PositionDeletes(PositionFile);
 
+/// The data files that may lose rows.
+#[derive(FromPyObject)]
+enum Planned<'py> {
+    Plan(PyRef<'py, Plan>),
+    Tasks(PyRef<'py, Tasks>),
+}
+
 impl RowDelta {
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut CoreRowDelta) -> Result<R>) -> Result<R> {
         work(&mut *self.0.lock().map_err(|_| Error::internal("a deletion failed before"))?)
@@ -33,10 +42,27 @@ impl RowDelta {
 
 #[pymethods]
 impl RowDelta {
-    /// Deletes rows of the data files of `plan`.
+    /// Deletes rows of the data files of a plan, or of tasks that another process planned.
     #[new]
-    fn new(plan: &Plan) -> Self {
-        Self(Mutex::new(CoreRowDelta::new(plan.core().clone())))
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts references by value")]
+    fn new(planned: Planned<'_>) -> Self {
+        Self(Mutex::new(CoreRowDelta::new(match &planned {
+            Planned::Plan(plan) => DataFiles::Plan(plan.core().clone()),
+            Planned::Tasks(tasks) => DataFiles::Tasks(tasks.core().clone()),
+        })))
+    }
+
+    /// Takes the deletions of the message at `index`, whose tasks are at these places of the plan.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    fn take(&self, py: Python<'_>, messages: &CommitMessages, index: usize, places: Vec<usize>) -> PyResult<()> {
+        detached(py, || {
+            let message = messages.get(index)?;
+            let unknown = || Error::corrupt("a commit message is about a task that was not given");
+            message.deletions.iter().try_for_each(|deletion| {
+                let place = *places.get(deletion.task).ok_or_else(unknown)?;
+                self.with(|delta| delta.take(place, deletion))
+            })
+        })
     }
 
     /// Deletes rows at `positions` (int64) of the data file at `index` of the plan; `reader` knows what was deleted before.

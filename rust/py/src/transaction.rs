@@ -20,9 +20,17 @@ use pyo3::prelude::*;
 use crate::catalog::pointer_at;
 use crate::errors::OrRaise;
 use crate::interrupt::{detached, interruptible};
+use crate::message::CommitMessages;
 use crate::row_delta::RowDelta;
 use crate::table::Table;
 use crate::write::RowWriter;
+
+/// Data files that come: of this process, or of others.
+#[derive(FromPyObject)]
+enum Rows<'py> {
+    Written(PyRef<'py, RowWriter>),
+    Messages(PyRef<'py, CommitMessages>),
+}
 
 /// Changes of a table on their way to be committed. Ended by `commit` or `abort`.
 #[pyclass(frozen, module = "frazil._native")]
@@ -87,7 +95,7 @@ impl Transaction {
         py: Python<'_>,
         branch: &str,
         properties: BTreeMap<String, String>,
-        rows: Vec<PyRef<'_, RowWriter>>,
+        rows: Vec<Rows<'_>>,
         delta: Option<&RowDelta>,
         replace: Option<&str>,
         validation: Option<Looked>,
@@ -95,7 +103,10 @@ impl Transaction {
     ) -> PyResult<BTreeMap<&'static str, Option<i64>>> {
         let mut changes = FileChanges { properties, fast, ..FileChanges::default() };
         for rows in &rows {
-            changes.data.extend(rows.added(py)?);
+            match rows {
+                Rows::Written(rows) => changes.data.extend(rows.added(py)?),
+                Rows::Messages(messages) => changes.data.extend(messages.added().iter().cloned()),
+            }
         }
         let staged = self.with(py, |transaction, _| Ok(transaction.staged().clone()))?;
         detached(py, || {

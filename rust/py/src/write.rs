@@ -1,6 +1,6 @@
 //! Writing Iceberg tables: rows for files, and commits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 
 use frazil_core::error::Error;
@@ -11,14 +11,19 @@ use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::commit;
 use frazil_iceberg::transaction::create::CreateTable;
 use frazil_iceberg::transaction::snapshot_change::AddedFiles;
+use frazil_iceberg::write::message::Message;
 use frazil_iceberg::write::rows::{RowOptions, RowWriter as CoreRowWriter, WrittenFile};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PySchema};
 
 use crate::arrow;
 use crate::catalog::pointer_at;
+use crate::errors::OrRaise;
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
+use crate::message::CommitMessages;
+use crate::row_delta::RowDelta;
 use crate::table::Table;
 
 /// Ids of columns, transform, whether it descends, whether NULL comes first.
@@ -51,11 +56,19 @@ impl RowWriter {
 
 #[pymethods]
 impl RowWriter {
-    /// For new rows of a table, by its current schema and properties.
+    /// For new rows of a table, by its current schema and properties. `operation` is the number of a task and the id of
+    /// what it is part of, which the names of its files hold.
     #[new]
-    #[pyo3(signature = (table, *, memory_bytes, spec_id=None, lineage=false))]
-    fn new(py: Python<'_>, table: &Table, memory_bytes: usize, spec_id: Option<i32>, lineage: bool) -> PyResult<Self> {
-        let options = RowOptions { spec_id, lineage, memory_bytes };
+    #[pyo3(signature = (table, *, memory_bytes, spec_id=None, lineage=false, operation=None))]
+    fn new(
+        py: Python<'_>,
+        table: &Table,
+        memory_bytes: usize,
+        spec_id: Option<i32>,
+        lineage: bool,
+        operation: Option<(u64, String)>,
+    ) -> PyResult<Self> {
+        let options = RowOptions { spec_id, lineage, memory_bytes, operation };
         detached(py, || CoreRowWriter::new(table.0.metadata(), &options)).map(|writer| Self(Mutex::new(writer)))
     }
 
@@ -106,6 +119,32 @@ impl RowWriter {
     ) -> PyResult<()> {
         let written = WrittenFile { path, format: file_format, size_bytes, column_sizes, split_offsets };
         self.with(py, |writer| writer.close(partition, written))
+    }
+
+    /// What was written, what `delta` deleted, and which rows of the source of a merge matched, as a commit message.
+    #[pyo3(signature = (delta=None, matched=Vec::new()))]
+    fn message<'py>(
+        &self,
+        py: Python<'py>,
+        delta: Option<&RowDelta>,
+        matched: Vec<u8>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let data = self.added(py)?.pop();
+        let bytes = detached(py, || {
+            let deletions = delta.map_or(Ok(Vec::new()), |delta| delta.with(|delta| Ok(delta.deletions())))?;
+            Message { data, deletions, matched }.write()
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Deletes the files of the operation, of whatever task, but for those of `kept`; gives how many.
+    #[pyo3(signature = (files, kept=None))]
+    fn sweep(&self, py: Python<'_>, files: &Files, kept: Option<&CommitMessages>) -> PyResult<usize> {
+        let kept = kept.map_or(Ok(HashSet::new()), CommitMessages::paths).or_raise(py)?;
+        interruptible(py, |_| {
+            let writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
+            Ok(writer.sweep(&files.0, &kept))
+        })
     }
 
     /// How many files, rows and bytes are written.

@@ -33,4 +33,26 @@ impl Plan {
         let weight = |task: &FileScanTask| task.size_bytes().max(open_cost_bytes);
         first_fit_decreasing(tasks, target_bytes, weight).iter().map(|group| wire::write(group)).collect()
     }
+
+    /// Wire forms of groups of the tasks at `indices`, as [`Plan::groups`] makes them but of whole files, each with the
+    /// places of its tasks.
+    pub fn whole_groups(
+        &self,
+        indices: &[usize],
+        target_bytes: i64,
+        open_cost_bytes: i64,
+        context: &Context,
+    ) -> Result<Vec<(Vec<usize>, Vec<u8>)>> {
+        let mut tasks = Vec::new();
+        for &index in indices {
+            context.check()?;
+            tasks.push((index, self.task(index)?));
+        }
+        let weight = |(_, task): &(usize, FileScanTask)| task.size_bytes().max(open_cost_bytes);
+        let groups = first_fit_decreasing(tasks, target_bytes, weight).into_iter().map(|group| {
+            let (places, tasks): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+            Ok((places, wire::write(&tasks)?))
+        });
+        groups.collect()
+    }
 }

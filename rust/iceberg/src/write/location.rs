@@ -47,6 +47,17 @@ impl LocationProvider {
         })
     }
 
+    /// Where all files are below.
+    pub(super) fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    /// Whether a location is one that this may have given.
+    pub(super) fn holds(&self, path: &str) -> bool {
+        let below = path.strip_prefix(self.folder.as_str()).and_then(|path| path.strip_prefix('/'));
+        below.is_some_and(|path| path.split('/').all(|step| !matches!(step, "" | "." | "..")))
+    }
+
     pub(super) fn data_file(
         &self,
         spec: &PartitionSpec,

@@ -13,6 +13,7 @@ use frazil_core::error::{Error, Result};
 
 use super::data_file::{DataFile, data_file_rows};
 use super::location::LocationProvider;
+use super::message::Deletion;
 use super::metrics::Metrics;
 use crate::deletes::vector;
 use crate::puffin::{BlobMetadata, Writer};
@@ -34,10 +35,32 @@ use crate::transaction::snapshot_change::AddedFiles;
 const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
 const ROW_POSITION_ID: i32 = 2_147_483_645;
 
+/// The data files that may lose rows.
+#[derive(Debug, Clone)]
+pub enum DataFiles {
+    /// Those of a plan.
+    Plan(Arc<Plan>),
+    /// Those of tasks that another process planned.
+    Tasks(Arc<[FileScanTask]>),
+}
+
+impl DataFiles {
+    /// The task of a data file, and the manifest that lists it, if that is known.
+    fn get(&self, index: usize) -> Result<(FileScanTask, Option<Arc<str>>)> {
+        match self {
+            Self::Plan(plan) => Ok((plan.task(index)?, Some(plan.origin(index)?.0.clone()))),
+            Self::Tasks(tasks) => {
+                let task = tasks.get(index).ok_or_else(|| Error::invalid(format!("no task {index}")))?;
+                Ok((task.clone(), None))
+            }
+        }
+    }
+}
+
 /// Which rows of the data files of a plan are deleted.
 #[derive(Debug)]
 pub struct RowDelta {
-    plan: Arc<Plan>,
+    data_files: DataFiles,
     files: BTreeMap<usize, Touched>,
     added: Vec<AddedFiles>,
     removals: Removals,
@@ -47,7 +70,7 @@ pub struct RowDelta {
 #[derive(Debug)]
 struct Touched {
     task: FileScanTask,
-    manifest: Arc<str>,
+    manifest: Option<Arc<str>>,
     /// Rows that are deleted now.
     rows: Positions,
     /// Rows that were deleted before.
@@ -80,15 +103,14 @@ pub struct PositionFile {
 }
 
 impl RowDelta {
-    /// Deletes rows of the data files of `plan`.
-    pub fn new(plan: Arc<Plan>) -> Self {
-        Self { plan, files: BTreeMap::new(), added: Vec::new(), removals: Removals::default() }
+    /// Deletes rows of these data files.
+    pub fn new(data_files: DataFiles) -> Self {
+        Self { data_files, files: BTreeMap::new(), added: Vec::new(), removals: Removals::default() }
     }
 
     fn touch(&mut self, index: usize) -> Result<&mut Touched> {
         if !self.files.contains_key(&index) {
-            let (task, (manifest, _)) = (self.plan.task(index)?, self.plan.origin(index)?);
-            let manifest = manifest.clone();
+            let (task, manifest) = self.data_files.get(index)?;
             let touched = Touched { task, manifest, rows: Positions::new(), before: Vec::new(), goes: false };
             self.files.insert(index, touched);
         }
@@ -107,6 +129,39 @@ impl RowDelta {
         touched.rows.insert_all(rows.values())?;
         if touched.before.is_empty() {
             touched.before = before.to_vec();
+        }
+        Ok(())
+    }
+
+    /// What is deleted so far, for whoever planned the data files.
+    pub fn deletions(&self) -> Vec<Deletion> {
+        let deletion = |(index, file): (&usize, &Touched)| {
+            let mut before = Positions::new();
+            file.before.iter().for_each(|set| before.union_with(set));
+            let path = file.task.file.path.to_string();
+            Deletion { task: *index, path, rows: file.rows.clone(), before, goes: file.goes }
+        };
+        self.files.iter().map(deletion).collect()
+    }
+
+    /// Takes what another process deleted of the data file at `index`.
+    ///
+    /// # Errors
+    /// `CorruptData` where it is about another data file, or about rows that this one does not have.
+    pub fn take(&mut self, index: usize, deletion: &Deletion) -> Result<()> {
+        let touched = self.touch(index)?;
+        let data = &touched.task.file;
+        let beyond = |rows: &Positions| {
+            rows.max().is_some_and(|most| i64::try_from(most).map_or(true, |most| most >= data.record_count))
+        };
+        if *data.path != *deletion.path || beyond(&deletion.rows) || beyond(&deletion.before) {
+            let message = "a commit message deletes rows of another data file than was planned";
+            return Err(Error::corrupt(message).with("file", deletion.path.as_str()));
+        }
+        touched.rows.union_with(&deletion.rows);
+        touched.goes |= deletion.goes;
+        if !deletion.before.is_empty() {
+            touched.before.push(Arc::new(deletion.before.clone()));
         }
         Ok(())
     }
@@ -159,7 +214,7 @@ impl RowDelta {
             let data = &file.task.file;
             let path = data.path.to_string();
             if file.goes {
-                let removed = RemovedFile { spec_id: data.spec_id, manifest: Some(file.manifest.clone()) };
+                let removed = RemovedFile { spec_id: data.spec_id, manifest: file.manifest.clone() };
                 removals.data_files.insert(path, removed);
             } else {
                 touched.staying.insert(path);

@@ -1,6 +1,6 @@
 //! The rows of a write on their way into data files.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StructArray, UInt32Array};
@@ -8,6 +8,7 @@ use arrow_row::OwnedRow;
 use arrow_schema::SchemaRef;
 use arrow_select::take::take_record_batch;
 use frazil_core::error::{Error, Result};
+use frazil_core::storage::Files;
 
 use super::align::Align;
 use super::data_file::{DataFile, data_file_rows};
@@ -17,6 +18,7 @@ use super::metrics::MetricsCollector;
 use super::metrics_mode::{MetricsMode, metrics_modes};
 use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
+use super::sweep::sweep;
 use crate::scan::output::MetadataColumn;
 use crate::spec::manifest::FileContent;
 use crate::spec::partition::PartitionSpec;
@@ -42,11 +44,13 @@ pub struct RowOptions {
     pub lineage: bool,
     /// About how many bytes of rows are held; what is more lies in temporary files.
     pub memory_bytes: usize,
+    /// The task and the id of the operation that names of files hold; a new one unless given.
+    pub operation: Option<(u64, String)>,
 }
 
 impl Default for RowOptions {
     fn default() -> Self {
-        Self { spec_id: None, lineage: false, memory_bytes: 256 << 20 }
+        Self { spec_id: None, lineage: false, memory_bytes: 256 << 20, operation: None }
     }
 }
 
@@ -74,6 +78,7 @@ pub struct RowWriter {
     /// In the order in which they were met.
     partitions: Vec<Partition>,
     by_key: HashMap<OwnedRow, usize>,
+    task: u64,
     operation: String,
     files: Vec<DataFile>,
 }
@@ -112,6 +117,13 @@ impl RowWriter {
         if let Some(key) = table.properties.get("encryption.key-id") {
             return Err(Error::unsupported(format!("writing a table that is encrypted by the key {key:?}")));
         }
+        let (task, operation) = match &options.operation {
+            Some((_, id)) if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
+                return Err(Error::invalid(format!("{id:?} is no id of an operation")));
+            }
+            Some((task, id)) => (*task, id.clone()),
+            None => (0, ids::uuid()?),
+        };
         let partition = table.partition_type(&spec);
         let order = table.sort_orders.iter().find(|order| order.order_id == table.default_sort_order_id);
         let order = order.cloned().unwrap_or_default();
@@ -124,7 +136,8 @@ impl RowWriter {
             locations: LocationProvider::of(table)?,
             partitions: Vec::new(),
             by_key: HashMap::new(),
-            operation: ids::uuid()?,
+            task,
+            operation,
             files: Vec::new(),
             memory_bytes: options.memory_bytes,
             fields: Arc::new(schema.fields.clone()),
@@ -231,7 +244,7 @@ impl RowWriter {
     /// `Internal` for a partition that was not met.
     pub fn new_location(&self, partition: usize, count: usize, extension: &str) -> Result<String> {
         let tuple = &self.partitions.get(partition).ok_or_else(no_partition)?.tuple;
-        let name = format!("{partition:05}-0-{}-{count:05}.{extension}", self.operation);
+        let name = format!("{partition:05}-{}-{}-{count:05}.{extension}", self.task, self.operation);
         self.locations.data_file(&self.spec, &self.partition, tuple, &name)
     }
 
@@ -267,6 +280,12 @@ impl RowWriter {
         }
         let data_files = data_file_rows(&self.files, &self.partition)?;
         Ok(vec![AddedFiles { spec_id: self.spec.spec_id, data_files }])
+    }
+
+    /// Deletes the files of the operation, of whatever task, that are not among `kept`; gives how many. What cannot be
+    /// deleted stays.
+    pub fn sweep(&self, files: &Files, kept: &HashSet<&str>) -> usize {
+        sweep(files, self.locations.folder(), &self.operation, kept)
     }
 
     /// How many files, rows and bytes are written.

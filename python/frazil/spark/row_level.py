@@ -1,0 +1,218 @@
+"""DELETE, UPDATE and MERGE: planned here, carried out file by file in the workers, committed here, once."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from frazil.arguments import filter_text
+from frazil.errors import InvalidArgument, LimitExceeded
+from frazil.iceberg.merge import MergeBuilder, set_clause
+from frazil.iceberg.merging import Merging, Source
+from frazil.iceberg.row_level import Deleting, RowLevel, Updating, lineage, target_schema
+from frazil.iceberg.transaction import RowCounts, alone
+from frazil.spark.state import OPEN_COST_BYTES, SPLIT_BYTES
+from frazil.spark.taking import Taking
+from frazil.spark.workers import Operation, change_groups
+from frazil.spark.write import check_branch, open_table
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from frazil import _native
+    from frazil.iceberg import Table
+    from frazil.iceberg.merge import MergePlan
+    from frazil.iceberg.row_level import RowChange
+    from frazil.iceberg.transaction import Transaction
+    from frazil.iceberg.write import WriteResult
+    from frazil.literal import Value
+
+    Asked: TypeAlias = "Delete | Update | Merge"
+
+BROADCAST_LIMIT_BYTES = 256 << 20
+"""The source of a merge may be so large, unless `broadcast_limit_bytes` says otherwise."""
+
+
+@dataclass(frozen=True)
+class Delete:
+    """A DELETE as it was asked for."""
+
+    row_filter: str
+    case_sensitive: bool
+
+    def change(self, table: Table, branch: str, tasks: _native.Tasks | None = None) -> Deleting:
+        """Begin it: as a whole, or of the files of `tasks`."""
+        sensitive = self.case_sensitive
+        return Deleting(
+            RowLevel(table, "delete", self.row_filter, branch=branch, case_sensitive=sensitive, tasks=tasks)
+        )
+
+
+@dataclass(frozen=True)
+class Update:
+    """An UPDATE as it was asked for."""
+
+    values: list[tuple[str, str]]
+    row_filter: str
+    case_sensitive: bool
+
+    def change(self, table: Table, branch: str, tasks: _native.Tasks | None = None) -> Updating:
+        """Begin it: as a whole, or of the files of `tasks`."""
+        sensitive = self.case_sensitive
+        operation = RowLevel(table, "update", self.row_filter, branch=branch, case_sensitive=sensitive, tasks=tasks)
+        return Updating(operation, self.values)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """A MERGE as it was asked for; `source` is an Arrow stream."""
+
+    plan: MergePlan
+    source: bytes
+
+    def change(self, table: Table, branch: str, tasks: _native.Tasks | None = None) -> Merging:
+        """Begin it: as a whole, or of the files of `tasks`."""
+        source = Source(table, pa.ipc.open_stream(self.source))
+        merger = self.plan.merger(target_schema(table), source.schema)
+        return Merging(table, merger, source, branch, tasks=tasks)
+
+
+def delete(  # noqa: PLR0913 - as `Table.delete`
+    spark: SparkSession,
+    table: str | os.PathLike[str] | Table,
+    where: str | bool,  # noqa: FBT001 - a filter
+    *,
+    case_sensitive: bool = True,
+    branch: str = "main",
+    snapshot_properties: Mapping[str, str] | None = None,
+    relocate: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> WriteResult:
+    """Delete the rows that match, as `Table.delete` does, in the workers of Spark."""
+    opened = open_table(table, relocate, properties)
+    asked = Delete(filter_text(where), case_sensitive)
+    return _carry_out(spark, opened, asked, branch, snapshot_properties)
+
+
+def update(  # noqa: PLR0913 - as `delete`, and what is set
+    spark: SparkSession,
+    table: str | os.PathLike[str] | Table,
+    set: Mapping[str, Value],  # noqa: A002 - as SQL has it
+    where: str | bool = True,  # noqa: FBT001, FBT002 - a filter
+    *,
+    case_sensitive: bool = True,
+    branch: str = "main",
+    snapshot_properties: Mapping[str, str] | None = None,
+    relocate: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> WriteResult:
+    """Set columns of the rows that match, as `Table.update` does, in the workers of Spark."""
+    opened = open_table(table, relocate, properties)
+    asked = Update(set_clause(set), filter_text(where), case_sensitive)
+    return _carry_out(spark, opened, asked, branch, snapshot_properties)
+
+
+def merge(  # noqa: PLR0913 - as `Table.merge`
+    source: DataFrame,
+    table: str | os.PathLike[str] | Table,
+    on: str | Sequence[str],
+    *,
+    source_alias: str = "source",
+    target_alias: str = "target",
+    branch: str = "main",
+    snapshot_properties: Mapping[str, str] | None = None,
+    broadcast_limit_bytes: int = BROADCAST_LIMIT_BYTES,
+    relocate: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> MergeBuilder[WriteResult]:
+    """Begin a MERGE as `Table.merge` does; `execute` carries it out in the workers of Spark.
+
+    The source is collected when that begins, once, and every worker gets all of it. New rows are written here.
+
+    Raises:
+        LimitExceeded: When it is executed: the source has more than `broadcast_limit_bytes` bytes.
+    """
+    opened = open_table(table, relocate, properties)
+
+    def execute(plan: MergePlan) -> WriteResult:
+        asked = Merge(plan, _collected(source, opened, broadcast_limit_bytes))
+        return _carry_out(source.sparkSession, opened, asked, branch, snapshot_properties)
+
+    return MergeBuilder(execute, on, source_alias=source_alias, target_alias=target_alias)
+
+
+def _carry_out(
+    spark: SparkSession,
+    table: Table,
+    asked: Asked,
+    branch: str,
+    snapshot_properties: Mapping[str, str] | None,
+) -> WriteResult:
+    check_branch(table, branch)
+    return alone(table, lambda tx: _change(spark, tx, asked, branch, snapshot_properties))
+
+
+def _change(
+    spark: SparkSession,
+    tx: Transaction,
+    asked: Asked,
+    branch: str,
+    snapshot_properties: Mapping[str, str] | None,
+) -> WriteResult:
+    """Make the change in the workers, and take what they say of it."""
+    began = time.perf_counter()
+    table = tx.table()
+    change: RowChange = asked.change(table, branch)
+    planned = change.operation
+    plan: Any = planned.plan
+    pending = planned.pending() if isinstance(asked, Delete) else list(range(len(plan)))
+    groups = plan.whole_groups(pending, _number(table, "read.split.target-size", SPLIT_BYTES), OPEN_COST_BYTES)
+    operation = Operation(table)
+    tx.written(operation)
+    messages, found = change_groups(spark, operation, asked, branch, [content for _, content in groups])
+    for index, row in enumerate(found):
+        planned.delta.take(messages, index, groups[row.number][0])
+    deleted, updated = change.counts()
+    counts = RowCounts(deleted + sum(row.deleted for row in found), updated + sum(row.updated for row in found))
+    rows: list[Any] = [messages]
+    if isinstance(change, Merging):
+        for index in range(len(found)):
+            change.take_matched(messages.matched(index))
+        rows.append(tx.write(table, change.inserts(), lineage=bool(lineage(table))))
+        counts = replace(counts, inserted=change.inserted)
+    return tx.commit_rows(began, planned, snapshot_properties, rows, counts)
+
+
+def _collected(source: DataFrame, table: Table, limit_bytes: int) -> bytes:
+    """Give all rows of the source as an Arrow stream."""
+    rows = source.toArrow()
+    if rows.nbytes > limit_bytes:
+        message = f"the source of the merge has {rows.nbytes} bytes, and broadcast_limit_bytes is {limit_bytes}"
+        raise LimitExceeded(
+            message, hint="raise broadcast_limit_bytes if driver and workers have the memory, or split it"
+        )
+    if not rows.num_columns:
+        message = "the source of the merge has no columns"
+        raise InvalidArgument(message)
+    taking = Taking(target_schema(table))
+    batches = [taking.apply(batch) for batch in rows.to_batches() or [_empty(rows.schema)]]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def _number(table: Table, name: str, default: int) -> int:
+    text = table.properties.get(name, "")
+    return int(text) if text.isdecimal() and int(text) > 0 else default

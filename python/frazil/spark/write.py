@@ -1,0 +1,163 @@
+"""Writing a DataFrame into a table: files by the workers, one commit by this process."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from frazil import _native
+from frazil.arguments import filter_text
+from frazil.errors import InvalidArgument, Unsupported
+from frazil.iceberg import Table
+from frazil.iceberg.transaction import Rows, alone, staged
+from frazil.spark.distribution import distributed
+from frazil.spark.taking import Taking
+from frazil.spark.workers import Operation, write_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from frazil.iceberg.transaction import Transaction
+    from frazil.iceberg.write import WriteResult
+
+MODES = ("append", "overwrite", "dynamic")
+
+Mode = Literal["append", "overwrite", "dynamic"]
+
+
+def write(  # noqa: PLR0913 - keyword-only, what a write is
+    frame: DataFrame,
+    table: str | os.PathLike[str] | Table,
+    mode: Mode = "append",
+    *,
+    branch: str = "main",
+    overwrite_filter: str | bool = True,
+    snapshot_properties: Mapping[str, str] | None = None,
+    distribution_mode: Literal["none", "hash", "range"] | None = None,
+    write_format: str | None = None,
+    target_file_size_bytes: int | None = None,
+    relocate: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> WriteResult:
+    """Write the rows of a DataFrame into an Iceberg table.
+
+    Each task writes files of its rows, and what it says of them is committed here, once. Tasks that were tried again
+    add no row twice. A job that fails changes nothing.
+
+    Args:
+        frame: The rows. Columns are found by name, and widen as in `Table.append`; a string is taken as uuid, a binary
+            as fixed.
+        table: A folder, or a table that was loaded; it is at the new state afterwards.
+        mode: `append`, `overwrite` as `Table.overwrite`, or `dynamic` as `Table.dynamic_partition_overwrite`.
+        branch: The branch that changes.
+        overwrite_filter: Which rows `overwrite` replaces; True for all. Files of which only some rows match are
+            written again in this process.
+        snapshot_properties: Entries for the summary of the snapshot.
+        distribution_mode: Instead of `write.distribution-mode`: `none` leaves rows where they are, `hash` puts those
+            of one partition together, `range` sorts them before they are written.
+        write_format: `parquet`, `orc` or `avro`, instead of `write.format.default`.
+        target_file_size_bytes: Instead of `write.target-file-size-bytes`.
+        relocate: As in `frazil.load_table`.
+        properties: Options of the storage. They travel to the workers; better leave credentials to the environment.
+
+    Raises:
+        InvalidArgument: A column that the table does not have, or of another type. Values that do not fit are found by
+            the workers, whose error Spark raises.
+        CommitConflict: As in `Table.append`.
+        CommitStateUnknown: As in `Table.append`.
+    """
+    if mode not in MODES:
+        message = f"mode is {mode!r}, expected one of {', '.join(MODES)}"
+        raise InvalidArgument(message)
+    if overwrite_filter is not True and mode != "overwrite":
+        message = "overwrite_filter goes with the mode `overwrite`"
+        raise InvalidArgument(message)
+    filter_text(overwrite_filter)
+    began = time.perf_counter()
+    opened = open_table(table, relocate, properties)
+    check_columns(opened, frame.schema)
+    check_branch(opened, branch)
+    operation = Operation(opened, write_format, target_file_size_bytes)
+    messages = write_frame(distributed(frame, opened, distribution_mode), operation)
+    result = commit(
+        opened, operation, messages, mode, overwrite_filter, branch=branch, snapshot_properties=snapshot_properties
+    )
+    return replace(result, seconds=time.perf_counter() - began)
+
+
+def commit(
+    table: Table,
+    operation: Operation,
+    messages: _native.CommitMessages,
+    mode: str,
+    overwrite_filter: str | bool = True,  # noqa: FBT001, FBT002 - as in `Table.overwrite`
+    **options: Any,
+) -> WriteResult:
+    """Commit what workers wrote; the files are deleted if that fails."""
+
+    def change(tx: Transaction) -> WriteResult:
+        if mode == "append":
+            return tx.append(rows, **options)
+        if mode == "dynamic":
+            return tx.dynamic_partition_overwrite(rows, **options)
+        return tx.overwrite(rows, overwrite_filter, **options)
+
+    with staged(table, Rows(messages, operation)) as rows:
+        return alone(table, change)
+
+
+def open_table(
+    table: str | os.PathLike[str] | Table, relocate: Mapping[str, str] | None, properties: Mapping[str, str] | None
+) -> Table:
+    """Give the table; raises `Unsupported` for tables of Paimon."""
+    from frazil.table import load_table
+
+    if isinstance(table, str | os.PathLike):
+        table = load_table(table, relocate=relocate, properties=properties)  # type: ignore[assignment]
+    elif relocate or properties:
+        message = "relocate and properties go with the location of a table; a table that was loaded has its own"
+        raise InvalidArgument(message)
+    if not isinstance(table, Table):
+        message = "writing is of Iceberg tables"
+        raise Unsupported(message)
+    return table
+
+
+def check_columns(table: Table, schema: StructType) -> None:
+    """Check before any task runs that rows of Spark have the columns and types of the table.
+
+    Raises:
+        InvalidArgument: A column that is not there, or of a type that does not widen.
+    """
+    rows = _native.RowWriter(table._native, memory_bytes=1 << 20)  # noqa: SLF001 - of one package
+    rows.split(Taking(rows.schema()).apply(_no_rows(schema)))
+
+
+def check_branch(table: Table, branch: str) -> None:
+    """Check before any task runs that there is the branch.
+
+    Raises:
+        InvalidArgument: It is a tag.
+        NoSuchSnapshot: There is none.
+    """
+    found = table.refs().get(branch)
+    if found is not None and found.type == "tag":
+        message = f"`{branch}` is a tag, which never changes"
+        raise InvalidArgument(message)
+    if found is None and branch != "main":
+        # Says which branches there are.
+        table.scan(ref=branch).schema()
+
+
+def _no_rows(schema: StructType) -> pa.RecordBatch:
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    arrow = to_arrow_schema(schema)
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in arrow], schema=arrow)

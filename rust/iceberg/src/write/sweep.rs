@@ -1,0 +1,30 @@
+//! Files that an operation left behind.
+
+use std::collections::HashSet;
+
+use frazil_core::storage::Files;
+
+/// Folders below the data folder are looked at to this depth: a hash of four, and a level for each partition field.
+const DEPTH_LIMIT: usize = 64;
+
+/// Deletes the files below `folder` whose name holds `operation`, but for those in `keep`; gives how many. What cannot be
+/// listed or deleted is an orphan and no failure.
+pub(super) fn sweep(files: &Files, folder: &str, operation: &str, keep: &HashSet<&str>) -> usize {
+    let mut pending = vec![(folder.to_string(), 0)];
+    let mut deleted = 0;
+    while let Some((folder, depth)) = pending.pop() {
+        for object in files.list(&folder).unwrap_or_default() {
+            let name = object.location.rsplit('/').next().unwrap_or_default();
+            // The recorded location, which need not be that at which it lies.
+            let path = format!("{folder}/{name}");
+            if name.contains(operation) && !keep.contains(path.as_str()) && files.delete(&path).is_ok() {
+                deleted += 1;
+            }
+        }
+        if depth < DEPTH_LIMIT {
+            let folders = files.folders(&folder).unwrap_or_default();
+            pending.extend(folders.into_iter().map(|name| (format!("{folder}/{name}"), depth + 1)));
+        }
+    }
+    deleted
+}
