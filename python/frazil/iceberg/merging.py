@@ -48,17 +48,18 @@ class Merging:
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows of new files: those that change, those that share a file with them, and new ones."""
         operation = self.operation
+        columns = self._merger.target_columns()
         if operation.on_read:
-            yield from operation.changed(self._count)
+            yield from operation.changed(self._count, columns)
         else:
-            operation.choose(self._count)
+            operation.choose(self._count, columns)
             yield from operation.rewritten(self._probe)
         for batch in self._merger.inserts():
             self.inserted += batch.num_rows
             yield batch
 
     def _probe(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
-        _, deleted, updated, changed = self._merger.probe(rows)
+        _, deleted, updated, changed = self._merger.probe(rows, partial=True)
         return pa.concat_arrays([deleted, updated]), changed
 
     def _count(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
