@@ -56,10 +56,11 @@ class Merging(RowChange):
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Delete rows, and stream those of new files: those that change and those that share a file with them."""
         operation = self.operation
+        columns = self._merger.target_columns()
         if operation.on_read:
-            yield from operation.changed(self._count)
+            yield from operation.changed(self._count, columns)
         else:
-            operation.choose(self._count)
+            operation.choose(self._count, columns)
             yield from operation.rewritten(self._probe)
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
@@ -81,7 +82,7 @@ class Merging(RowChange):
         self._merger.merge_matched(bits)
 
     def _probe(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
-        _, deleted, updated, changed = self._merger.probe(rows)
+        _, deleted, updated, changed = self._merger.probe(rows, partial=True)
         return pa.concat_arrays([deleted, updated]), changed
 
     def _count(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:

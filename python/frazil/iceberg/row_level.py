@@ -102,9 +102,12 @@ class RowLevel:
             self.delete(index, batch[POSITION], reader)
         yield from ()
 
-    def changed(self, choose: Choose) -> Iterator[pa.RecordBatch]:
-        """Delete the rows that `choose` names and stream what it makes of them: the rows of files with deletes."""
-        scan = self.all_columns(self._filter)
+    def changed(self, choose: Choose, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Delete the rows that `choose` names and stream what it makes of them: the rows of files with deletes.
+
+        It is given `columns`, or all.
+        """
+        scan = self._chosen_by(columns)
 
         def change(index: int) -> Iterator[pa.RecordBatch]:
             reader, rows = self.open(index, scan)
@@ -116,9 +119,9 @@ class RowLevel:
 
         return read_parts(range(len(self.plan)), change, workers=self._workers)
 
-    def choose(self, choose: Choose) -> None:
-        """Note the rows that `choose` names, for files that are written again."""
-        scan = self.all_columns(self._filter)
+    def choose(self, choose: Choose, columns: list[str] | None = None) -> None:
+        """Note the rows that `choose` names by `columns`, or all, for files that are written again."""
+        scan = self._chosen_by(columns)
 
         def note(index: int) -> Iterator[pa.RecordBatch]:
             reader, rows = self.open(index, scan)
@@ -148,6 +151,12 @@ class RowLevel:
     def all_columns(self, row_filter: str) -> _native.Scan:
         """Scan all columns, positions, and in v3 what rows keep when they move."""
         return self._scan(row_filter, ["*", POSITION, *lineage(self.table)])
+
+    def _chosen_by(self, columns: list[str] | None) -> _native.Scan:
+        # A name with a dot would be taken for a field of a struct.
+        if columns is None or any("." in name for name in columns):
+            return self.all_columns(self._filter)
+        return self._scan(self._filter, list(dict.fromkeys([*columns, POSITION])))
 
     def delete(self, index: int, positions: pa.Array, reader: _native.TaskReader) -> None:
         """Delete rows of a data file."""

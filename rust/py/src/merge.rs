@@ -93,15 +93,22 @@ impl Merger {
         self.read(py, |merger| Ok(merger.changes_unmatched()))
     }
 
+    /// The columns of the target that `probe` needs where it takes part of them.
+    fn target_columns(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.read(py, |merger| Ok(merger.target_columns().into_iter().map(str::to_string).collect()))
+    }
+
     /// A filter for the rows of the target that can match.
     fn filter(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.read(py, CoreMerger::filter)
     }
 
-    /// What becomes of rows of the target.
-    fn probe<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<ProbeParts<'py>> {
+    /// What becomes of rows of the target; with `partial` columns may be missing that nobody looks at.
+    #[pyo3(signature = (batch, *, partial = false))]
+    fn probe<'py>(&self, py: Python<'py>, batch: PyRecordBatch, partial: bool) -> PyResult<ProbeParts<'py>> {
         let batch = batch.into_inner();
-        let probe = self.read(py, |merger| merger.probe(&batch))?;
+        let probe =
+            self.read(py, |merger| if partial { merger.probe_partial(&batch) } else { merger.probe(&batch) })?;
         let untouched = Arc::new(BooleanArray::new(probe.untouched, None));
         let untouched = arrow::array(py, untouched, Arc::new(Field::new("", DataType::Boolean, true)))?;
         let places = |places: Vec<u32>| {

@@ -81,12 +81,25 @@ impl Bound {
 
     /// Which relations it needs rows of, in order, each once.
     pub fn relations(&self) -> Vec<usize> {
+        let mut found: Vec<usize> = self.leaves().into_iter().map(|(relation, _)| relation).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The places of the columns that it needs of a relation, which may be named several times.
+    pub fn columns(&self, relation: usize) -> Vec<usize> {
+        self.leaves().into_iter().filter(|(own, _)| *own == relation).map(|(_, column)| column).collect()
+    }
+
+    /// The columns that it is made of: their relations and places there.
+    fn leaves(&self) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         let mut rest = vec![self];
         while let Some(next) = rest.pop() {
             match &next.node {
                 Node::Literal(_) => {}
-                Node::Column(relation, ..) => found.push(*relation),
+                Node::Column(relation, column, _) => found.push((*relation, *column)),
                 Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Distinct(a, b) => rest.extend([&**a, &**b]),
                 Node::And(parts) | Node::Or(parts) | Node::Call(_, parts) => rest.extend(parts),
                 Node::Not(inner)
@@ -101,8 +114,6 @@ impl Bound {
                 }
             }
         }
-        found.sort_unstable();
-        found.dedup();
         found
     }
 

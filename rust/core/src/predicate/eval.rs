@@ -1,9 +1,12 @@
 //! Finds the rows of Arrow arrays for which a bound predicate is TRUE.
 
+use std::hash::Hash;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, PrimitiveArray, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
+use hashbrown::HashSet;
 
 use super::keys::{self, Keyed, with_bytes, with_primitive};
 use super::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
@@ -121,12 +124,12 @@ fn test_primitive<T: Keyed>(array: &PrimitiveArray<T>, test: &Test, column: &Bou
             }
         }
         Test::In(scalars) => {
-            let members = scalars.iter().map(key).collect::<Result<Vec<_>>>()?;
-            select(values, |value| is_member(&members, &T::key(value)))
+            let members = Members::of(scalars.iter().map(key).collect::<Result<_>>()?, values.len());
+            select(values, |value| members.contains(&T::key(value)))
         }
         Test::NotIn(scalars) => {
-            let members = scalars.iter().map(key).collect::<Result<Vec<_>>>()?;
-            select(values, |value| !is_member(&members, &T::key(value)))
+            let members = Members::of(scalars.iter().map(key).collect::<Result<_>>()?, values.len());
+            select(values, |value| !members.contains(&T::key(value)))
         }
         Test::IsNan => select(values, T::is_nan),
         Test::NotNan => select(values, |value| !T::is_nan(value)),
@@ -162,7 +165,11 @@ fn test_bytes(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<Bo
     with_bytes!(array, column, values => test_slices(values.map(Option::unwrap_or_default), test, column))
 }
 
-fn test_slices<'a>(values: impl Iterator<Item = &'a [u8]>, test: &Test, column: &BoundColumn) -> Result<BooleanBuffer> {
+fn test_slices<'a>(
+    values: impl ExactSizeIterator<Item = &'a [u8]>,
+    test: &Test,
+    column: &BoundColumn,
+) -> Result<BooleanBuffer> {
     let key = |scalar| keys::scalar_bytes(scalar).ok_or_else(|| keys::foreign(scalar, column));
     let all = |scalars| -> Result<Vec<&[u8]>> { <[Scalar]>::iter(scalars).map(key).collect() };
     Ok(match test {
@@ -175,12 +182,12 @@ fn test_slices<'a>(values: impl Iterator<Item = &'a [u8]>, test: &Test, column: 
             values.map(|value| op.accepts(value.cmp(k))).collect()
         }
         Test::In(scalars) => {
-            let members = all(scalars)?;
-            values.map(|value| is_member(&members, &value)).collect()
+            let members = Members::of(all(scalars)?, values.len());
+            values.map(|value| members.contains(&value)).collect()
         }
         Test::NotIn(scalars) => {
-            let members = all(scalars)?;
-            values.map(|value| !is_member(&members, &value)).collect()
+            let members = Members::of(all(scalars)?, values.len());
+            values.map(|value| !members.contains(&value)).collect()
         }
         Test::StartsWith(prefix) => {
             let prefix = key(prefix)?;
@@ -204,9 +211,35 @@ fn test_like(array: &dyn Array, pattern: &LikePattern, expected: bool, column: &
     })
 }
 
-/// Whether sorted members hold a value. Few are searched one after the other.
-fn is_member<K: Ord>(members: &[K], value: &K) -> bool {
-    if members.len() <= 8 { members.contains(value) } else { members.binary_search(value).is_ok() }
+/// Up to so many members are looked at one after the other.
+const FEW_MEMBERS: usize = 8;
+
+/// The values of an IN.
+enum Members<K> {
+    Few(Vec<K>),
+    Sorted(Vec<K>),
+    Hashed(HashSet<K>),
+}
+
+impl<K: Ord + Hash> Members<K> {
+    /// Of sorted members, to be asked so often.
+    fn of(members: Vec<K>, values: usize) -> Self {
+        match members.len() {
+            ..=FEW_MEMBERS => Self::Few(members),
+            // A table pays when it is asked more often than it is filled.
+            count if count < values / 4 => Self::Hashed(members.into_iter().collect()),
+            _ => Self::Sorted(members),
+        }
+    }
+
+    #[inline]
+    fn contains(&self, value: &K) -> bool {
+        match self {
+            Self::Few(members) => members.contains(value),
+            Self::Sorted(members) => members.binary_search(value).is_ok(),
+            Self::Hashed(members) => members.contains(value),
+        }
+    }
 }
 
 /// A bit for each value, a word of 64 at a time.

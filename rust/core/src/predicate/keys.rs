@@ -19,7 +19,7 @@ use crate::scalar::{Scalar, ScalarType, float32_key, float64_key};
 /// A primitive Arrow type whose values have keys.
 pub(crate) trait Keyed: ArrowPrimitiveType {
     /// What is compared.
-    type Key: Ord + Copy;
+    type Key: Ord + Copy + std::hash::Hash;
 
     /// The key of a value.
     fn key(value: Self::Native) -> Self::Key;

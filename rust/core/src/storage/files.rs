@@ -177,6 +177,15 @@ impl Files {
         self.0.storage.list(&folder).map_err(|e| e.with("folder", redacted(recorded)))
     }
 
+    /// The files directly in a recorded folder with names that are wanted.
+    ///
+    /// # Errors
+    /// As [`Files::list`].
+    pub fn list_named(&self, recorded: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
+        let folder = self.resolve(recorded)?;
+        self.0.storage.list_named(&folder, wanted).map_err(|e| e.with("folder", redacted(recorded)))
+    }
+
     /// The names of the folders directly in a recorded folder.
     ///
     /// # Errors

@@ -61,11 +61,15 @@ impl Storage for LocalStorage {
         Some(Version { store: 0, size_bytes: meta.len(), number: number(&meta), modified_ns })
     }
 
-    /// Links to files are listed, links to folders are not: a listing never leaves its folder.
     fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        self.list_named(folder, &|_| true)
+    }
+
+    /// Links to files are listed, links to folders are not: a listing never leaves its folder.
+    fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
         let base = Location::parse_absolute(folder)?;
         let mut found = Vec::new();
-        for (name, entry) in entries(folder)? {
+        for (name, entry) in entries(folder)?.into_iter().filter(|(name, _)| wanted(name)) {
             let Ok(mut meta) = entry.metadata() else { continue };
             if meta.is_symlink() {
                 // A dangling link keeps its own length, so that it is found and opening it says that it dangles.

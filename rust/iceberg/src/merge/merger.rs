@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::bind::{Bound, Scope, now_micros};
@@ -151,6 +151,27 @@ impl Merger {
         !self.not_matched_by_source.is_empty()
     }
 
+    /// The columns of the target that decide what becomes of its rows, in order: [`Merger::probe`] needs no others.
+    pub fn target_columns(&self) -> Vec<&str> {
+        let mut needed = vec![false; self.target.fields().len()];
+        let mut need = |columns: Vec<usize>| {
+            for column in columns {
+                needed.get_mut(column).into_iter().for_each(|needed| *needed = true);
+            }
+        };
+        self.keys.iter().for_each(|key| need(key.target.columns(TARGET)));
+        self.residual.iter().for_each(|part| need(part.columns(TARGET)));
+        for clause in self.matched.iter().chain(&self.not_matched_by_source) {
+            clause.condition.iter().for_each(|condition| need(condition.columns(TARGET)));
+            let BoundAction::Update(set) = &clause.action else { continue };
+            for (place, value) in set.iter().enumerate() {
+                need(value.as_ref().map_or_else(|| vec![place], |value| value.columns(TARGET)));
+            }
+        }
+        let fields = self.target.fields().iter().zip(needed);
+        fields.filter(|(_, needed)| *needed).map(|(field, _)| field.name().as_str()).collect()
+    }
+
     /// A filter, as SQL text over the columns of the target, for the rows that can match a row of the source. None where
     /// nothing is known.
     ///
@@ -181,6 +202,14 @@ impl Merger {
             parts.push(part);
         }
         Ok((!parts.is_empty()).then(|| parts.join(" AND ")))
+    }
+
+    /// As [`Merger::probe`], for batches that have at least the [`Merger::target_columns`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn probe_partial(&self, batch: &RecordBatch) -> Result<Probe> {
+        self.probe(&self.completed(batch)?)
     }
 
     /// What becomes of rows of the target.
@@ -308,6 +337,25 @@ impl Merger {
     /// Whether all that is done to matched rows is to delete them, so that it can be done twice.
     fn deletes_only(&self) -> bool {
         matches!(self.matched.as_slice(), [BoundClause { condition: None, action: BoundAction::Delete }])
+    }
+
+    /// Rows of the target with NULL for the columns that nobody looks at.
+    fn completed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        if batch.num_columns() == self.target.fields().len() {
+            return Ok(batch.clone());
+        }
+        let needed = self.target_columns();
+        let column = |field: &arrow_schema::FieldRef| match batch.column_by_name(field.name()) {
+            Some(column) => Ok(column.clone()),
+            None if needed.contains(&field.name().as_str()) => {
+                Err(Error::invalid(format!("a batch of the target lacks the column `{}`", field.name())))
+            }
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        };
+        let columns = self.target.fields().iter().map(column).collect::<Result<Vec<_>>>()?;
+        let nullable = |field: &arrow_schema::FieldRef| field.as_ref().clone().with_nullable(true);
+        let schema = Schema::new(self.target.fields().iter().map(nullable).collect::<Vec<_>>());
+        Ok(RecordBatch::try_new(schema.into(), columns)?)
     }
 
     fn keys_of(&self, batch: &RecordBatch, relation: usize) -> Result<Vec<ArrayRef>> {

@@ -49,9 +49,10 @@ impl HadoopPointer {
                 .with("file", &base.metadata_location)
         })?;
         let next = version + 1;
-        let listed = self.files.list(&format!("{}/metadata", self.folder))?;
-        let versions = listed.iter().filter(|file| file.size_bytes > 0).filter_map(|file| version_of(&file.location));
-        let Some(newest) = versions.max().filter(|&newest| newest > next) else { return Ok(next) };
+        let is_later = |name: &str| version_of(name).is_some_and(|version| version > next);
+        let later = self.files.list_named(&format!("{}/metadata", self.folder), &is_later)?;
+        let versions = later.iter().filter(|file| file.size_bytes > 0).filter_map(|file| version_of(&file.location));
+        let Some(newest) = versions.max() else { return Ok(next) };
         // Others may have been first since the base was loaded, and a listing may have missed one of theirs.
         if self.exists(next)? {
             return Err(Error::new(ErrorKind::AlreadyExists, "another writer was first"));
