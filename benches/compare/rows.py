@@ -99,6 +99,9 @@ BARE, BARE_STREAM = Work("pyarrow", "read_files", "T3r"), Work("pyarrow", "strea
 STREAM = frazil("stream_rows", "T3r")
 SPARK_PARQUET = Work("spark_parquet", "aggregate", "T3r")
 IN_SPARK = {table: Work("spark_frazil", "aggregate", table) for table in ("T3r", "T3", "T4", "T5")}
+APPEND, WRITE = frazil("append_rows", "T3r"), Work("pyarrow", "write_rows", "T3r")
+FIND_IDS, MERGE = Work("pyarrow", "find_ids", "T3r"), frazil("merge_on_read", "T3r")
+COPY_METADATA = Work("pyarrow", "copy_metadata", "TH")
 # Twice the threads take at most this part of the time.
 TWO_THREADS = Mark(1.7, at_least=True)
 # Ten times as much takes ten times as long, but for what is noise.
@@ -269,6 +272,34 @@ ROWS = (
         )
         for letter, table in (("p", "T3"), ("v", "T4"), ("e", "T5"))
     ),
+    # 20 M rows x 5 columns, zstd, into 8 buckets; the limit writes them into one file without partitions.
+    Row("W1", "append 20 M rows", APPEND, WRITE, Mark(6.5, 4.9)),
+    Row("W1m", "memory of W1", APPEND, None, Mark(1024), "rise_mib"),
+    # Java takes 2.4 to 3.2, and 1.0 is asked for, where the limit reads all ids and looks each up.
+    Row("W2", "delete 1,000 ids from 20 M rows", frazil("delete_ids", "T3r"), FIND_IDS, Mark(1.0, 0.5)),
+    Row("W2j", "the same by a merge", frazil("delete_joined", "T3r"), FIND_IDS, Mark(1.0, 0.5)),
+    # Java takes 12 and 29; the limits read the rows, and write them again.
+    Row(
+        "W3",
+        "merge 100 k rows into 10 M, merge-on-read",
+        MERGE,
+        Work("pyarrow", "read_merged", "T3r"),
+        Mark(3, 0.5),
+    ),
+    Row("W3m", "memory of W3", MERGE, None, Mark(1024), "rise_mib"),
+    Row(
+        "W4",
+        "the same, copy-on-write",
+        frazil("merge_on_write", "T3r"),
+        Work("pyarrow", "rewrite_merged", "T3r"),
+        Mark(12, 3),
+    ),
+    # Java takes 0.031 to 0.045.
+    Row("W5", "append a file to 1 M files", frazil("append_file", "T1"), None, Mark(0.020)),
+    # Java takes 51 and 2.5 is asked for; the limit inflates the manifests and deflates them again.
+    Row("W5m", "W5 with merging of manifests", frazil("append_merging", "T1"), limit("repack", "T1"), Mark(1.15)),
+    # Java takes 0.09 to 0.2 and 0.05 is asked for.
+    Row("W6", "append after 5,000 snapshots", frazil("append_file", "TH"), COPY_METADATA, Mark(0.05, 0.04)),
 )
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SEED = 20
 PERCENT_DELETED = 10
+SCATTERED_IDS = 1_000
+MERGED_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,63 @@ def deletion_vector(rows: int) -> bytes:
     bitmap = BitMap(deleted_positions(rows)).serialize()
     vector = struct.pack("<IQI", 1681511377, 1, 0) + bitmap
     return struct.pack(">I", len(vector)) + vector + struct.pack(">I", zlib.crc32(vector))
+
+
+def all_rows(target: Target) -> pa.Table:
+    """Give the rows of a table to read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pa.concat_tables(pq.ParquetFile(file).read() for file in target.data_files).replace_schema_metadata(None)
+
+
+def scattered_ids(target: Target, count: int = SCATTERED_IDS) -> pa.Array:
+    """Give ids of rows here and there in all of the files."""
+    return _sample(target.data_files, "id", count)
+
+
+def merge_files(target: Target) -> list[str]:
+    """Give the files that rows are merged into: the first half."""
+    return target.data_files[: len(target.data_files) // 2]
+
+
+def last_merged(target: Target) -> dt.datetime:
+    """Give the last `ts` of the rows that others are merged into; those of the files after it are later."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    last: dt.datetime = pc.max(pq.read_table(merge_files(target)[-1], columns=["ts"])["ts"]).as_py()
+    return last
+
+
+def merge_source(target: Target) -> pa.Table:
+    """Give rows to merge: nine of ten with the id of a row here or there, the others with ids that no row has."""
+    import numpy as np
+    import pyarrow as pa
+
+    known = _sample(merge_files(target), "id", MERGED_ROWS * 9 // 10).to_numpy()
+    # No made-up id is negative.
+    ids = np.concatenate([known, -1 - np.arange(len(known) // 9)])
+    numbers = np.arange(len(ids))
+    return pa.table(
+        {
+            "id": ids,
+            "ts": pa.array(numbers * 1_000_000).cast(pa.timestamp("us", tz="UTC")),
+            "s": [f"merged_{number % 1000}" for number in numbers],
+            "d": numbers / 7,
+            "v": numbers % 1000,
+        }
+    )
+
+
+def _sample(files: list[str], column: str, count: int) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    values = pa.concat_arrays([pq.read_table(file, columns=[column])[column].combine_chunks() for file in files])
+    count = min(count, len(values) // 2)
+    return values.take(pa.array(np.sort(np.random.default_rng(SEED).choice(len(values), count, replace=False))))
 
 
 def check(result: Any) -> dict[str, float]:

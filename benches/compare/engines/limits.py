@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PACKAGES = ()
 # The figures are those that the program prints.
 SAYS_FIGURES = True
+DEFLATE_LEVEL = "6"
 
 
 def walk(target: Target) -> Callable[[], dict[str, Any]]:
@@ -30,6 +31,11 @@ def walk_of_day(target: Target) -> Callable[[], dict[str, Any]]:
     """The same for as many manifests as hold the day that `filter_partition` asks for."""
     manifests = sorted(target.folder.glob("metadata/*-m*.avro"))
     return partial(_limit, "walk", *map(str, manifests[: target.record.get("F1_manifests", 2)]))
+
+
+def repack(target: Target) -> Callable[[], dict[str, Any]]:
+    """Inflate the manifests of a table and deflate them again, at the level that frazil writes."""
+    return partial(_limit, "repack", DEFLATE_LEVEL, str(target.folder))
 
 
 def bandwidth(_: Target) -> Callable[[], dict[str, Any]]:

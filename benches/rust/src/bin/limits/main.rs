@@ -18,18 +18,20 @@ mod walk;
 const COMMANDS: &str = "\
 usage: limits COMMAND
   walk PATH...   inflate manifests and walk every field of every entry; PATH is a manifest or the folder of a table
+  repack LEVEL PATH...   inflate manifests and deflate them again
   bandwidth      compare two columns of bounds, 40 MB, with a value
   hash-i64       Iceberg's bucket[64] of 50,000,000 integers
   hash-str16     Iceberg's bucket[64] of 10,000,000 texts of 16 bytes
   mask           a deletion vector of 10,000,000 rows, 10 % deleted: CRC-32, and its containers as a mask
   probe-i64      look 20,000,000 integers up in a table of 1,000,000
   probe-str      look 20,000,000 texts of 16 bytes up in a table of 1,000,000
-  all            all but walk";
+  all            all but walk and repack";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["walk", paths @ ..] if !paths.is_empty() => return walk::walk(paths),
+        ["repack", level, paths @ ..] if !paths.is_empty() => return walk::repack(level, paths),
         ["bandwidth"] => bounds::bandwidth(),
         ["hash-i64"] => hash::integers(),
         ["hash-str16"] => hash::texts(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use libdeflater::Decompressor;
+use libdeflater::{CompressionLvl, Compressor, Decompressor};
 
 use crate::measure::{cpu_time, print};
 
@@ -105,6 +105,34 @@ impl Header {
 }
 
 fn walk_file(bytes: &[u8], columns: &mut Columns) {
+    blocks(bytes, |header, count, block| {
+        let mut cursor = Cursor { bytes: block, at: 0 };
+        for _ in 0..count {
+            walk_entry(&mut cursor, header, columns);
+        }
+    });
+}
+
+/// Inflates manifests and deflates them again, at Java's level or another; prints how long that took.
+pub(crate) fn repack(level: &str, paths: &[&str]) -> ExitCode {
+    let level = level.parse().ok().and_then(|level| CompressionLvl::new(level).ok()).expect("a level");
+    let mut deflate = Compressor::new(level);
+    let mut room = Vec::new();
+    let (mut time, mut size) = (Duration::ZERO, 0);
+    for file in paths.iter().flat_map(|path| manifests(Path::new(path))) {
+        let bytes = std::fs::read(file).expect("a manifest can be read");
+        let start = cpu_time();
+        blocks(&bytes, |_, _, block| {
+            room.resize(deflate.deflate_compress_bound(block.len()), 0);
+            size += deflate.deflate_compress(block, &mut room).expect("a block can be deflated");
+        });
+        time += cpu_time().saturating_sub(start);
+    }
+    print("repack", time, size as u64);
+    ExitCode::SUCCESS
+}
+
+fn blocks(bytes: &[u8], mut each: impl FnMut(&Header, i64, &[u8])) {
     let mut file = Cursor { bytes, at: 0 };
     let header = Header::read(&mut file);
     let mut inflate = Decompressor::new();
@@ -123,10 +151,7 @@ fn walk_file(bytes: &[u8], columns: &mut Columns) {
         } else {
             block
         };
-        let mut cursor = Cursor { bytes: block, at: 0 };
-        for _ in 0..count {
-            walk_entry(&mut cursor, &header, columns);
-        }
+        each(&header, count, block);
     }
 }
 

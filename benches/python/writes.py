@@ -1,0 +1,124 @@
+"""frazil writing, from end to end; as `jobs`. What is written goes into `written` below the folder of the tables.
+
+Tables that are there already are not touched: a job writes to a table of its own that has the same files.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import frazil
+from targets import Target, all_rows, last_merged, merge_source, scattered_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from frazil.iceberg.write import WriteResult
+
+ON_READ = {"write.delete.mode": "merge-on-read", "write.merge.mode": "merge-on-read"}
+ONE_ROW = [{"id": 1, "ts": dt.datetime(2025, 1, 1, tzinfo=dt.UTC)}]
+
+
+def append_rows(target: Target) -> Callable[[], dict[str, float]]:
+    """Append all rows, which are in memory, to a table in buckets."""
+    _warm_up(target)
+    rows = all_rows(target)
+    table = frazil.create_table(_folder(target), rows.schema, partition_by=["bucket(8, id)"])
+    return lambda: {"rows": table.append(rows).added_records}
+
+
+def delete_ids(target: Target) -> Callable[[], dict[str, float]]:
+    """Delete rows here and there by an `IN` of their ids."""
+    table = _own_table(target, ON_READ)
+    row_filter = f"id IN ({', '.join(map(str, scattered_ids(target).to_pylist()))})"
+    return lambda: _changed(table.delete(row_filter))
+
+
+def delete_joined(target: Target) -> Callable[[], dict[str, float]]:
+    """Delete the same rows by merging a table of their ids."""
+    table = _own_table(target, ON_READ)
+    ids = pa.table({"id": scattered_ids(target)})
+    return lambda: _changed(table.merge(ids, on=["id"]).when_matched_delete().execute())
+
+
+def merge_on_read(target: Target) -> Callable[[], dict[str, float]]:
+    """Upsert rows into the first half, by deletes and new files."""
+    return _merge(target, "merge-on-read")
+
+
+def merge_on_write(target: Target) -> Callable[[], dict[str, float]]:
+    """Upsert rows into the first half, whose files are written again."""
+    return _merge(target, "copy-on-write")
+
+
+def append_file(target: Target) -> Callable[[], dict[str, float]]:
+    """Append one row, and leave the manifests as they are."""
+    table = _own_table(target)
+    return lambda: _added(table.append(ONE_ROW, fast=True))
+
+
+def append_merging(target: Target) -> Callable[[], dict[str, float]]:
+    """Append one row, and make few manifests of many."""
+    table = _own_table(target)
+    return lambda: _added(table.append(ONE_ROW))
+
+
+def _merge(target: Target, mode: str) -> Callable[[], dict[str, float]]:
+    table = _own_table(target, {"write.merge.mode": mode})
+    # The times of files follow one another.
+    table.delete(f"ts > TIMESTAMP '{last_merged(target):%Y-%m-%dT%H:%M:%S.%f}+00:00'")
+    source = merge_source(target)
+    return lambda: _changed(table.upsert(source, ["id"]))
+
+
+def _changed(result: WriteResult) -> dict[str, float]:
+    return {
+        "deleted": result.deleted_rows,
+        "updated": result.updated_rows,
+        "inserted": result.inserted_rows,
+        "files_removed": result.removed_files,
+    }
+
+
+def _added(result: WriteResult) -> dict[str, float]:
+    return {"rows_added": result.added_records, "files_added": result.added_files}
+
+
+def _own_table(target: Target, properties: dict[str, str] | None = None) -> Any:
+    """Give a table of the same files that may be written to, after as many commits as it has snapshots."""
+    _warm_up(target)
+    folder = Path(_folder(target))
+    (folder / "metadata").mkdir(parents=True)
+    metadata = json.loads(Path(target.location).read_text())
+    metadata["location"] = str(folder)
+    metadata["properties"] |= properties or {}
+    version = len(metadata["snapshots"])
+    for earlier in range(1, version):
+        (folder / "metadata" / f"v{earlier}.metadata.json").write_text("{}")
+    (folder / "metadata" / f"v{version}.metadata.json").write_text(json.dumps(metadata))
+    (folder / "metadata" / "version-hint.text").write_text(str(version))
+    return frazil.load_table(folder)
+
+
+def _folder(target: Target, name: str = "table") -> str:
+    """Give an empty place for a table."""
+    folder = Path(target.tables) / "written" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    return str(folder)
+
+
+def _warm_up(target: Target) -> None:
+    """Load what is loaded late."""
+    frazil.config.allowed_locations = [target.shared, target.tables]
+    table = frazil.create_table(
+        _folder(target, "warm-up"), pa.table({"id": [1]}).schema, properties=ON_READ, partition_by=["bucket(8, id)"]
+    )
+    table.append([{"id": 1}, {"id": 2}])
+    table.delete("id = 1")
+    table.upsert(pa.table({"id": [2, 3]}), ["id"])
