@@ -16,8 +16,7 @@ DELETED = 2
 
 ENTRIES = (
     "select status, sequence_number, data_file.content as content, data_file.file_path as path, "
-    "data_file.record_count as rows, data_file.file_size_in_bytes as bytes, {first_row_id} as first_row_id "
-    "from {name}.entries"
+    "data_file.record_count as rows, {bytes} as bytes, {first_row_id} as first_row_id from {name}.entries"
 )
 
 
@@ -37,7 +36,10 @@ def check_metadata(java: Java, table: Table, name: str, *, dangling: bool = Fals
     `dangling`: deletes may be of files that are gone, as Java leaves them in v2.
     """
     lineage = table.format_version >= LINEAGE_VERSION
-    question = ENTRIES.format(name=name, first_row_id="data_file.first_row_id" if lineage else "null")
+    # Deletion vectors count by themselves: several may lie in one file.
+    size = "coalesce(data_file.content_size_in_bytes, data_file.file_size_in_bytes)"
+    parts = (size, "data_file.first_row_id") if lineage else ("data_file.file_size_in_bytes", "null")
+    question = ENTRIES.format(name=name, bytes=parts[0], first_row_id=parts[1])
     found, snapshots = java.many([question, f"select snapshot_id, summary from {name}.snapshots"])  # noqa: S608
     live = [entry for entry in found.to_pylist() if entry["status"] != DELETED]
     data = [entry for entry in live if entry["content"] == 0]
@@ -55,8 +57,7 @@ def check_metadata(java: Java, table: Table, name: str, *, dangling: bool = Fals
 
 def _check_summary(summary: dict[str, Any], live: list[dict[str, Any]], *, rows: int, gone: int) -> None:
     data = sum(entry["content"] == 0 for entry in live)
-    totals = {"data-files": data, "delete-files": len(live) - data, "records": rows, "position-deletes": gone}
-    # Several deletion vectors may lie in one file.
-    if not any(entry["path"].endswith(".puffin") for entry in live):
-        totals["files-size"] = sum(entry["bytes"] for entry in live)
+    size = sum(entry["bytes"] for entry in live)
+    totals = {"data-files": data, "delete-files": len(live) - data, "records": rows}
+    totals |= {"position-deletes": gone, "files-size": size}
     assert {name: int(summary[f"total-{name}"]) for name in totals} == totals
