@@ -69,7 +69,7 @@ class FaultyDatabase:
 
         sa.event.listen(sa.Engine, "before_cursor_execute", before)
         sa.event.listen(sa.Engine, "after_cursor_execute", after)
-        Database._commit = committed  # type: ignore[method-assign]
+        Database._commit = committed  # type: ignore[method-assign,assignment]
         try:
             yield
         finally:

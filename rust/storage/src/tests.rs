@@ -81,11 +81,7 @@ fn answer(
         "PUT" if headers.get("if-none-match").is_some_and(|v| v == "*") && files.contains_key(&path) => {
             ("412".into(), String::new(), vec![])
         }
-        "PUT" => {
-            let status = if path.contains("/busy/") { "503" } else { "200" };
-            files.insert(path, body);
-            (status.into(), common.into(), vec![])
-        }
+        "PUT" => (put(&mut files, path, body), common.into(), vec![]),
         "POST" => {
             // A batch of deletions, as S3 has it.
             let text = String::from_utf8(body).ok()?;
@@ -116,6 +112,13 @@ fn answer(
         stream.write_all(&content).ok()?;
     }
     Some(())
+}
+
+/// Stores a file; the status of the answer.
+fn put(files: &mut HashMap<String, Vec<u8>>, path: String, body: Vec<u8>) -> String {
+    let status = if path.contains("/busy/") { "503" } else { "200" };
+    files.insert(path, body);
+    status.to_string()
 }
 
 fn s3(server: &Server) -> Router {

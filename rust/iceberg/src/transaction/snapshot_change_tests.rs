@@ -257,6 +257,44 @@ fn a_fault_at_any_call_leaves_the_table_before_or_after() {
     }
 }
 
+/// The same of any two calls: cleaning up fails, too, or asking what became of a commit.
+#[test]
+fn two_faults_leave_the_table_before_or_after() {
+    let faults = [Fault::Fail(ErrorKind::Forbidden), Fault::FailAfterwards(ErrorKind::Unavailable)];
+    let step = if std::env::var("FRAZIL_FAULTS").is_ok_and(|wanted| wanted == "all") { 1 } else { 4 };
+    for (what, change, after) in CASES {
+        for (first, second) in faults.into_iter().flat_map(|first| faults.map(|second| (first, second))) {
+            for at_call in 0.. {
+                let mut calls = u64::MAX;
+                let mut later = at_call;
+                while later < calls {
+                    let inner = two_files(3);
+                    let once = Arc::new(FaultyStorage::new(inner.clone(), first, at_call));
+                    let twice = Arc::new(FaultyStorage::new(once.clone(), second, later + 1));
+                    let storage: Arc<dyn Storage> = twice.clone();
+                    let outcome = make(&storage, change(&storage));
+                    let found = live_names(&inner);
+                    let case = format!("{what}: {first:?} at {at_call}, {second:?} at {later}: {outcome:?}");
+                    match &outcome {
+                        Ok(_) => assert_eq!(found, after, "{case}"),
+                        Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {
+                            assert!(found == ["a0", "a1"] || found == after, "{case}");
+                        }
+                        Err(_) => assert_eq!(found, ["a0", "a1"], "{case}"),
+                    }
+                    append(&inner, &names("c", 1)).unwrap();
+                    assert_eq!(live(&inner).len(), found.len() + 1, "{case}");
+                    calls = twice.calls();
+                    later += step;
+                }
+                if calls <= at_call {
+                    break;
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn files_that_stay_keep_their_numbers_when_others_go() {
     for version in 1..=3 {
