@@ -122,8 +122,7 @@ fn what_fits_its_checksum_and_not_the_table_is_refused() {
 fn files_of_one_spec_come_together() {
     let (first, second) = (message("memory:/t/data/a", 1), message("memory:/t/data/b", 2));
     let files = data_of([&first, &Message::default(), &second].into_iter()).unwrap();
-    let expected =
-        concat(&[&first.data.unwrap().data_files as &dyn Array, &second.data.unwrap().data_files]).unwrap();
+    let expected = concat(&[&first.data.unwrap().data_files as &dyn Array, &second.data.unwrap().data_files]).unwrap();
     assert_eq!(files.len(), 1);
     assert_eq!(&files[0].data_files, expected.as_struct());
 }
