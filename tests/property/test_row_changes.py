@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import given
@@ -85,6 +86,17 @@ def test_rows_keep_their_ids_when_others_go(name: str, mode: str) -> None:
         after = copy.scan(selected_fields=["*", *columns]).to_arrow()
         kept = before.filter(pc.fill_null(pc.not_equal(before[filled], value), fill_value=True))
         assert Counter(rows_of(after)) == Counter(rows_of(kept))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("mode", MODES)
+def test_deleting_all_counts_the_rows_that_are_there(tmp_path: Path, version: int, mode: str) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    table = frazil.create_table(tmp_path / "t", schema, format_version=version, properties={"write.delete.mode": mode})
+    table.append(pa.table({"id": range(10)}))
+    assert table.delete("id < 3").deleted_rows == 3
+    assert table.delete().deleted_rows == 7
+    assert (table.scan().count(), table.delete().snapshot_id) == (0, None)
 
 
 @pytest.mark.parametrize("name", sorted(READ_ONLY))

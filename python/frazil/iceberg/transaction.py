@@ -321,10 +321,11 @@ class Transaction(Evolving):
         )
         snapshot_id = counts.pop("snapshot_id")
         known = {name: count for name, count in counts.items() if count is not None}
+        gone = known["removed_records"] - known.pop("removed_position_deletes")
         return WriteResult(
             snapshot_id,
             **known,
-            deleted_rows=known["removed_records"] if changed.deleted is None else changed.deleted,
+            deleted_rows=gone if changed.deleted is None else changed.deleted,
             updated_rows=changed.updated,
             inserted_rows=changed.inserted,
             seconds=time.perf_counter() - began,

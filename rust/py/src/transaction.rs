@@ -137,6 +137,8 @@ impl Transaction {
                 ("added_delete_files", Some(added.delete_files)),
                 ("removed_files", Some(removed.data_files)),
                 ("removed_records", Some(removed.records)),
+                // Rows of the files that went which were deleted before.
+                ("removed_position_deletes", Some(removed.position_deletes)),
                 ("removed_delete_files", Some(removed.delete_files)),
             ]))
         })
