@@ -398,3 +398,34 @@ def test_ctrl_c_during_a_commit_deletes_nothing_that_was_committed(
     assert ids == (after[verb] if commits else set(range(6)))
     if not commits:
         assert {name for name in tree(tmp_path) if "catalog.db" not in name} == before
+
+
+NESTED = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        pa.field("s", pa.struct([pa.field("x", pa.int32(), nullable=False)])),
+        pa.field("l", pa.list_(pa.field("element", pa.int32(), nullable=False))),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [({"id": None}, "id"), ({"id": 1, "s": {"x": None}}, "s.x"), ({"id": 1, "l": [None]}, "l.element")],
+)
+def test_a_null_of_a_dictionary_in_a_required_column_is_named(tmp_path: Path, row: dict[str, Any], column: str) -> None:
+    table = frazil.create_table(tmp_path / "t", NESTED)
+    with (
+        untouched(tmp_path),
+        pytest.raises(errors.InvalidArgument, match=rf"`{column}` is required, and NULL in row 0"),
+    ):
+        table.append([row])
+
+
+def test_rows_that_break_their_own_schema_are_refused(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "t", NESTED)
+    broken = pa.RecordBatch.from_arrays(
+        [pa.array([None], pa.int64())], schema=NESTED.empty_table().select(["id"]).schema
+    )
+    with untouched(tmp_path), pytest.raises(errors.InvalidArgument, match="no valid Arrow data"):
+        table.append(broken)

@@ -75,7 +75,16 @@ class DataFileWriter:
         """Write the rows of batches of any schema that fits the table."""
         for batch in data:
             for part in self._steps(batch):
-                self._put(self.rows.split(part))
+                self._put(self._split(part))
+
+    def _split(self, rows: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
+        try:
+            return self.rows.split(rows)
+        except FrazilError:
+            raise
+        except ValueError as error:
+            message = f"the rows are no valid Arrow data: {error}"
+            raise InvalidArgument(message) from error
 
     def close(self) -> None:
         """Write what waits, and end all files."""
@@ -266,7 +275,8 @@ def batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     """Python's values have no width, so they take that of the table."""
     names = list({name: None for row in rows for name in row})
-    fields = [schema.field(name) if name in schema.names else pa.field(name, pa.null()) for name in names]
+    # Which of them may be NULL is looked at with the rows of everybody.
+    fields = [_optional(schema.field(name)) if name in schema.names else pa.field(name, pa.null()) for name in names]
     if not set(names) <= set(schema.names):
         # Columns that the table does not have are refused as those of an Arrow table are, whatever they hold.
         rows = []
@@ -275,6 +285,18 @@ def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Record
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         message = f"a value does not fit its column: {error}"
         raise InvalidArgument(message) from error
+
+
+def _optional(field: pa.Field) -> pa.Field:
+    """Let a field be NULL, and all inside of it."""
+    data_type = field.type
+    if pa.types.is_struct(data_type):
+        data_type = pa.struct([_optional(inner) for inner in data_type])
+    elif pa.types.is_list(data_type):
+        data_type = pa.list_(_optional(data_type.value_field))
+    elif pa.types.is_map(data_type):
+        data_type = pa.map_(data_type.key_field, _optional(data_type.item_field))
+    return field.with_type(data_type).with_nullable(nullable=True)
 
 
 @contextlib.contextmanager
