@@ -7,9 +7,28 @@ frazil.spark.merge(frame, "/path/of/table", ["id"]).when_matched_update_all().wh
 frazil.spark.functions.bucket(16, "id")
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from frazil.spark import functions
 from frazil.spark.read import read, register
-from frazil.spark.row_level import delete, merge, update
-from frazil.spark.write import write
+
+if TYPE_CHECKING:
+    from frazil.spark.row_level import delete, merge, update
+    from frazil.spark.writes import write
 
 __all__ = ["delete", "functions", "merge", "read", "register", "update", "write"]
+
+_WRITES = {"delete": "row_level", "merge": "row_level", "update": "row_level", "write": "writes"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what writes when it is first asked for: Spark imports this when it looks for any data source."""
+    if name not in _WRITES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    found = getattr(import_module(f"{__name__}.{_WRITES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -17,7 +17,7 @@ from frazil.iceberg.transaction import RowCounts, alone
 from frazil.spark.state import OPEN_COST_BYTES, SPLIT_BYTES
 from frazil.spark.taking import Taking
 from frazil.spark.workers import Operation, change_groups
-from frazil.spark.write import check_branch, open_table
+from frazil.spark.writes import check_branch, open_table
 
 if TYPE_CHECKING:
     import os

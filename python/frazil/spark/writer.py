@@ -15,7 +15,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from frazil.errors import InvalidArgument, Unsupported
 from frazil.spark.options import check_names, number, parse
 from frazil.spark.workers import Operation
-from frazil.spark.write import check_branch, check_columns, commit, open_table
+from frazil.spark.writes import check_branch, check_columns, commit, open_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
