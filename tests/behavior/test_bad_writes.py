@@ -318,10 +318,9 @@ def test_a_table_that_changed_meanwhile(tmp_path: Path, what: str, verb: str) ->
 
 
 SLOW = """
-import signal, sys, time
+import sys, time
 import pyarrow as pa
 import frazil
-signal.signal(signal.SIGINT, signal.default_int_handler)
 table = frazil.load_table(sys.argv[1])
 schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.string())])
 def batches():
@@ -373,15 +372,6 @@ def interrupting(row: Any, *, commits: bool) -> Callable[..., bool]:
     return replace
 
 
-@pytest.fixture
-def _hears_ctrl_c() -> Iterator[None]:
-    """Hear Ctrl-C also where the tests were begun in the background, which makes a shell turn it off."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("_hears_ctrl_c")
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT")
 @pytest.mark.parametrize("commits", [True, False])
 @pytest.mark.parametrize("verb", ["append", "overwrite", "delete"])
