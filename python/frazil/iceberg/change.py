@@ -14,7 +14,8 @@ Commit: TypeAlias = "Callable[[dict[str, Any]], None]"
 class Change:
     """Operations that are collected, and made together by `commit` or at the end of a `with` block.
 
-    A block that raises changes nothing. After a commit the builder is empty: committing again does nothing.
+    A block that raises changes nothing. After a commit the builder is empty: committing again does nothing. A commit
+    that failed can be tried again.
     """
 
     _update: str
@@ -33,9 +34,9 @@ class Change:
             CommitConflict: Other writers were first, more often than `commit.retry.num-retries` allows.
             CommitStateUnknown: It is not known whether the change was made.
         """
-        operations, self._operations = self._operations, []
-        if operations:
-            self._commit({"update": self._update, **self._options, "operations": operations})
+        if self._operations:
+            self._commit({"update": self._update, **self._options, "operations": self._operations})
+            self._operations = []
 
     def _then(self, operation: str, **arguments: Any) -> Self:
         self._operations.append({"operation": operation, **arguments})

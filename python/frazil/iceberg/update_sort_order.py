@@ -26,10 +26,9 @@ class UpdateSortOrder(Change):
 
     def commit(self) -> None:
         """Make the change; see `Change.commit`. Without a key, new files are not sorted."""
-        terms, self._operations = self._operations, []
-        if not self._is_committed or terms:
-            self._commit({"update": self._update, **self._options, "terms": terms})
-        self._is_committed = True
+        if not self._is_committed or self._operations:
+            self._commit({"update": self._update, **self._options, "terms": self._operations})
+        self._operations, self._is_committed = [], True
 
     def _by(self, column: str, transform: Any, *, descending: bool, nulls_first: bool) -> Self:
         whole = {"transform": column}
