@@ -11,6 +11,7 @@ import pytest
 
 import frazil
 from support.cases import GOLDEN, SHARED
+from support.spark_settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,15 +28,7 @@ def spark() -> Iterator[SparkSession]:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
     from pyspark.sql import SparkSession
 
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-    }
+    settings = {**SETTINGS, "spark.sql.shuffle.partitions": "2"}
     session = SparkSession.builder.master("local[2,3]").appName("frazil").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from support.spark_settings import SETTINGS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from multiprocessing.connection import Connection
@@ -117,11 +119,7 @@ def _session(warehouse: str) -> SparkSession:
 
     catalog = f"spark.sql.catalog.{CATALOG}"
     settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
+        **SETTINGS,
         "spark.jars.packages": PACKAGE,
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         catalog: "org.apache.iceberg.spark.SparkCatalog",
@@ -129,7 +127,6 @@ def _session(warehouse: str) -> SparkSession:
         f"{catalog}.warehouse": warehouse,
         f"{catalog}.cache-enabled": "false",
         "spark.sql.defaultCatalog": CATALOG,
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
         # Tables are small: what costs is what each query costs.
         "spark.sql.codegen.wholeStage": "false",
