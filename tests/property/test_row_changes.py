@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 
 import frazil
 from support.copies import Copy
-from support.filters import EXAMPLES, TABLES, examples, filters, quoted, rows_of, whole
+from support.filters import EXAMPLES, TABLES, Filter, Whole, examples, filters, quoted, rows_of, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from frazil.iceberg import Table
 
 MODES = ("copy-on-write", "merge-on-read")
@@ -37,15 +40,26 @@ def copied(name: str, mode: str, folder: str) -> Table:
     return copy.open()
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [name for name in TABLES if name not in READ_ONLY])
-@given(data=st.data())
-@examples(max(2, EXAMPLES // 4))
-def test_the_rows_that_go_are_those_that_a_scan_gives(name: str, mode: str, data: st.DataObject) -> None:
+def of_every_table(law: Callable[..., None]) -> Callable[..., None]:
+    """Try a law on every table that can be written, in both modes."""
+    law = given(data=st.data())(examples(max(2, EXAMPLES // 4))(law))
+    for name, values in (("name", [name for name in TABLES if name not in READ_ONLY]), ("mode", MODES)):
+        law = pytest.mark.parametrize(name, values)(law)
+    return law
+
+
+@contextlib.contextmanager
+def drawn(name: str, mode: str, data: st.DataObject) -> Iterator[tuple[Whole, Filter, Table]]:
+    """Give the rows of a table, a filter of its columns, and a copy of it."""
     table = whole(name)
     chosen = data.draw(filters(table.columns))
     with tempfile.TemporaryDirectory() as folder:
-        copy = copied(name, mode, folder)
+        yield table, chosen, copied(name, mode, folder)
+
+
+@of_every_table
+def test_the_rows_that_go_are_those_that_a_scan_gives(name: str, mode: str, data: st.DataObject) -> None:
+    with drawn(name, mode, data) as (table, chosen, copy):
         gone = table.expected(chosen)
         result = copy.delete(chosen.sql)
         left = Counter(rows_of(copy.scan().to_arrow()))
@@ -54,15 +68,9 @@ def test_the_rows_that_go_are_those_that_a_scan_gives(name: str, mode: str, data
         assert Counter(rows_of(copy.refresh().scan().to_arrow())) == left
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [name for name in TABLES if name not in READ_ONLY])
-@given(data=st.data())
-@examples(max(2, EXAMPLES // 4))
+@of_every_table
 def test_rows_that_are_set_to_what_they_are_stay_what_they_are(name: str, mode: str, data: st.DataObject) -> None:
-    table = whole(name)
-    chosen = data.draw(filters(table.columns))
-    with tempfile.TemporaryDirectory() as folder:
-        copy = copied(name, mode, folder)
+    with drawn(name, mode, data) as (table, chosen, copy):
         lineage = ["_row_id"] if copy.format_version > 2 else []
         before = copy.scan(selected_fields=["*", *lineage]).to_arrow()
         column = data.draw(st.sampled_from(copy.schema().column_names))
