@@ -35,6 +35,13 @@ def ours(root: Path, **properties: str) -> Catalog[Any]:
     return frazil.load_catalog("c", uri=f"sqlite:///{root}/catalog.db", warehouse=f"{root}/wh", **properties)
 
 
+def with_table(root: Path) -> tuple[Catalog[Any], Any]:
+    """Give a catalog and the table `n.t` in it, without rows."""
+    catalog = ours(root)
+    catalog.create_namespace("n")
+    return catalog, catalog.create_table("n.t", SCHEMA)
+
+
 @pytest.fixture
 def theirs(tmp_path: Path) -> Iterator[Callable[[], Any]]:
     """Give PyIceberg's catalog in the same database, made when it is called."""
@@ -108,9 +115,7 @@ def test_we_go_on_with_tables_of_pyiceberg(tmp_path: Path, theirs: Callable[[], 
 
 
 def test_the_tables_are_those_of_java_and_the_row_keeps_what_was_before(tmp_path: Path) -> None:
-    catalog = ours(tmp_path)
-    catalog.create_namespace("n")
-    table = catalog.create_table("n.t", SCHEMA)
+    _, table = with_table(tmp_path)
     first = table.metadata_location
     table.append(ROWS)
     columns = "catalog_name, table_namespace, table_name, metadata_location, previous_metadata_location, iceberg_type"
@@ -205,9 +210,7 @@ def test_a_change_waits_for_others_and_a_reader_does_not_stop_it(tmp_path: Path)
 
 
 def test_what_a_killed_writer_left_is_undone(tmp_path: Path) -> None:
-    catalog = ours(tmp_path)
-    catalog.create_namespace("n")
-    table = catalog.create_table("n.t", SCHEMA)
+    catalog, table = with_table(tmp_path)
     code = """
 import os, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -259,9 +262,7 @@ def test_a_database_that_may_not_be_written_refuses_and_nothing_stays(
 ) -> None:
     from frazil.catalog import database
 
-    catalog = ours(tmp_path)
-    catalog.create_namespace("n")
-    table = catalog.create_table("n.t", SCHEMA)
+    _, table = with_table(tmp_path)
     table.append(ROWS)
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.05)
     before = sorted(str(path) for path in tmp_path.rglob("*"))
@@ -280,9 +281,7 @@ def test_an_error_of_the_row_keeps_its_kind_and_an_unknown_outcome_deletes_nothi
 ) -> None:
     from frazil.catalog import sql
 
-    catalog = ours(tmp_path)
-    catalog.create_namespace("n")
-    table = catalog.create_table("n.t", SCHEMA)
+    catalog, table = with_table(tmp_path)
     replace = sql._Row.replace
 
     def failing(error: Exception, *, afterwards: bool) -> Callable[..., bool]:
