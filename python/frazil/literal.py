@@ -38,13 +38,20 @@ def lit(value: Any) -> Lit:
     return Lit(_sql(value))
 
 
+def plain(value: Any) -> Any:
+    """Give the Python value of a scalar of NumPy or pyarrow; anything else as it is."""
+    if hasattr(value, "as_py"):
+        return value.as_py()
+    # Arrays have a shape that is not empty.
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
 def _sql(value: Any) -> str:
     if isinstance(value, Lit):
         return value.sql
+    value = plain(value)
     if value is None:
         return "NULL"
-    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
-        value = value.item()
     for kinds, write in _WRITERS:
         if isinstance(value, kinds):
             return write(value)

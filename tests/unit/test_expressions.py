@@ -9,6 +9,7 @@ import threading
 import uuid
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -316,9 +317,16 @@ def test_literals_keep_their_values(value: object) -> None:
     assert isinstance(found, (type(value), int, D))
 
 
-def test_what_is_no_literal_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="list"):
-        frazil.lit([1])
+@pytest.mark.parametrize("value", [np.int32(7), np.array(7), pa.scalar(7, pa.int8())])
+def test_scalars_of_other_libraries_are_literals(value: object) -> None:
+    assert str(frazil.lit(value)) == "7"
+    assert str(frazil.lit(pa.scalar(None))) == "NULL"
+
+
+@pytest.mark.parametrize("value", [[1], np.array([1, 2]), pa.array([1])])
+def test_what_is_no_literal_is_refused(value: object) -> None:
+    with pytest.raises(InvalidArgument, match=type(value).__name__):
+        frazil.lit(value)
 
 
 def test_long_chains_end_in_small_stacks() -> None:

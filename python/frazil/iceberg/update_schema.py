@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from frazil import _native
 from frazil.errors import InvalidArgument
 from frazil.iceberg.change import Change
+from frazil.literal import plain
 
 if TYPE_CHECKING:
     from typing import Self
@@ -150,8 +151,7 @@ def _arrow_schema(schema: Any) -> Any:
 
 def _json_default(value: Any) -> str | None:
     """Give the JSON of a default (spec: appendix D); None for NULL."""
-    if hasattr(value, "as_py"):
-        value = value.as_py()
+    value = plain(value)
     return None if value is None else json.dumps(_plain(value))
 
 
