@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
+from frazil.catalog.identifiers import dotted
 from frazil.config import config
 from frazil.errors import FrazilError, Storage, Unsupported
 
@@ -37,7 +38,7 @@ class PurgePlan:
 
         if not isinstance(table, Table):
             message = "this release deletes the files of Iceberg tables only"
-            raise Unsupported(message, context={"table": ".".join(levels)})
+            raise Unsupported(message, context={"table": dotted(levels)})
         native = table._native  # noqa: SLF001 - the two halves of one package
         batch = _native.owned_files(native, config.max_workers)
         return cls(levels, cls.state_of(table), batch, native.files)
@@ -96,9 +97,9 @@ class PurgePlan:
             message = (
                 f"the table is gone, but {len(failures)} of its {len(self)} files are left, such as {location}: {error}"
             )
-            raise Storage(message, context={"table": ".".join(self.identifier), "file": location}) from error
+            raise Storage(message, context={"table": dotted(self.identifier), "file": location}) from error
 
     def __repr__(self) -> str:
         """Give what there is of each kind."""
         kinds = ", ".join(f"{count} {kind}" for kind, (count, _) in self.by_kind().items())
-        return f"<frazil.catalog.PurgePlan {'.'.join(self.identifier)!r}: {kinds}; {self.size_bytes} bytes>"
+        return f"<frazil.catalog.PurgePlan {dotted(self.identifier)!r}: {kinds}; {self.size_bytes} bytes>"

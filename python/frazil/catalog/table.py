@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any, cast
 
+from frazil.catalog.identifiers import dotted
 from frazil.errors import CorruptMetadata
 from frazil.iceberg.table import Table
 
@@ -66,7 +67,7 @@ class CatalogTable(NamedTable, Table):
         ours, theirs = self.uuid, newest.uuid
         if ours and theirs and ours.lower() != theirs.lower():
             message = f"table {ours} was replaced by table {theirs}"
-            context = {"table": ".".join(self.levels), "file": newest.metadata_location}
+            context = {"table": dotted(self.levels), "file": newest.metadata_location}
             raise CorruptMetadata(message, context=context, hint="load the table anew if that was meant")
         return newest
 
