@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
+from frazil.errors import NoSuchTable
+from frazil.spark.writer import FrazilWriter
 from support.frames import rows
 from support.spark_tables import data, files, frame, listed, make
 
@@ -61,6 +65,20 @@ def test_a_column_that_does_not_fit_is_named(spark: SparkSession, tmp_path: Path
     make(tmp_path / "t")
     with pytest.raises(Exception, match="colour"):
         save(spark.sql("select 1L id, 'a' colour"), tmp_path / "t")
+
+
+def test_a_table_that_is_gone_at_the_commit_keeps_no_files(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    make(folder, "bucketed")
+    columns = [("id", LongType()), ("x", DoubleType()), ("c", StringType())]
+    schema = StructType([StructField(name, data_type) for name, data_type in columns])
+    writer = FrazilWriter({"path": str(folder)}, schema, overwrite=False)
+    message = writer.write(iter(data(0, 10).select(["id", "x", "c"]).to_batches()))
+    assert files(folder)
+    shutil.move(folder / "metadata", tmp_path / "away")
+    with pytest.raises(NoSuchTable):
+        writer.commit([message])
+    assert files(folder) == []
 
 
 def test_sql_inserts_into_a_view(spark: SparkSession, tmp_path: Path) -> None:

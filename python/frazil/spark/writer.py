@@ -93,9 +93,14 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
             missing = "the result of a task is missing"
             raise InvalidArgument(missing)
         found = [(message.content, message.attempt) for message in messages]
-        commit(
+        try:
             # The one of the operation is bound to its metadata file, and others may have committed since.
-            open_table(*self._place),
+            table = open_table(*self._place)
+        except BaseException:
+            self._operation.abort()
+            raise
+        commit(
+            table,
             self._operation,
             self._operation.messages(found),
             self._mode,
