@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,13 @@ from frazil.errors import FrazilError, InvalidArgument, Storage
 from frazil.iceberg.file_format import Properties, file_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from frazil import _native
     from frazil.config import Progress
     from frazil.iceberg.file_format import FileFormat, FormatWriter
 
-__all__ = ["DataFileWriter", "batches", "named", "write_memory"]
+__all__ = ["DataFileWriter", "Sink", "batches", "named", "write_memory"]
 
 GROUP_ROWS = 1 << 20
 """A row group has at most so many rows, however short they are."""
@@ -184,9 +185,8 @@ class _File:
         self._buffered_rows = 0
         # Rows that the writer of the format has and the file has not.
         self._pending_bytes = 0
-        self._sink: Any = None
+        self._sink: Sink | None = None
         self._writer: FormatWriter | None = None
-        self._is_local = False
 
     def add(self, rows: pa.RecordBatch) -> None:
         self._buffer.append(rows)
@@ -195,7 +195,7 @@ class _File:
 
     def encoded_bytes(self) -> int:
         """Give how many bytes of it are encoded."""
-        return 0 if self._sink is None else int(self._sink.tell())
+        return 0 if self._sink is None else self._sink.tell()
 
     def is_long(self, target_bytes: int) -> bool:
         """Tell whether the file would have its length if it ended now."""
@@ -229,10 +229,8 @@ class _File:
         with named(self.path):
             column_sizes, split_offsets = self._writer.close() if self._writer else ({}, None)
             size = self.encoded_bytes()
-            if self._is_local:
-                self._sink.close()
-        if not self._is_local:
-            self._files.put(self.path, self._sink.getvalue().to_pybytes())
+        if self._sink is not None:
+            self._sink.end()
         return size, column_sizes, split_offsets
 
     def discard(self) -> None:
@@ -241,24 +239,49 @@ class _File:
             with contextlib.suppress(Exception):
                 self._writer.close()
         if self._sink is not None:
-            self._sink.close()
+            self._sink.discard()
 
     def _opened(self, first: pa.Table) -> FormatWriter:
         """Give the writer; it is made for the first rows."""
         if self._writer is None:
-            location = self._files.writable(self.path)
-            self._is_local = location.startswith("/")
-            if self._is_local:
-                Path(location).parent.mkdir(parents=True, exist_ok=True)
-                self._sink = pa.OSFile(location, mode="wb")
-            else:
-                self._sink = pa.BufferOutputStream()
-            self._writer = self._format.open(self._sink, first)
+            self._sink = Sink(self._files, self.path)
+            self._writer = self._format.open(self._sink.stream, first)
         return self._writer
 
 
+class Sink:
+    """Where the bytes of a new file go: into it on this machine, into memory until its end for an object store."""
+
+    def __init__(self, files: _native.Files, path: str) -> None:
+        """Make the file, with the folders around it."""
+        self._files, self._path = files, path
+        location = files.writable(path)
+        self._is_local = location.startswith("/")
+        with named(path):
+            if self._is_local:
+                Path(location).parent.mkdir(parents=True, exist_ok=True)
+            self.stream: Any = pa.OSFile(location, mode="wb") if self._is_local else pa.BufferOutputStream()
+
+    def tell(self) -> int:
+        """Give how many bytes came."""
+        return int(self.stream.tell())
+
+    def end(self) -> None:
+        """End the file."""
+        if self._is_local:
+            with named(self._path):
+                self.stream.close()
+        else:
+            self._files.put(self._path, self.stream.getvalue().to_pybytes())
+
+    def discard(self) -> None:
+        """Give up the file, of which there may be a part."""
+        with contextlib.suppress(OSError):
+            self.stream.close()
+
+
 def batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Give the rows of anything that speaks Arrow, and of a list of dictionaries, batch by batch."""
+    """Give the rows of anything that speaks Arrow, a list of dictionaries, or an iterator of these, batch by batch."""
     if isinstance(data, pa.RecordBatch):
         yield data
     elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
@@ -267,6 +290,9 @@ def batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield from pa.RecordBatchReader.from_stream(data)
     elif hasattr(data, "__arrow_c_array__"):
         yield pa.record_batch(data)
+    elif isinstance(data, Iterator):
+        for part in data:
+            yield from batches(part, schema)
     else:
         message = f"rows come as Arrow, pandas, Polars, DuckDB or a list of dictionaries, not as {type(data).__name__}"
         raise InvalidArgument(message)

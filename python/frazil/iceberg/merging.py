@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from frazil.errors import InvalidArgument
 from frazil.iceberg.data_files import batches
 from frazil.iceberg.row_level import RowChange, RowLevel, target_schema
 
@@ -27,6 +28,9 @@ class Source:
             self.schema, self.batches = reader.schema, list(reader)
         else:
             self.batches = list(batches(data, target_schema(table)))
+            if not self.batches:
+                message = "the source of the merge gives no batch that says which columns it has"
+                raise InvalidArgument(message)
             self.schema = self.batches[0].schema
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from frazil.iceberg.data_files import named
+from frazil.iceberg.data_files import Sink, named
 
 if TYPE_CHECKING:
     from frazil import _native
@@ -25,23 +24,24 @@ def write_position_deletes(table: Table, delta: _native.RowDelta, paths: list[st
 
 
 def _write(files: _native.Files, deletes: _native.PositionDeletes) -> tuple[int, list[int]]:
-    location = files.writable(deletes.path)
     rows = pa.Table.from_batches([deletes.rows()])
-    is_local = location.startswith("/")
-    if is_local:
-        with named(deletes.path):
-            Path(location).parent.mkdir(parents=True, exist_ok=True)
     collected: list[pq.FileMetaData] = []
-    with named(deletes.path):
-        sink: Any = pa.OSFile(location, mode="wb") if is_local else pa.BufferOutputStream()
-        pq.write_table(
-            rows, sink, compression="zstd", store_schema=False, write_page_checksum=True, metadata_collector=collected
-        )
-        size = int(sink.tell())
-        if is_local:
-            sink.close()
-    if not is_local:
-        files.put(deletes.path, sink.getvalue().to_pybytes())
+    sink = Sink(files, deletes.path)
+    try:
+        with named(deletes.path):
+            pq.write_table(
+                rows,
+                sink.stream,
+                compression="zstd",
+                store_schema=False,
+                write_page_checksum=True,
+                metadata_collector=collected,
+            )
+        size = sink.tell()
+    except BaseException:
+        sink.discard()
+        raise
+    sink.end()
     [metadata] = collected
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     return size, [sum(group.column(i).total_compressed_size for group in groups) for i in range(metadata.num_columns)]
