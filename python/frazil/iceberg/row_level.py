@@ -246,7 +246,7 @@ class Updating(RowChange):
         return 0, self.operation.matched_rows
 
     def _update(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
-        return pa.array(range(rows.num_rows), pa.uint32()), self._updater.update(rows)
+        return pa.arange(0, rows.num_rows), self._updater.update(rows)
 
 
 def bind(
