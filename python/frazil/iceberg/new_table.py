@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
+from frazil.arguments import property_texts
 from frazil.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -32,5 +33,5 @@ class NewTable:
         if not hasattr(self.schema, "__arrow_c_schema__"):
             message = f"the schema of a table is an Arrow schema, not {type(self.schema).__name__}"
             raise InvalidArgument(message)
-        fields, properties = list(self.partition_by), dict(self.properties)
+        fields, properties = list(self.partition_by), property_texts(self.properties)
         return _native.create_table(files, self.location, self.schema, fields, self.format_version, properties, row)
