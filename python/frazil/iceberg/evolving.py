@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from frazil.arguments import property_texts
+from frazil.errors import InvalidArgument
 from frazil.iceberg.manage_snapshots import ManageSnapshots
 from frazil.iceberg.update_schema import UpdateSchema
 from frazil.iceberg.update_sort_order import UpdateSortOrder
@@ -53,12 +55,20 @@ class Evolving:
         self._commit({"update": "properties", "set": property_texts({**(properties or {}), **more})})
 
     def remove_properties(self, *names: str) -> None:
-        """Remove properties; those that are not there are no error."""
+        """Remove properties; those that are not there are no error.
+
+        Raises:
+            InvalidArgument: A name that is no text.
+        """
+        wrong = next((name for name in names if not isinstance(name, str)), None)
+        if wrong is not None:
+            message = f"the name of a property is a text, not {wrong!r}"
+            raise InvalidArgument(message, hint="give the names one by one, as in remove_properties('a', 'b')")
         self._commit({"update": "properties", "remove": list(names)})
 
-    def update_location(self, location: str) -> None:
+    def update_location(self, location: str | os.PathLike[str]) -> None:
         """Say where new files go; tables that are found by their folder cannot move."""
-        self._commit({"update": "properties", "location": location})
+        self._commit({"update": "properties", "location": os.fspath(location)})
 
     def upgrade(self, format_version: int) -> None:
         """Upgrade the table to format version 2 or 3; there is no way back."""
