@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import operator
+import os
 from typing import TYPE_CHECKING
 
 from frazil import _native
@@ -22,33 +23,42 @@ def table_files(root: str, relocate: Mapping[str, str], properties: Mapping[str,
     return _native.Files(root, list(relocate.items()), list(config.allowed_locations), dict(properties))
 
 
-def filter_text(row_filter: str | bool) -> str:  # noqa: FBT001
-    """Give the SQL of a filter; nothing for all rows."""
+def place_of_new(location: str | os.PathLike[str]) -> str:
+    """Give the location that a new table records, which is read from other folders, too."""
+    text = os.fspath(location).rstrip("/")
+    if not text:
+        message = "the location of a table is empty"
+        raise InvalidArgument(message)
+    # resolve() would follow links.
+    return text if ":" in text.partition("/")[0] else os.path.abspath(text)  # noqa: PTH100
+
+
+def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noqa: FBT001
+    """Give the SQL of a filter, which the user knows by `name`; nothing for all rows."""
     if isinstance(row_filter, bool):
         return "" if row_filter else "false"
     if isinstance(row_filter, str):
         return row_filter
-    message = f"row_filter is SQL text or True, not {type(row_filter).__name__}"  # type: ignore[unreachable]
+    message = f"{name} is SQL text or True, not {type(row_filter).__name__}"  # type: ignore[unreachable]
     raise InvalidArgument(message)
 
 
-def field_names(selected_fields: Sequence[str]) -> list[str]:
-    """Give the names of columns as a list."""
-    if isinstance(selected_fields, str):
-        message = f"selected_fields is a sequence of names, not the text {selected_fields!r}"
-        raise InvalidArgument(message)
-    return list(selected_fields)
+def field_names(fields: Sequence[str], name: str = "selected_fields") -> list[str]:
+    """Give the names of columns, which the user gave as `name`, as a list."""
+    if isinstance(fields, str):
+        message = f"{name} is a sequence of names, not the text {fields!r}"
+        raise InvalidArgument(message, hint=f"write {name}=[{fields!r}]")
+    return list(fields)
 
 
 def row_limit(limit: int | None) -> int | None:
     """Give how many rows at most."""
     if limit is None:
         return None
-    limit = _whole_number("limit", limit)
+    limit = whole_number("limit", limit)
     if limit < 0:
         message = f"limit is {limit}, expected 0 or more"
         raise InvalidArgument(message)
-    check_64_bits(limit)
     return limit
 
 
@@ -58,7 +68,7 @@ def snapshot_choice(
     """Give the one way to choose a snapshot that was used; None for none."""
     given: list[SnapshotChoice] = []
     if snapshot_id is not None:
-        given.append(("id", _whole_number("snapshot_id", snapshot_id)))
+        given.append(("id", whole_number("snapshot_id", snapshot_id)))
     if ref is not None:
         if not isinstance(ref, str):
             message = f"ref is the name of a tag or branch, not {type(ref).__name__}"  # type: ignore[unreachable]
@@ -69,7 +79,6 @@ def snapshot_choice(
     if len(given) > 1:
         message = f"{' and '.join(name for name, _ in given)} exclude each other"
         raise InvalidArgument(message)
-    check_64_bits(*(value for _, value in given))
     return given[0] if given else None
 
 
@@ -84,27 +93,24 @@ def property_texts(properties: Mapping[str, object]) -> dict[str, str]:
     return texts
 
 
-def check_64_bits(*numbers: object) -> None:
-    """Refuse numbers that the native module could not take; what is no number passes."""
-    for number in numbers:
-        if isinstance(number, int) and not -(2**63) <= number < 2**64:
-            message = f"{number} is no 64-bit number"
-            raise InvalidArgument(message)
-
-
-def milliseconds(as_of: int | datetime.datetime) -> int:
-    """Give a moment as milliseconds since the epoch."""
-    if isinstance(as_of, datetime.datetime):
-        if as_of.tzinfo is None:
-            message = "as_of is a datetime without a time zone"
-            raise InvalidArgument(message, hint="give it one, as in datetime(2024, 1, 1, tzinfo=timezone.utc)")
-        return (as_of - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
-    return _whole_number("as_of", as_of)
-
-
-def _whole_number(name: str, value: object) -> int:
+def whole_number(name: str, value: object) -> int:
+    """Give a number that the native module takes."""
     try:
-        return operator.index(value)  # type: ignore[arg-type]
+        number = operator.index(value)  # type: ignore[arg-type]
     except TypeError as error:
         message = f"{name} is {value!r}, expected a whole number"
         raise InvalidArgument(message) from error
+    if not -(2**63) <= number < 2**64:
+        message = f"{number} is no 64-bit number"
+        raise InvalidArgument(message)
+    return number
+
+
+def milliseconds(moment: int | datetime.datetime, name: str = "as_of") -> int:
+    """Give a moment, which the user knows by `name`, as milliseconds since the epoch."""
+    if isinstance(moment, datetime.datetime):
+        if moment.tzinfo is None:
+            message = f"{name} is a datetime without a time zone"
+            raise InvalidArgument(message, hint="give it one, as in datetime(2024, 1, 1, tzinfo=timezone.utc)")
+        return (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
+    return whole_number(name, moment)

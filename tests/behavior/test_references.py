@@ -6,6 +6,7 @@ import datetime as dt
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -57,6 +58,15 @@ def test_tags_and_branches_are_read_by_name(tmp_path: Path, version: int) -> Non
     assert table.refs()["test"].max_snapshot_age_ms == 5
     table.manage_snapshots().remove_branch("test").commit()
     assert list(table.refs()) == ["main"]
+
+
+def test_numbers_of_other_libraries_are_taken(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    first = np.int64(snapshot_ids(table)[0])
+    table.manage_snapshots().create_branch(first, "dev", max_ref_age_ms=np.int32(1000)).commit()
+    assert (ids_of(table, ref="dev"), table.refs()["dev"].max_ref_age_ms) == ([1], 1000)
+    table.manage_snapshots().rollback_to_snapshot(first).commit()
+    assert ids_of(table) == [1]
 
 
 def test_rolling_back_goes_to_ancestors_only(tmp_path: Path) -> None:
@@ -177,6 +187,16 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path) -> None:
             call()
     with pytest.raises(InvalidArgument, match="64-bit"):
         manage().cherry_pick(2**70)
+    for call, words in [
+        (lambda: manage().create_tag("v2", snapshot_ids(table)[0]), "the name of a branch or a tag is a text"),
+        (lambda: manage().create_branch("v2", "v2"), "snapshot_id is 'v2'"),
+        (lambda: manage().rollback_to_snapshot("v1"), "snapshot_id is 'v1'"),
+        (lambda: manage().rollback_to_timestamp("2024-01-01"), "timestamp is '2024-01-01'"),
+        (lambda: manage().set_retention("v1", max_ref_age_ms=0.5), "max_ref_age_ms is 0.5"),
+        (lambda: table.incremental_append_scan(from_snapshot_id_exclusive="v1"), "from_snapshot_id_exclusive is 'v1'"),
+    ]:
+        with pytest.raises(InvalidArgument, match=words):
+            call()
     assert table.refresh().metadata_location == state
     with pytest.raises(InvalidArgument, match="is a tag"):
         table.append(rows(1), branch="v1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frazil.arguments import check_64_bits, milliseconds
+from frazil.arguments import milliseconds, whole_number
 from frazil.errors import InvalidArgument
 from frazil.iceberg.change import Change
 
@@ -42,7 +42,7 @@ class ManageSnapshots(Change):
         return self._named(
             "create_branch",
             branch_name,
-            snapshot_id,
+            snapshot_id=snapshot_id,
             max_ref_age_ms=max_ref_age_ms,
             max_snapshot_age_ms=max_snapshot_age_ms,
             min_snapshots_to_keep=min_snapshots_to_keep,
@@ -50,7 +50,7 @@ class ManageSnapshots(Change):
 
     def create_tag(self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None) -> Self:
         """Make a tag of a snapshot; None for the current one."""
-        return self._named("create_tag", tag_name, snapshot_id, max_ref_age_ms=max_ref_age_ms)
+        return self._named("create_tag", tag_name, snapshot_id=snapshot_id, max_ref_age_ms=max_ref_age_ms)
 
     def replace_branch(
         self,
@@ -64,7 +64,7 @@ class ManageSnapshots(Change):
         return self._named(
             "replace_branch",
             branch_name,
-            snapshot_id,
+            snapshot_id=snapshot_id,
             max_ref_age_ms=max_ref_age_ms,
             max_snapshot_age_ms=max_snapshot_age_ms,
             min_snapshots_to_keep=min_snapshots_to_keep,
@@ -72,7 +72,7 @@ class ManageSnapshots(Change):
 
     def replace_tag(self, tag_name: str, snapshot_id: int, max_ref_age_ms: int | None = None) -> Self:
         """Let a tag name another snapshot."""
-        return self._named("replace_tag", tag_name, snapshot_id, max_ref_age_ms=max_ref_age_ms)
+        return self._named("replace_tag", tag_name, snapshot_id=snapshot_id, max_ref_age_ms=max_ref_age_ms)
 
     def remove_branch(self, branch_name: str) -> Self:
         """Remove a branch; its snapshots stay until they expire."""
@@ -95,9 +95,9 @@ class ManageSnapshots(Change):
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
         """Say what expiry keeps of a branch or a tag; what is not given stays."""
-        return self._then(
+        return self._named(
             "set_retention",
-            name=name,
+            name,
             max_ref_age_ms=max_ref_age_ms,
             max_snapshot_age_ms=max_snapshot_age_ms,
             min_snapshots_to_keep=min_snapshots_to_keep,
@@ -105,12 +105,11 @@ class ManageSnapshots(Change):
 
     def rollback_to_snapshot(self, snapshot_id: int) -> Self:
         """Make an ancestor of the current snapshot the current one."""
-        check_64_bits(snapshot_id)
-        return self._then("rollback_to_snapshot", snapshot_id=snapshot_id)
+        return self._then("rollback_to_snapshot", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def rollback_to_timestamp(self, timestamp: int | datetime.datetime) -> Self:
         """Make the newest ancestor that is older than this current: milliseconds or an aware datetime."""
-        return self._then("rollback_to_timestamp", timestamp_ms=milliseconds(timestamp))
+        return self._then("rollback_to_timestamp", timestamp_ms=milliseconds(timestamp, "timestamp"))
 
     def set_current_snapshot(self, snapshot_id: int | None = None, ref_name: str | None = None) -> Self:
         """Make any snapshot, or that of a branch or a tag, the current one."""
@@ -119,8 +118,7 @@ class ManageSnapshots(Change):
             raise InvalidArgument(message)
         if ref_name is not None:
             return self._then("set_current_reference", name=ref_name)
-        check_64_bits(snapshot_id)
-        return self._then("set_current_snapshot", snapshot_id=snapshot_id)
+        return self._then("set_current_snapshot", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def fast_forward(self, branch_name: str, to: str) -> Self:
         """Move a branch to the snapshot of another reference, whose ancestor it is; make it if there is none."""
@@ -128,13 +126,15 @@ class ManageSnapshots(Change):
 
     def cherry_pick(self, snapshot_id: int) -> Self:
         """Make a staged snapshot that was made from the current one current."""
-        check_64_bits(snapshot_id)
-        return self._then("cherry_pick", snapshot_id=snapshot_id)
+        return self._then("cherry_pick", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def publish_changes(self, wap_id: str) -> Self:
         """Make the snapshot current that was staged under this `wap.id`."""
         return self._then("publish_changes", wap_id=wap_id)
 
-    def _named(self, operation: str, name: str, snapshot_id: int | None, **retention: int | None) -> Self:
-        check_64_bits(snapshot_id)
-        return self._then(operation, name=name, snapshot_id=snapshot_id, **retention)
+    def _named(self, operation: str, name: str, **numbers: int | None) -> Self:
+        if not isinstance(name, str):
+            message = f"the name of a branch or a tag is a text, not {name!r}"  # type: ignore[unreachable]
+            raise InvalidArgument(message, hint=f"look at the order of the arguments of {operation}")
+        checked = {key: None if value is None else whole_number(key, value) for key, value in numbers.items()}
+        return self._then(operation, name=name, **checked)

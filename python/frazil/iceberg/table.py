@@ -6,7 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
-from frazil.arguments import check_64_bits, field_names, filter_text, row_limit, snapshot_choice, table_files
+from frazil.arguments import (
+    field_names,
+    filter_text,
+    place_of_new,
+    row_limit,
+    snapshot_choice,
+    table_files,
+    whole_number,
+)
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder
 from frazil.iceberg.merging import Source
@@ -19,6 +27,7 @@ from frazil.opened import Opened
 
 if TYPE_CHECKING:
     import datetime
+    import os
     from collections.abc import Mapping, Sequence
 
     from frazil.arguments import SnapshotChoice
@@ -63,7 +72,7 @@ class Table(Opened, Evolving):
     @classmethod
     def create(
         cls,
-        location: str,
+        location: str | os.PathLike[str],
         schema: Any,
         *,
         partition_by: Sequence[str] = (),
@@ -72,7 +81,7 @@ class Table(Opened, Evolving):
         storage: Mapping[str, str] | None = None,
     ) -> Table:
         """Make a table in a folder; see `frazil.create_table`."""
-        location = location.rstrip("/")
+        location = place_of_new(location)
         options: dict[str, Any] = {"relocate": {}, "properties": dict(storage or {})}
         files = table_files(location, {}, options["properties"])
         native = NewTable(location, schema, partition_by, format_version, properties or {}).make(files, None)
@@ -422,7 +431,11 @@ class Table(Opened, Evolving):
             InvalidArgument: The first snapshot is no ancestor of the last.
             NoSuchSnapshot: The table does not have the last snapshot.
         """
-        append = (from_snapshot_id_exclusive, to_snapshot_id_inclusive)
+        first, last = from_snapshot_id_exclusive, to_snapshot_id_inclusive
+        append = (
+            None if first is None else whole_number("from_snapshot_id_exclusive", first),
+            None if last is None else whole_number("to_snapshot_id_inclusive", last),
+        )
         return self._scan(row_filter, selected_fields, None, append, limit, case_sensitive)
 
     def _scan(
@@ -434,7 +447,6 @@ class Table(Opened, Evolving):
         limit: int | None,
         case_sensitive: bool,  # noqa: FBT001
     ) -> Scan:
-        check_64_bits(*(append or ()))
         arguments: dict[str, Any] = {
             "row_filter": filter_text(row_filter),
             "selected_fields": field_names(selected_fields),
