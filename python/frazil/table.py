@@ -119,7 +119,7 @@ def create_table(
     from frazil.iceberg.table import Table as IcebergTable
 
     return IcebergTable.create(
-        os.fspath(location),
+        location,
         schema,
         partition_by=partition_by,
         format_version=format_version,

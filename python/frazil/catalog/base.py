@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil import errors
+from frazil.arguments import place_of_new
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog.lookups import Lookups, T
 from frazil.catalog.purge import PurgePlan
@@ -238,12 +239,7 @@ class Catalog(Lookups[T]):
             location = f"{folder.rstrip('/')}/{levels[-1]}"
             if self._is_taken(levels, location):
                 location = f"{location}-{uuid.uuid4().hex[:8]}"
-        location = os.fspath(location).rstrip("/")
-        if not location:
-            message = "the location of a table is empty"
-            raise InvalidArgument(message)
-        # What is recorded is read from other folders, too; resolve() would follow links.
-        return location if ":" in location.partition("/")[0] else os.path.abspath(location)  # noqa: PTH100
+        return place_of_new(location)
 
     def _is_taken(self, levels: Levels, location: str) -> bool:
         """Whether another table lies there, such as one that had the name before it was renamed."""
