@@ -77,7 +77,8 @@ def test_errors_and_settings_import_nothing_above_them(module: str) -> None:
     assert all(within(name, INNERMOST) for name in used)
 
 
-def test_importing_frazil_imports_no_heavy_library() -> None:
-    code = f"import sys, frazil; print(*[m for m in {HEAVY!r} if m in sys.modules])"
+@pytest.mark.parametrize("module", ["frazil", "frazil.iceberg", "frazil.paimon"])
+def test_importing_frazil_imports_no_heavy_library(module: str) -> None:
+    code = f"import sys, {module}; print(*[m for m in {HEAVY!r} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own text
     assert run.stdout.split() == []

@@ -102,6 +102,26 @@ def test_every_kind_of_arrow_is_taken(tmp_path: Path) -> None:
     assert table.scan("s is null").count() == len(kinds) + 1
 
 
+def test_an_iterator_gives_rows_part_by_part(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.string())]))
+    parts = [
+        pa.record_batch({"id": [1]}),
+        [{"id": 2, "s": "b"}, {"s": "c"}],
+        pa.table({"id": pa.array([3], pa.int32())}),
+    ]
+    assert table.append(iter(parts)).added_records == 4
+    assert table.overwrite((part for part in parts[:2]), "id = 3").inserted_rows == 3
+    assert table.upsert(iter([[{"id": 1, "s": "new"}]]), ["id"]).updated_rows == 2
+    assert sorted(table.scan("s = 'new'").to_arrow()["id"].to_pylist()) == [1, 1]
+    for wrong in (iter([{"id": 4}]), iter("ab"), iter([])):
+        with pytest.raises(InvalidArgument):
+            table.merge(wrong, ["id"]).when_matched_delete().execute()
+    with pytest.raises(InvalidArgument, match="not as dict"):
+        table.append(iter([{"id": 4}]))
+    assert table.append(iter([])).snapshot_id is None
+    assert table.scan().count() == 6
+
+
 def test_a_long_file_is_followed_by_another(tmp_path: Path) -> None:
     properties = {"write.target-file-size-bytes": "100000", "write.parquet.row-group-size-bytes": "50000"}
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties=properties)
@@ -186,6 +206,32 @@ def test_what_cannot_be_made_or_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="timestamp_ns"):
         frazil.create_table(tmp_path / "u", pa.schema([("t", pa.timestamp("ns"))]))
     assert not (tmp_path / "u").exists()
+
+
+def test_a_table_in_a_relative_folder_is_found_from_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = frazil.create_table("wh/t/", SCHEMA)
+    table.append(ROWS)
+    assert table.location == f"{tmp_path}/wh/t"
+    monkeypatch.chdir("/")
+    assert table.append(ROWS).added_records == len(ROWS)
+    static = pytest.importorskip("pyiceberg.table").StaticTable
+    assert static.from_metadata(table.metadata_location).scan().to_arrow().num_rows == 2 * len(ROWS)
+    for nowhere in ("", "/"):
+        with pytest.raises(InvalidArgument, match="location of a table is empty"):
+            frazil.create_table(nowhere, SCHEMA)
+
+
+def test_properties_are_texts_or_what_has_one(tmp_path: Path) -> None:
+    table = made(tmp_path, properties={"commit.retry.num-retries": 7, "write.object-storage.enabled": False})
+    assert table.properties == {"commit.retry.num-retries": "7", "write.object-storage.enabled": "false"}
+    table.append(ROWS, snapshot_properties={"batch": 7})
+    assert table.current_snapshot().summary["batch"] == "7"
+    with pytest.raises(InvalidArgument, match="the property 'a' is a text, not list"):
+        frazil.create_table(tmp_path / "u", SCHEMA, properties={"a": ["b"]})
+    with pytest.raises(InvalidArgument, match="the property 'a' is a text, not NoneType"):
+        table.append(ROWS, snapshot_properties={"a": None})
+    assert table.scan().count() == len(ROWS)
 
 
 def test_metadata_is_compressed_as_the_table_says(tmp_path: Path) -> None:

@@ -87,6 +87,9 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     "dynamic overwrite with bad rows": (lambda t: t.dynamic_partition_overwrite(rows(p=["a"])), INVALID, "`id`"),
     "delete by an unknown column": (lambda t: t.delete("nope = 1"), INVALID, "nope"),
     "delete by no filter": (lambda t: t.delete("id ="), INVALID, None),
+    "delete by no text": (lambda t: t.delete(4711), INVALID, "delete_filter is SQL text"),
+    "overwrite by no text": (lambda t: t.overwrite(ROWS, 4711), INVALID, "overwrite_filter is SQL text"),
+    "update by no text": (lambda t: t.update({"n": "1"}, 4711), INVALID, "where is SQL text"),
     "delete by another type": (lambda t: t.delete("id = 'x'"), INVALID, None),
     "update of an unknown column": (lambda t: t.update({"nope": "1"}), INVALID, "nope"),
     "update to another type": (lambda t: t.update({"n": "p"}), INVALID, None),
@@ -95,6 +98,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     "update that overflows": (lambda t: t.update({"n": "n + 2147483647"}, "n > 0"), INVALID, None),
     "update of nothing": (lambda t: t.update({}), INVALID, None),
     "upsert without keys": (lambda t: t.upsert(ROWS), INVALID, "join_cols"),
+    "upsert by a text": (lambda t: t.upsert(ROWS, "id"), INVALID, "join_cols is a sequence of names"),
     "upsert by an unknown column": (lambda t: t.upsert(ROWS, ["nope"]), INVALID, "nope"),
     "upsert with keys twice": (lambda t: t.upsert([ROWS[0], ROWS[0]], ["id"]), INVALID, None),
     "merge with keys twice": (

@@ -10,6 +10,7 @@ import uuid
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -115,7 +116,7 @@ def test_defaults_fill_old_rows_and_new_ones(tmp_path: Path) -> None:
     assert rows_of(table, row_filter="i = 7 and t = 'text'") == [read]
     assert rows_of(table, row_filter="i = 8") == []
 
-    table.update_schema().set_default_value("i", 8).commit()
+    table.update_schema().set_default_value("i", np.int16(8)).commit()
     assert table.schema().find_field("i").write_default == 8
     table.append([{"id": 2}])
     assert [row["i"] for row in rows_of(table)] == [7, 8], "rows that are there keep theirs"
@@ -176,6 +177,21 @@ def test_a_block_that_raises_changes_nothing(tmp_path: Path) -> None:
     with table.update_schema() as update:
         update.add_column("a", "int").commit()
     assert "a" in names_and_ids(table)
+
+
+def test_a_commit_that_failed_can_be_tried_again(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    order, change = table.update_sort_order().asc("later"), table.update_schema().rename_column("later", "sooner")
+    for builder in (order, change):
+        with pytest.raises(InvalidArgument, match="later"):
+            builder.commit()
+    table.update_schema().add_column("later", "int").commit()
+    later = names_and_ids(table)["later"]
+    for builder in (order, change):
+        builder.commit()
+        builder.commit()
+    assert names_and_ids(table)["sooner"] == later
+    assert [field.source_ids for field in table.sort_order().fields] == [(later,)]
 
 
 def test_two_handles_add_columns_of_their_own(tmp_path: Path) -> None:
@@ -253,6 +269,8 @@ def test_properties_are_set_checked_and_removed(tmp_path: Path) -> None:
     }
     table.remove_properties("owner", "nope")
     assert "owner" not in table.properties
+    with pytest.raises(InvalidArgument, match="one by one"):
+        table.remove_properties(["owner"])
     for name, value in [("format-version", "2"), ("write.delete.mode", "mor"), ("write.target-file-size-bytes", "1M")]:
         with pytest.raises(InvalidArgument, match=name):
             table.set_properties({name: value})

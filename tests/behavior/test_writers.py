@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
 import os
@@ -19,10 +20,11 @@ import pyarrow as pa
 import pytest
 
 import frazil
+from frazil.errors import CommitConflict
 from frazil.iceberg import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from frazil.iceberg import Table
@@ -187,6 +189,73 @@ def test_an_interrupt_behind_the_commit_deletes_nothing(tmp_path: Path, change: 
         with pytest.raises(KeyboardInterrupt):
             getattr(table, change)([{"id": 1, "writer": 1}])
     assert frazil.load_table(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [1]
+
+
+class Beaten:
+    """A transaction at whose commit others are first."""
+
+    def __init__(self, native: Any, meanwhile: Callable[[], Any]) -> None:
+        self._native, self._meanwhile = native, meanwhile
+
+    def commit(self) -> None:
+        self._native.abort()
+        self._meanwhile()
+        raise CommitConflict("others were first")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._native, name)
+
+
+@contextlib.contextmanager
+def beaten_once(meanwhile: Callable[[], Any]) -> Iterator[None]:
+    """Let others make a change before the first commit, which they take part in no more."""
+    begin, changes = Transaction.__init__, [meanwhile]
+
+    def beaten(self: Transaction, table: Table) -> None:
+        begin(self, table)
+        if changes:
+            self._native = Beaten(self._native, changes.pop())
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Transaction, "__init__", beaten)
+        yield
+
+
+@pytest.mark.parametrize("change", ["append", "overwrite", "dynamic_partition_overwrite", "upsert"])
+def test_the_rows_of_a_stream_come_although_others_were_first(tmp_path: Path, change: str) -> None:
+    table = frazil.create_table(tmp_path / "t", SCHEMA, partition_by=["writer"])
+    rows = pa.table({"id": pa.array([1, 2]), "writer": pa.array([1, 1])}).to_reader()
+    with beaten_once(lambda: None):
+        done = getattr(table, change)(rows, *([["id"]] if change == "upsert" else []))
+    assert (done.added_records, done.attempts) == (2, 2)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    # They are written again only where they are merged anew.
+    assert len(list((tmp_path / "t" / "data").rglob("*.parquet"))) == 1
+
+
+def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tmp_path: Path) -> None:
+    properties = {"commit.retry.num-retries": "1"}
+    table = frazil.create_table(tmp_path / "t", SCHEMA, partition_by=["writer"], properties=properties)
+    table.append([{"id": 1, "writer": 1}])
+    with (
+        beaten_once(lambda: frazil.load_table(tmp_path / "t").update_spec().add_field("bucket(4, id)").commit()),
+        pytest.raises(CommitConflict, match="the partition spec changed"),
+    ):
+        table.dynamic_partition_overwrite([{"id": 2, "writer": 1}])
+    assert table.refresh().scan().to_arrow()["id"].to_pylist() == [1]
+    assert len(list((tmp_path / "t" / "data").rglob("*.parquet"))) == 1
+    table.dynamic_partition_overwrite([{"id": 2, "writer": 1}])
+    assert table.scan().count() == 2, "files of older specs stay"
+
+
+def test_seconds_are_those_of_writing_too(tmp_path: Path) -> None:
+    def slow() -> Iterator[list[dict[str, int]]]:
+        time.sleep(0.2)
+        yield [{"id": 1, "writer": 1}]
+
+    table = frazil.create_table(tmp_path / "t", SCHEMA)
+    for change in (table.append, table.overwrite, table.dynamic_partition_overwrite):
+        assert change(slow()).seconds >= 0.2  # type: ignore[operator]
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ import pytest
 from pyspark.errors import PythonException
 
 import frazil
-from frazil.errors import InvalidArgument, NoSuchSnapshot, Unsupported
+from frazil.errors import CommitConflict, InvalidArgument, NoSuchSnapshot, Unsupported
 from frazil.spark import write
 from frazil.spark.workers import Operation
+from frazil.spark.writes import commit
 from support.frames import load, rows
 from support.spark_tables import KINDS, data, files, frame, listed, make
 
@@ -111,6 +112,20 @@ def test_only_messages_that_come_back_are_committed(tmp_path: Path) -> None:
     assert files(folder) == before
     again.abort()
     assert files(folder) == []
+
+
+def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    table = make(folder, "bucketed", commit__retry__num_retries="0")
+    table.append(data(0, 10))
+    operation = Operation(table)
+    messages = operation.messages([operation.write(iter(data(0, 10).to_batches()))])
+    newest = frazil.load_table(folder)
+    newest.update_spec().add_field("c").commit()
+    before = files(folder)
+    with pytest.raises(CommitConflict, match="the partition spec changed"):
+        commit(newest, operation, messages, "dynamic")
+    assert files(folder) == listed(newest, folder) != before
 
 
 def test_a_job_that_fails_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:

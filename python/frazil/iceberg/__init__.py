@@ -6,7 +6,7 @@ from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
 from frazil.iceberg.table import Table
 from frazil.iceberg.task import DataFile, DeleteFile, FileScanTask
 from frazil.iceberg.transaction import Transaction
-from frazil.iceberg.write import WriteResult
+from frazil.iceberg.write_result import WriteResult
 
 __all__ = [
     "DataFile",

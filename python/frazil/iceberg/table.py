@@ -15,28 +15,26 @@ from frazil.arguments import (
     table_files,
     whole_number,
 )
-from frazil.iceberg.evolving import Evolving
-from frazil.iceberg.merge import MergeBuilder
-from frazil.iceberg.merging import Source
 from frazil.iceberg.new_table import NewTable
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
-from frazil.iceberg.transaction import Transaction, alone, staged
+from frazil.iceberg.transaction import Transaction, alone, alone_with
+from frazil.iceberg.writing import Writing
 from frazil.opened import Opened
 
 if TYPE_CHECKING:
     import datetime
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from frazil.arguments import SnapshotChoice
     from frazil.iceberg.row import CatalogRow
-    from frazil.iceberg.write import WriteResult
-    from frazil.literal import Value
+    from frazil.iceberg.transaction import Rows
+    from frazil.iceberg.write_result import WriteResult
 
 
-class Table(Opened, Evolving):
+class Table(Opened, Writing):
     """An Iceberg table at one state of its metadata.
 
     Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
@@ -92,208 +90,6 @@ class Table(Opened, Evolving):
         """Where the catalog keeps the newest state; None for a table without a catalog."""
         return None
 
-    def append(
-        self,
-        data: Any,
-        *,
-        branch: str = "main",
-        snapshot_properties: Mapping[str, str] | None = None,
-        fast: bool = False,
-    ) -> WriteResult:
-        """Add rows; afterwards this handle is at the new state.
-
-        Args:
-            data: Anything that gives Arrow (pyarrow, Polars, DuckDB, pandas), or a list of dictionaries. Columns are
-                found by name; types widen as they do in the table. It is read batch by batch.
-            branch: The branch that gets the rows.
-            snapshot_properties: Entries for the summary of the snapshot.
-            fast: Leave small manifests as they are, whatever `commit.manifest-merge.enabled` says.
-
-        Raises:
-            InvalidArgument: A column that the table does not have, or a value that it does not take; the message names
-                column and row. Nothing is written then.
-            CommitConflict: Others were first, more often than `commit.retry.num-retries` allows.
-            CommitStateUnknown: It is not known whether the rows are in the table; nothing was deleted.
-        """
-        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
-        return alone(self, lambda tx: tx.append(data, fast=fast, **options))
-
-    def overwrite(
-        self,
-        data: Any,
-        overwrite_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
-        *,
-        case_sensitive: bool = True,
-        branch: str = "main",
-        snapshot_properties: Mapping[str, str] | None = None,
-    ) -> WriteResult:
-        """Replace the rows that match a filter by others, in one snapshot.
-
-        Args:
-            data: As in `append`.
-            overwrite_filter: SQL such as `day = date '2024-02-29'`; True for all rows.
-            case_sensitive: Whether `ID` is another column than `id` in the filter.
-            branch: The branch that changes.
-            snapshot_properties: Entries for the summary of the snapshot.
-
-        Raises:
-            InvalidArgument: As in `append`, or a filter that does not fit the columns.
-            CommitConflict: Others changed rows that match, more often than `commit.retry.num-retries` allows.
-            CommitStateUnknown: As in `append`.
-        """
-        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
-        with staged(self, data) as rows:
-            return alone(
-                self, lambda tx: tx.overwrite(rows, overwrite_filter, case_sensitive=case_sensitive, **options)
-            )
-
-    def dynamic_partition_overwrite(
-        self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
-    ) -> WriteResult:
-        """Replace all rows of the partitions that `data` has rows of, in one snapshot.
-
-        Partitions are those of the current spec, whatever its transforms; files of older specs stay, as in Spark. A
-        table that is not partitioned is replaced as a whole.
-
-        Raises:
-            InvalidArgument: As in `append`.
-            CommitConflict: As in `append`.
-            CommitStateUnknown: As in `append`.
-        """
-        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
-        return alone(self, lambda tx: tx.dynamic_partition_overwrite(data, **options))
-
-    def delete(
-        self,
-        delete_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
-        *,
-        case_sensitive: bool = True,
-        branch: str = "main",
-        snapshot_properties: Mapping[str, str] | None = None,
-    ) -> WriteResult:
-        """Delete exactly the rows that a scan with the same filter gives.
-
-        Data files of which all rows go are removed without being read where their partition says so. Others lose rows
-        by deletion vectors (v3) or position deletes (v2) where `write.delete.mode` is `merge-on-read`, and are written
-        again without them where it is `copy-on-write`, the default, or in v1.
-
-        Args:
-            delete_filter: SQL such as `id in (1, 2)`; True for all rows.
-            case_sensitive: Whether `ID` is another column than `id` in the filter.
-            branch: The branch that changes.
-            snapshot_properties: Entries for the summary of the snapshot.
-
-        Raises:
-            InvalidArgument: A filter that does not fit the columns.
-            CommitConflict: Others changed rows that match, more often than `commit.retry.num-retries` allows.
-            CommitStateUnknown: As in `append`.
-        """
-        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
-        return alone(self, lambda tx: tx.delete(delete_filter, case_sensitive=case_sensitive, **options))
-
-    def update(
-        self,
-        set: Mapping[str, Value],  # noqa: A002 - as SQL has it
-        where: str | bool = True,  # noqa: FBT001, FBT002 - a filter
-        *,
-        case_sensitive: bool = True,
-        branch: str = "main",
-        snapshot_properties: Mapping[str, str] | None = None,
-    ) -> WriteResult:
-        """Set columns of the rows that a scan with the same filter gives.
-
-        `write.update.mode` says whether files are written again (`copy-on-write`, the default) or get deletes
-        (`merge-on-read`). In v3 rows keep their ids.
-
-        Args:
-            set: SQL by column, such as `{"price": "price * 2"}`; Python values that are no text stand for themselves,
-                as does what `frazil.lit` gives.
-            where: SQL such as `id in (1, 2)`; True for all rows.
-            case_sensitive: Whether `ID` is another column than `id` in the filter.
-            branch: The branch that changes.
-            snapshot_properties: Entries for the summary of the snapshot.
-
-        Raises:
-            InvalidArgument: A column or an expression that does not fit.
-            CommitConflict: Others changed rows that match, more often than `commit.retry.num-retries` allows.
-            CommitStateUnknown: As in `append`.
-        """
-        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
-        return alone(self, lambda tx: tx.update(set, where, case_sensitive=case_sensitive, **options))
-
-    def upsert(
-        self,
-        data: Any,
-        join_cols: Sequence[str] | None = None,
-        *,
-        when_matched_update_all: bool = True,
-        when_not_matched_insert_all: bool = True,
-        branch: str = "main",
-        snapshot_properties: Mapping[str, str] | None = None,
-    ) -> WriteResult:
-        """Update the rows that have the keys of `data` and differ from it, and insert the rows with other keys.
-
-        Args:
-            data: As in `append`; it is held in memory. Keys may not repeat.
-            join_cols: The columns that rows are found by; the identifier fields of the table unless given.
-            when_matched_update_all: Whether rows are updated.
-            when_not_matched_insert_all: Whether rows are inserted.
-            branch: The branch that changes.
-            snapshot_properties: Entries for the summary of the snapshot.
-
-        Raises:
-            InvalidArgument: Keys that repeat, or columns that do not fit.
-            CommitConflict: As in `update`.
-            CommitStateUnknown: As in `append`.
-        """
-        source = Source(self, data)
-        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
-        update, insert = when_matched_update_all, when_not_matched_insert_all
-        return alone(
-            self,
-            lambda tx: tx.upsert(
-                source, join_cols, when_matched_update_all=update, when_not_matched_insert_all=insert, **options
-            ),
-        )
-
-    def merge(
-        self,
-        source: Any,
-        on: str | Sequence[str],
-        *,
-        source_alias: str = "source",
-        target_alias: str = "target",
-        branch: str = "main",
-        snapshot_properties: Mapping[str, str] | None = None,
-    ) -> MergeBuilder[WriteResult]:
-        """Begin a MERGE: say by clauses what becomes of rows, and `execute` it.
-
-        `write.merge.mode` says whether files are written again (`copy-on-write`, the default) or get deletes
-        (`merge-on-read`). In v3 rows keep their ids.
-
-        Args:
-            source: Rows as in `append`; they are held in memory.
-            on: The columns that both sides have, or a condition such as `target.id = source.id`.
-            source_alias: What conditions and values call the source.
-            target_alias: What conditions and values call the table.
-            branch: The branch that changes.
-            snapshot_properties: Entries for the summary of the snapshot.
-
-        Raises:
-            InvalidArgument: When it is executed: a column or an expression that does not fit, or a row that several
-                rows of the source would change.
-            CommitConflict: As in `update`.
-            CommitStateUnknown: As in `append`.
-        """
-        rows = Source(self, source)
-        options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
-        return MergeBuilder(
-            lambda plan: alone(self, lambda tx: tx.carry_out(plan, rows, **options)),
-            on,
-            source_alias=source_alias,
-            target_alias=target_alias,
-        )
-
     def transaction(self) -> Transaction:
         """Begin several changes that are committed as one, when the `with` block ends."""
         return Transaction(self)
@@ -305,6 +101,15 @@ class Table(Opened, Evolving):
     def _at(self, native: _native.Table) -> Table:
         """Give the same table at another state."""
         return Table(native, self._files, self._opened, self._options)
+
+    def _now(self) -> Table:
+        return self
+
+    def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
+        return alone(self, change)
+
+    def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
+        return alone_with(self, data, change)
 
     def _commit(self, change: dict[str, Any]) -> None:
         with self.transaction() as changes:

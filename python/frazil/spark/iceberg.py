@@ -54,7 +54,7 @@ class IcebergState(TableState):
     def table_sizes(self) -> tuple[int | None, int | None]:
         """Give the sizes that the table's properties name."""
         properties = self._opened().properties
-        return _size(properties, "read.split.target-size"), _size(properties, "read.split.open-file-cost")
+        return size_of(properties, "read.split.target-size"), size_of(properties, "read.split.open-file-cost")
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan, and give the partitions, without the files that Spark reads itself."""
@@ -125,6 +125,7 @@ def _snapshot(asked: ReadOptions) -> dict[str, Any]:
             return {"ref": value}
 
 
-def _size(properties: Mapping[str, str], name: str) -> int | None:
+def size_of(properties: Mapping[str, str], name: str) -> int | None:
+    """Give a number of bytes that the table names; None where it names none that makes sense."""
     text = properties.get(name, "")
     return int(text) if text.isdecimal() and int(text) > 0 else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,10 +11,12 @@ from frazil.arguments import filter_text
 from frazil.errors import InvalidArgument, LimitExceeded
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
-from frazil.iceberg.row_level import Deleting, RowLevel, Updating, lineage, target_schema
-from frazil.iceberg.transaction import RowCounts, alone
+from frazil.iceberg.row_level import Deleting, RowLevel, Updating, target_schema
+from frazil.iceberg.transaction import alone
+from frazil.iceberg.write_result import RowCounts
+from frazil.spark.iceberg import size_of
 from frazil.spark.state import OPEN_COST_BYTES, SPLIT_BYTES
-from frazil.spark.taking import Taking
+from frazil.spark.taking import Taking, no_rows
 from frazil.spark.workers import Operation, change_groups
 from frazil.spark.writes import check_branch, open_table
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from frazil.iceberg.merge import MergePlan
     from frazil.iceberg.row_level import RowChange
     from frazil.iceberg.transaction import Transaction
-    from frazil.iceberg.write import WriteResult
+    from frazil.iceberg.write_result import WriteResult
     from frazil.literal import Value
 
     Asked: TypeAlias = "Delete | Update | Merge"
@@ -96,7 +97,7 @@ def delete(  # noqa: PLR0913 - as `Table.delete`
 ) -> WriteResult:
     """Delete the rows that match, as `Table.delete` does, in the workers of Spark."""
     opened = open_table(table, relocate, properties)
-    asked = Delete(filter_text(where), case_sensitive)
+    asked = Delete(filter_text(where, "where"), case_sensitive)
     return _carry_out(spark, opened, asked, branch, snapshot_properties)
 
 
@@ -114,7 +115,7 @@ def update(  # noqa: PLR0913 - as `delete`, and what is set
 ) -> WriteResult:
     """Set columns of the rows that match, as `Table.update` does, in the workers of Spark."""
     opened = open_table(table, relocate, properties)
-    asked = Update(set_clause(set), filter_text(where), case_sensitive)
+    asked = Update(set_clause(set), filter_text(where, "where"), case_sensitive)
     return _carry_out(spark, opened, asked, branch, snapshot_properties)
 
 
@@ -166,13 +167,13 @@ def _change(
     snapshot_properties: Mapping[str, str] | None,
 ) -> WriteResult:
     """Make the change in the workers, and take what they say of it."""
-    began = time.perf_counter()
     table = tx.table()
     change: RowChange = asked.change(table, branch)
     planned = change.operation
     plan: Any = planned.plan
     pending = planned.pending() if isinstance(asked, Delete) else list(range(len(plan)))
-    groups = plan.whole_groups(pending, _number(table, "read.split.target-size", SPLIT_BYTES), OPEN_COST_BYTES)
+    split_bytes = size_of(table.properties, "read.split.target-size") or SPLIT_BYTES
+    groups = plan.whole_groups(pending, split_bytes, OPEN_COST_BYTES)
     operation = Operation(table)
     tx.written(operation)
     messages, found = change_groups(spark, operation, asked, branch, [content for _, content in groups])
@@ -184,9 +185,9 @@ def _change(
     if isinstance(change, Merging):
         for index in range(len(found)):
             change.take_matched(messages.matched(index))
-        rows.append(tx.write(table, change.inserts(), lineage=bool(lineage(table))))
+        rows.append(tx.write_changed(table, change.inserts()))
         counts = replace(counts, inserted=change.inserted)
-    return tx.commit_rows(began, planned, snapshot_properties, rows, counts)
+    return tx.commit_rows(planned, snapshot_properties, rows, counts)
 
 
 def _collected(source: DataFrame, table: Table, limit_bytes: int) -> bytes:
@@ -201,18 +202,9 @@ def _collected(source: DataFrame, table: Table, limit_bytes: int) -> bytes:
         message = "the source of the merge has no columns"
         raise InvalidArgument(message)
     taking = Taking(target_schema(table))
-    batches = [taking.apply(batch) for batch in rows.to_batches() or [_empty(rows.schema)]]
+    batches = [taking.apply(batch) for batch in rows.to_batches() or [no_rows(rows.schema)]]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batches[0].schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
     return bytes(sink.getvalue())
-
-
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
-
-
-def _number(table: Table, name: str, default: int) -> int:
-    text = table.properties.get(name, "")
-    return int(text) if text.isdecimal() and int(text) > 0 else default

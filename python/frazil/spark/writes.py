@@ -11,20 +11,18 @@ from frazil import _native
 from frazil.arguments import filter_text
 from frazil.errors import InvalidArgument, Unsupported
 from frazil.iceberg import Table
-from frazil.iceberg.transaction import Rows, alone, staged
+from frazil.iceberg.transaction import Rows
 from frazil.spark.distribution import distributed
-from frazil.spark.taking import Taking
+from frazil.spark.taking import Taking, no_rows
 from frazil.spark.workers import Operation, write_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from frazil.iceberg.transaction import Transaction
-    from frazil.iceberg.write import WriteResult
+    from frazil.iceberg.write_result import WriteResult
 
 MODES = ("append", "overwrite", "dynamic")
 
@@ -78,7 +76,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     if overwrite_filter is not True and mode != "overwrite":
         message = "overwrite_filter goes with the mode `overwrite`"
         raise InvalidArgument(message)
-    filter_text(overwrite_filter)
+    filter_text(overwrite_filter, "overwrite_filter")
     began = time.perf_counter()
     opened = open_table(table, relocate, properties)
     check_columns(opened, frame.schema)
@@ -100,16 +98,12 @@ def commit(
     **options: Any,
 ) -> WriteResult:
     """Commit what workers wrote; the files are deleted if that fails."""
-
-    def change(tx: Transaction) -> WriteResult:
-        if mode == "append":
-            return tx.append(rows, **options)
-        if mode == "dynamic":
-            return tx.dynamic_partition_overwrite(rows, **options)
-        return tx.overwrite(rows, overwrite_filter, **options)
-
-    with staged(table, Rows(messages, operation)) as rows:
-        return alone(table, change)
+    rows = Rows(messages, operation, operation.table.spec().spec_id)
+    if mode == "append":
+        return table.append(rows, **options)
+    if mode == "dynamic":
+        return table.dynamic_partition_overwrite(rows, **options)
+    return table.overwrite(rows, overwrite_filter, **options)
 
 
 def open_table(
@@ -135,8 +129,10 @@ def check_columns(table: Table, schema: StructType) -> None:
     Raises:
         InvalidArgument: A column that is not there, or of a type that does not widen.
     """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
     rows = _native.RowWriter(table._native, memory_bytes=1 << 20)  # noqa: SLF001 - of one package
-    rows.split(Taking(rows.schema()).apply(_no_rows(schema)))
+    rows.split(Taking(rows.schema()).apply(no_rows(to_arrow_schema(schema))))
 
 
 def check_branch(table: Table, branch: str) -> None:
@@ -153,11 +149,3 @@ def check_branch(table: Table, branch: str) -> None:
     if found is None and branch != "main":
         # Says which branches there are.
         table.scan(ref=branch).schema()
-
-
-def _no_rows(schema: StructType) -> pa.RecordBatch:
-    import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    arrow = to_arrow_schema(schema)
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in arrow], schema=arrow)
