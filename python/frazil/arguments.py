@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import operator
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from frazil import _native
@@ -12,7 +13,7 @@ from frazil.config import config
 from frazil.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 SnapshotChoice = tuple[str, int | str]
 """Which snapshot: `("id", 7)`, `("ref", "name")` or `("as_of", milliseconds)`."""
@@ -84,6 +85,9 @@ def snapshot_choice(
 
 def property_texts(properties: Mapping[str, object]) -> dict[str, str]:
     """Give the texts of properties, as formats write them: numbers, and `true` and `false`."""
+    if not isinstance(properties, Mapping):
+        message = f"properties are a mapping of names to texts, not {type(properties).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgument(message)
     texts = {}
     for name, value in properties.items():
         if not isinstance(value, (str, int, float)):

@@ -295,12 +295,17 @@ def batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             yield from batches(part, schema)
     else:
         message = f"rows come as Arrow, pandas, Polars, DuckDB or a list of dictionaries, not as {type(data).__name__}"
-        raise InvalidArgument(message)
+        hint = "one row goes into a list: [row]; columns go into a table: pyarrow.table(columns)"
+        raise InvalidArgument(message, hint=hint if isinstance(data, dict) else None)
 
 
 def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     """Python's values have no width, so they take that of the table."""
     names = list({name: None for row in rows for name in row})
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        message = f"the name of a column is a text, not {wrong!r}"
+        raise InvalidArgument(message)
     # Which of them may be NULL is looked at with the rows of everybody.
     fields = [_optional(schema.field(name)) if name in schema.names else pa.field(name, pa.null()) for name in names]
     if not set(names) <= set(schema.names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -10,7 +11,7 @@ from frazil.errors import InvalidArgument
 from frazil.literal import lit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
 
@@ -22,6 +23,9 @@ Result = TypeVar("Result")
 
 def set_clause(values: Mapping[str, Value]) -> list[tuple[str, str]]:
     """Give SQL text by column: text as it is, other values as literals."""
+    if not isinstance(values, Mapping):
+        message = f"values are given by column, as in {{'price': 'price * 2'}}, not as {type(values).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgument(message)
     if not values:
         message = "no column is set"
         raise InvalidArgument(message)

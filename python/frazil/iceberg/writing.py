@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
-from frazil.arguments import field_names, filter_text
+from frazil.arguments import field_names, filter_text, property_texts
 from frazil.errors import CommitConflict, InvalidArgument
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder, set_clause
@@ -112,7 +112,7 @@ class Writing(Evolving):
             CommitConflict: As in `append`, or another writer changed the partition spec.
             CommitStateUnknown: As in `append`.
         """
-        properties = {**(snapshot_properties or {}), "replace-partitions": "true"}
+        properties = {**property_texts(snapshot_properties or {}), "replace-partitions": "true"}
 
         def change(tx: Transaction, rows: Rows) -> WriteResult:
             if rows.spec_id != tx.table().spec().spec_id:
