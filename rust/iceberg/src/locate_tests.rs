@@ -47,9 +47,11 @@ impl Storage for Files {
         unimplemented!()
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+    fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
         *self.lists.lock().unwrap() += 1;
-        let direct = |name: &&String| name.strip_prefix(&format!("{folder}/")).is_some_and(|rest| !rest.contains('/'));
+        let prefix = format!("{folder}/");
+        let direct =
+            |name: &&String| name.strip_prefix(&prefix).is_some_and(|rest| !rest.contains('/') && wanted(rest));
         Ok(self
             .files
             .keys()

@@ -137,7 +137,7 @@ impl Storage for ObjectStorage {
         })
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+    fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
         let (listing, own) = (self.listing(folder)?, self.path(folder)?);
         let meta = |object: object_store::ObjectMeta| ObjectMeta {
             location: self.root.join(object.location.as_ref()).canonical(),
@@ -146,7 +146,10 @@ impl Storage for ObjectStorage {
         };
         let objects = listing.map_or_else(Vec::new, |listing| listing.objects);
         // Some writers mark a folder by an empty object whose key ends with a slash.
-        Ok(objects.into_iter().filter(|object| object.location != own).map(meta).collect())
+        let is_wanted = |object: &object_store::ObjectMeta| {
+            object.location != own && wanted(object.location.filename().unwrap_or_default())
+        };
+        Ok(objects.into_iter().filter(is_wanted).map(meta).collect())
     }
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {

@@ -106,8 +106,8 @@ impl Storage for Router {
         results.into_iter().zip(locations).map(alone).collect()
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
-        self.route(folder, |storage| storage.list(folder))
+    fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
+        self.route(folder, |storage| storage.list_named(folder, wanted))
     }
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {

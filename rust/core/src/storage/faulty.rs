@@ -68,8 +68,8 @@ impl Storage for FaultyStorage {
         self.call(|inner| inner.read_ranges(location, ranges), truncate)
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
-        self.call(|inner| inner.list(folder), |found| found)
+    fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
+        self.call(|inner| inner.list_named(folder, wanted), |found| found)
     }
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {

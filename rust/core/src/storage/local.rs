@@ -61,10 +61,6 @@ impl Storage for LocalStorage {
         Some(Version { store: 0, size_bytes: meta.len(), number: number(&meta), modified_ns })
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
-        self.list_named(folder, &|_| true)
-    }
-
     /// Links to files are listed, links to folders are not: a listing never leaves its folder.
     fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
         let base = Location::parse_absolute(folder)?;

@@ -59,12 +59,13 @@ impl Storage for MemoryStorage {
         ranges.iter().map(|range| slice(&content, range)).collect()
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+    fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
         let prefix = format!("{}/", Location::parse(folder)?.canonical().trim_end_matches('/'));
         let files = self.files();
         let below = files.range(prefix.clone()..).take_while(|(location, _)| location.starts_with(&prefix));
-        let name = |location: &str| location.get(prefix.len()..).is_some_and(|name| !name.contains('/'));
-        let direct = below.filter(|(location, _)| name(location));
+        let is_wanted =
+            |location: &str| location.get(prefix.len()..).is_some_and(|name| !name.contains('/') && wanted(name));
+        let direct = below.filter(|(location, _)| is_wanted(location));
         Ok(direct
             .map(|(location, stored)| ObjectMeta {
                 location: location.clone(),

@@ -86,14 +86,12 @@ pub trait Storage: fmt::Debug + Send + Sync {
     }
 
     /// The files directly in a folder (no recursion), in no particular order; empty when there is no such folder.
-    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>>;
+    fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
+        self.list_named(folder, &|_| true)
+    }
 
     /// As [`Storage::list`], the files with names that are wanted: where a store asks for each file it asks for these.
-    fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
-        let mut listed = self.list(folder)?;
-        listed.retain(|file| wanted(file.location.rsplit('/').next().unwrap_or_default()));
-        Ok(listed)
-    }
+    fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>>;
 
     /// The names of the folders directly in a folder, in no particular order; empty when there is no such folder. Where
     /// a store has no folders, they are what names of files have before a further `/`.

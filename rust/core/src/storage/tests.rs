@@ -302,6 +302,8 @@ fn every_storage_keeps_the_contract() {
 
         let names: Vec<_> = storage.list(&root).unwrap().into_iter().map(|m| (m.location, m.size_bytes)).collect();
         assert_eq!(names, vec![(at("a"), 10)], "folders and what lies deeper are not listed");
+        let named = |wanted: &str| storage.list_named(&root, &|name| name == wanted).unwrap().len();
+        assert_eq!((named("a"), named("b"), named("c")), (1, 0, 0));
         storage.put(&at("b/d/e"), Bytes::new()).unwrap();
         assert_eq!(storage.folders(&root).unwrap(), ["b"]);
         assert_eq!(storage.folders(&at("b")).unwrap(), ["d"]);
