@@ -90,10 +90,21 @@ pub fn read(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFile>> {
     decode(bytes, context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
+/// The manifests in rows of a list that was decoded with all its fields ([`read_list`](super::manifest_rows::read_list)).
+///
+/// # Errors
+/// As [`read`].
+pub fn of_rows(rows: &RecordBatch) -> Result<Vec<ManifestFile>> {
+    manifests(rows).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+}
+
 fn decode(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFile>> {
-    let batch = AvroFile::open(bytes)?.read(&projection(), context)?;
-    let columns = Columns(&batch);
-    let manifests = (0..batch.num_rows()).map(|row| columns.manifest(row)).collect::<Result<Vec<_>>>()?;
+    manifests(&AvroFile::open(bytes)?.read(&projection(), context)?)
+}
+
+fn manifests(rows: &RecordBatch) -> Result<Vec<ManifestFile>> {
+    let columns = Columns(rows);
+    let manifests = (0..rows.num_rows()).map(|row| columns.manifest(row)).collect::<Result<Vec<_>>>()?;
     let mut paths: Vec<&str> = manifests.iter().map(|m| &*m.manifest_path).collect();
     paths.sort_unstable();
     if let Some([twice, _]) = paths.array_windows().find(|[a, b]| a == b) {
@@ -141,10 +152,13 @@ impl Columns<'_> {
         column.ok_or_else(|| Error::internal("a column was not projected").with("column", name))
     }
 
+    /// A number: counts of files are ints in rows with all fields.
     fn long(&self, name: &str, row: usize) -> Result<Option<i64>> {
-        let column = self.column(name)?.as_primitive_opt::<Int64Type>();
-        let column = column.ok_or_else(|| Error::internal("not a long").with("column", name))?;
-        Ok(column.is_valid(row).then(|| column.value(row)))
+        let column = self.column(name)?;
+        let long = column.as_primitive_opt::<Int64Type>().map(|longs| longs.value(row));
+        let int = || column.as_primitive_opt::<Int32Type>().map(|ints| i64::from(ints.value(row)));
+        let number = long.or_else(int).ok_or_else(|| Error::internal("not a number").with("column", name))?;
+        Ok(column.is_valid(row).then_some(number))
     }
 
     fn int(&self, name: &str, row: usize) -> Result<Option<i32>> {
@@ -154,6 +168,11 @@ impl Columns<'_> {
     }
 
     fn manifest(&self, row: usize) -> Result<ManifestFile> {
+        for name in ["manifest_path", "manifest_length", "partition_spec_id"] {
+            if self.column(name)?.is_null(row) {
+                return Err(Error::corrupt(format!("the manifest list does not say the {name} of a manifest")));
+            }
+        }
         let path = self.column("manifest_path")?.as_string_opt::<i32>();
         let path = path.ok_or_else(|| Error::internal("not a string").with("column", "manifest_path"))?.value(row);
         let content = match self.int("content", row)?.unwrap_or(0) {

@@ -188,8 +188,8 @@ impl SnapshotChange {
         })?;
         let bytes = self.files.read(location, MANIFEST_LIMIT_BYTES)?;
         let named = |e: Error| e.with("file", location);
-        let rows = read_list(bytes.clone(), context).map_err(named)?;
-        kept.manifests = manifest_list::read(bytes, context).map_err(named)?;
+        let rows = read_list(bytes, context).map_err(named)?;
+        kept.manifests = manifest_list::of_rows(&rows).map_err(named)?;
         if self.changes.fast && self.changes.removals.is_empty() {
             kept.rows = Some(rows);
             return Ok(kept);
