@@ -90,40 +90,43 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
+    /// Looks at the snapshots that are not in `seen`, and adds them: on the first attempt it becomes what the operation
+    /// itself saw. That may end with a snapshot of the same transaction, below which those of others come to lie when it
+    /// is made again.
+    ///
     /// # Errors
     /// `CommitConflict` saying what was in the way; `CommitValidation` when the history does not lead back.
-    pub(super) fn run(&self, head: Option<&Snapshot>) -> Result<()> {
-        let since = self.since(head)?;
+    pub(super) fn run(&self, head: Option<&Snapshot>, seen: &mut Option<HashSet<i64>>) -> Result<()> {
+        let planned_on = self.validation.planned_on.into_iter();
+        let seen = seen.get_or_insert_with(|| {
+            planned_on.flat_map(|id| self.base.ancestors(id)).map(|snapshot| snapshot.snapshot_id).collect()
+        });
+        let since = self.since(head, seen)?;
         if since.is_empty() {
             return Ok(());
         }
         if self.validation.isolation == Isolation::Serializable {
             self.no_new_rows(&since)?;
         }
-        since.iter().try_for_each(|snapshot| self.no_conflicting_files(snapshot))
+        since.iter().try_for_each(|snapshot| self.no_conflicting_files(snapshot))?;
+        seen.extend(since.iter().map(|snapshot| snapshot.snapshot_id));
+        Ok(())
     }
 
-    /// The snapshots after the one that was looked at, the newest first.
-    fn since(&self, head: Option<&Snapshot>) -> Result<Vec<Arc<Snapshot>>> {
-        let planned_on = self.validation.planned_on;
-        let Some(head) = head.filter(|head| Some(head.snapshot_id) != planned_on) else { return Ok(Vec::new()) };
-        let mut since = Vec::new();
-        let mut last = None;
-        for snapshot in self.base.ancestors(head.snapshot_id) {
-            if Some(snapshot.snapshot_id) == planned_on {
-                return Ok(since);
-            }
-            since.push(snapshot.clone());
-            last = snapshot.parent_snapshot_id;
+    /// The snapshots of the branch that are not in `seen`, the newest first.
+    fn since(&self, head: Option<&Snapshot>, seen: &HashSet<i64>) -> Result<Vec<Arc<Snapshot>>> {
+        let Some(head) = head else { return Ok(Vec::new()) };
+        let history: Vec<&Arc<Snapshot>> = self.base.ancestors(head.snapshot_id).collect();
+        let leads_back = match self.validation.planned_on {
+            Some(id) => history.iter().any(|snapshot| snapshot.snapshot_id == id),
+            None => history.last().is_some_and(|first| first.parent_snapshot_id.is_none()),
+        };
+        if !leads_back {
+            let message =
+                "the branch no longer descends from the snapshot that was read, so it is not known what changed";
+            return Err(Error::new(ErrorKind::CommitValidation, message).hint("load the table anew and try again"));
         }
-        match (planned_on, last) {
-            (None, None) => Ok(since),
-            _ => Err(Error::new(
-                ErrorKind::CommitValidation,
-                "the branch no longer descends from the snapshot that was read, so it is not known what changed",
-            )
-            .hint("load the table anew and try again")),
-        }
+        Ok(history.into_iter().filter(|snapshot| !seen.contains(&snapshot.snapshot_id)).cloned().collect())
     }
 
     fn no_new_rows(&self, since: &[Arc<Snapshot>]) -> Result<()> {

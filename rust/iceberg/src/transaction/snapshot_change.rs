@@ -102,6 +102,8 @@ pub struct SnapshotChange {
     lists: Vec<String>,
     /// The manifests of this snapshot that the last attempt listed.
     used: HashSet<String>,
+    /// The snapshots that need no look any more: of the state that was read, and those that an attempt checked.
+    seen: Option<HashSet<i64>>,
     outcome: Arc<Mutex<Outcome>>,
 }
 
@@ -127,6 +129,7 @@ impl SnapshotChange {
             added: None,
             lists: Vec::new(),
             used: HashSet::new(),
+            seen: None,
             outcome: Arc::default(),
         })
     }
@@ -330,7 +333,7 @@ impl Change for SnapshotChange {
         let parent = branch_head(base, &self.branch)?;
         if let Some(validation) = &self.changes.validation {
             let check = Check { validation, removals: &self.changes.removals, base, files: &self.files, context };
-            check.run(parent)?;
+            check.run(parent, &mut self.seen)?;
         }
         let mut counts = self.added_counts(base)?;
         let mut kept = self.kept(base, parent, context)?;

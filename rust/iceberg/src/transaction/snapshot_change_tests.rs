@@ -11,6 +11,7 @@ use super::super::create::CreateTable;
 use super::super::hadoop::HadoopPointer;
 use super::super::pointer::Pointer;
 use super::super::removals::RemovedFile;
+use super::super::staged::Transaction;
 use super::*;
 use crate::spec::manifest_list;
 use crate::spec::manifest_rows::rows_schema;
@@ -371,6 +372,38 @@ fn rows_that_come_meanwhile_conflict_only_where_operations_are_serialized() {
         let outcome = make(&storage, change);
         assert_eq!(outcome.is_ok(), ok, "{isolation:?} {filter}: {outcome:?}");
         let left: &[&str] = if ok { &["a1", "b0", "c0"] } else { &["a0", "a1", "c0"] };
+        assert_eq!(live_names(&storage), left);
+    }
+}
+
+/// The second change looks at a snapshot of the first, below which another writer's comes to lie.
+#[test]
+fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
+    for filter in ["true", "false"] {
+        let storage = two_files(2);
+        let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+        let mut transaction = Transaction::new(pointer.load().unwrap().unwrap());
+        let first = appending(&storage, MAIN_BRANCH, &names("b", 1));
+        transaction.add(Box::new(first), &context).unwrap();
+        let mut second = removing(&storage, &["a0"], &[]);
+        second.changes.validation = Some(Validation {
+            planned_on: transaction.staged().current_snapshot_id,
+            isolation: Isolation::Serializable,
+            filter: Predicate::parse(filter).unwrap(),
+            case_sensitive: true,
+            refuses_new_deletes: false,
+            touched: TouchedFiles::default(),
+        });
+        transaction.add(Box::new(second), &context).unwrap();
+        append(&storage, &names("c", 1)).unwrap();
+        let outcome = transaction.commit(&pointer, &context);
+        let left: &[&str] = if filter == "true" {
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::CommitConflict);
+            &["a0", "a1", "c0"]
+        } else {
+            outcome.unwrap();
+            &["a1", "b0", "c0"]
+        };
         assert_eq!(live_names(&storage), left);
     }
 }
