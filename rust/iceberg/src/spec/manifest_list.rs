@@ -41,6 +41,8 @@ pub struct ManifestFile {
     pub added_snapshot_id: Option<i64>,
     /// 504, 505: how many added and existing files; advisory, None where not recorded.
     pub live_files_count: Option<i64>,
+    /// 506: how many deleted files; advisory, None where not recorded.
+    pub deleted_files_count: Option<i64>,
     /// 512, 513: how many rows they hold; advisory, None where not recorded.
     pub live_rows_count: Option<i64>,
     /// 507: one summary for each field of the partition spec; None where not recorded.
@@ -75,6 +77,7 @@ impl ManifestFile {
             min_sequence_number: 0,
             added_snapshot_id: None,
             live_files_count: None,
+            deleted_files_count: None,
             live_rows_count: None,
             partitions: None,
             first_row_id: None,
@@ -135,6 +138,7 @@ fn projection() -> Projection {
             leaf(503, "added_snapshot_id", DataType::Int64, false),
             leaf(504, "added_files_count", DataType::Int64, false),
             leaf(505, "existing_files_count", DataType::Int64, false),
+            leaf(506, "deleted_files_count", DataType::Int64, false),
             leaf(512, "added_rows_count", DataType::Int64, false),
             leaf(513, "existing_rows_count", DataType::Int64, false),
             Column::new(Key::Id(507), "partitions", Kind::List(Box::new(Kind::Struct(summary)))),
@@ -192,6 +196,7 @@ impl Columns<'_> {
             min_sequence_number: self.long("min_sequence_number", row)?.unwrap_or(0),
             added_snapshot_id: self.long("added_snapshot_id", row)?,
             live_files_count: sum("added_files_count", "existing_files_count")?,
+            deleted_files_count: self.long("deleted_files_count", row)?,
             live_rows_count: sum("added_rows_count", "existing_rows_count")?,
             partitions: self.summaries(row)?,
             first_row_id: self.long("first_row_id", row)?,

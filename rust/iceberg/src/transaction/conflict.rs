@@ -156,10 +156,14 @@ impl Check<'_> {
         let Some(list) = &snapshot.manifest_list else { return Ok(()) };
         let bytes = self.files.read(list, MANIFEST_LIMIT_BYTES).map_err(|e| e.with("snapshot", id))?;
         let manifests = manifest_list::read(bytes, self.context).map_err(|e| e.with("file", list))?;
-        for manifest in manifests.iter().filter(|manifest| manifest.added_snapshot_id == Some(id)) {
-            self.no_conflicting_entries(manifest, id).map_err(|e| e.with("snapshot", id))?;
-        }
-        Ok(())
+        // Of data files those matter that went, of delete files those that came.
+        let matters = |manifest: &&ManifestFile| match manifest.content {
+            ManifestContent::Data => manifest.deleted_files_count != Some(0),
+            ManifestContent::Deletes => manifest.live_files_count != Some(0),
+        };
+        let own = manifests.iter().filter(|manifest| manifest.added_snapshot_id == Some(id));
+        own.filter(matters)
+            .try_for_each(|manifest| self.no_conflicting_entries(manifest, id).map_err(|e| e.with("snapshot", id)))
     }
 
     fn no_conflicting_entries(&self, manifest: &ManifestFile, snapshot_id: i64) -> Result<()> {
