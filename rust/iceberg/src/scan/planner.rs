@@ -22,11 +22,8 @@ use super::plan::{PlanRequest, PlannedFiles, ScanMetrics, Selection};
 use super::prune::{EntryStats, KeyColumns, ManifestSummaries};
 use super::statistics::ManifestStatistics;
 use crate::spec::manifest::{self, DELETE_FILE_PATH_ID, ManifestEntries};
-use crate::spec::manifest_list::{self, ManifestContent, ManifestFile};
+use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::snapshot::Snapshot;
-
-/// A manifest or manifest list is not read when it is longer than this.
-const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
 
 /// What is kept of manifests: [`ManifestStatistics`].
 const KEPT: &str = "statistics of an Iceberg manifest";

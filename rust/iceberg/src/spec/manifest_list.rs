@@ -13,6 +13,9 @@ use frazil_core::avro::{AvroFile, Column, Key, Kind, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+/// Manifests and manifest lists are not read when they are longer than this.
+pub(crate) const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
+
 /// What the files of a manifest hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ManifestContent {

@@ -12,10 +12,9 @@ use frazil_core::storage::Files;
 use super::commit::{Change, Revision};
 use super::entries::Entries;
 use super::evolve::{ManageSnapshots, ReferenceOperation};
-use super::manifests::MANIFEST_LIMIT_BYTES;
 use super::snapshot_change::{AddedFiles, FileChanges, SnapshotChange};
 use crate::spec::manifest::ADDED;
-use crate::spec::manifest_list::{self, ManifestContent};
+use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent};
 use crate::spec::snapshot::{MAIN_BRANCH, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
 

@@ -20,14 +20,13 @@ use frazil_core::predicate::bind::bind;
 use frazil_core::storage::Files;
 
 use super::entries::{Entries, file_text};
-use super::manifests::MANIFEST_LIMIT_BYTES;
 use super::removals::Removals;
 use crate::scan::context::ReadContext;
 use crate::scan::output::Output;
 use crate::scan::partition::PartitionTuples;
 use crate::scan::plan::{Plan, PlanRequest, Selection};
 use crate::spec::manifest::{ADDED, DELETED};
-use crate::spec::manifest_list::{self, ManifestContent, ManifestFile};
+use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_metadata::TableMetadata;
 

@@ -14,12 +14,9 @@ use super::ids;
 use super::list::NewManifest;
 use super::removals::Removals;
 use super::summary::{Counts, FileSign};
-use crate::spec::manifest_list::{ManifestContent, ManifestFile};
+use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::manifest_write::{ManifestHeader, ManifestWriter};
 use crate::spec::table_metadata::TableMetadata;
-
-/// Manifests and manifest lists are not read when they are longer than this.
-pub(super) const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
 
 /// How long a manifest is made (`commit.manifest.target-size-bytes`).
 const TARGET_BYTES: usize = 8 << 20;

@@ -13,12 +13,9 @@ use frazil_core::parallel;
 use frazil_core::storage::Files;
 
 use crate::spec::manifest::{self, FileContent};
-use crate::spec::manifest_list::{self, ManifestFile};
+use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestFile};
 use crate::spec::snapshot::Snapshot;
 use crate::table::Table;
-
-/// A manifest or manifest list is not read when it is longer than this.
-const LIMIT_BYTES: u64 = 2 << 30;
 
 /// What a file of a table is; those that name others come after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -161,7 +158,7 @@ fn manifests_of(
         };
         return Ok((None, snapshot.manifests.iter().flatten().map(inline).collect::<Result<_>>()?));
     };
-    let bytes = files.read(list, LIMIT_BYTES)?;
+    let bytes = files.read(list, MANIFEST_LIMIT_BYTES)?;
     let file = owned_file(FileKind::ManifestList, list, bytes.len() as u64);
     let manifests = manifest_list::read(bytes, context).map_err(|e| e.with("file", list))?;
     Ok((Some(file), manifests))
@@ -172,7 +169,7 @@ fn entries(files: &Files, manifest: &ManifestFile, context: &Context) -> Result<
     context.check()?;
     let path = &*manifest.manifest_path;
     let entries =
-        manifest::read(files.read(path, LIMIT_BYTES)?, manifest, &[], context).map_err(|e| e.with("file", path))?;
+        manifest::read(files.read(path, MANIFEST_LIMIT_BYTES)?, manifest, &[], context).map_err(|e| e.with("file", path))?;
     let (paths, sizes, contents) = (entries.paths()?, entries.file_sizes()?, entries.contents()?);
     let kind = |row: usize| match contents.and_then(|contents| contents.values().get(row).copied()) {
         Some(code) if code != FileContent::Data.code() => FileKind::Deletes,

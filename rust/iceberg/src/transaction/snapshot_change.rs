@@ -20,15 +20,13 @@ use super::conflict::{Check, Validation};
 use super::entries::Entries;
 use super::ids;
 use super::list::{NewManifest, list_rows};
-use super::manifests::{
-    Filtered, MANIFEST_LIMIT_BYTES, Manifests, MergePart, conflicting, metadata_folder, runs_to_merge,
-};
+use super::manifests::{Filtered, Manifests, MergePart, conflicting, metadata_folder, runs_to_merge};
 use super::removals::Removals;
 use super::summary::{Counts, FileSign, Side};
 use super::update::TableUpdate;
 use crate::scan::partition::PartitionTuples;
 use crate::spec::avro_schema::avro_schema;
-use crate::spec::manifest_list::{self, ManifestContent, ManifestFile};
+use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::manifest_rows::{columns_for, read_list};
 use crate::spec::manifest_type::manifest_file;
 use crate::spec::snapshot::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef};
