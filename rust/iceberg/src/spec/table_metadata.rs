@@ -273,6 +273,11 @@ impl TableMetadata {
         number.map_err(|_| Error::invalid(format!("{property} is a number, not `{text}`")).with("property", property))
     }
 
+    /// A property that is true or false, such as `gc.enabled`. As in Java, whatever does not say `true` is false.
+    pub fn flag(&self, property: &str, default: bool) -> bool {
+        self.properties.get(property).map_or(default, |text| text.eq_ignore_ascii_case("true"))
+    }
+
     /// The id that `main` has if the table has a snapshot.
     pub(crate) fn main_snapshot_id(&self) -> Option<i64> {
         self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id)

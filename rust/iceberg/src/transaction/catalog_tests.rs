@@ -219,7 +219,7 @@ fn writers_at_the_same_time_lose_nothing() {
 #[test]
 fn states_that_fall_out_of_the_log_are_deleted_where_the_table_asks() {
     for is_hadoop in [false, true] {
-        for (collects, expected) in [("true", 3), ("false", 6)] {
+        for (collects, expected) in [("true", 3), ("false", 6), ("FALSE", 6)] {
             let (storage, shared) = (memory(), Arc::new(Shared::default()));
             let pointer: Box<dyn Pointer> = if is_hadoop {
                 Box::new(HadoopPointer::new(files(&storage), ROOT))

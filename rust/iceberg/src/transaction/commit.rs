@@ -159,10 +159,8 @@ fn attempts(
 
 /// Deletes the files of states that fell out of the log, where the table asks for it.
 fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[MetadataLogEntry]) {
-    let property = |key: &str| committed.properties.get(key).map(String::as_str);
     // Without garbage collection others may use the files of the table.
-    if property("write.metadata.delete-after-commit.enabled") != Some("true") || property("gc.enabled") == Some("false")
-    {
+    if !committed.flag("write.metadata.delete-after-commit.enabled", false) || !committed.flag("gc.enabled", true) {
         return;
     }
     let is_kept = |file: &str| committed.metadata_log.iter().any(|kept| kept.metadata_file == file);

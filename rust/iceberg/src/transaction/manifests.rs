@@ -208,7 +208,7 @@ impl MergePart {
 /// `commit.manifest.target-size-bytes`), by their places: runs of one spec and content that fill a manifest together.
 /// The run that holds the newest manifest waits until it has as many as `min-count-to-merge`.
 pub(super) fn runs_to_merge(parts: &[MergePart], base: &TableMetadata) -> Result<Vec<Vec<usize>>> {
-    if base.properties.get("commit.manifest-merge.enabled").is_some_and(|text| text.eq_ignore_ascii_case("false")) {
+    if !base.flag("commit.manifest-merge.enabled", true) {
         return Ok(Vec::new());
     }
     let (target, least) = (target_bytes(base)?, base.number("commit.manifest.min-count-to-merge", 100)?);

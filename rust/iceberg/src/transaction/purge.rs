@@ -67,7 +67,7 @@ pub struct OwnedFile {
 /// for a file that lies where the table may not read, and so not delete.
 pub fn files_of(table: &Table, workers: usize, context: &Context) -> Result<Vec<OwnedFile>> {
     let metadata = table.metadata();
-    if metadata.properties.get("gc.enabled").is_some_and(|enabled| enabled.eq_ignore_ascii_case("false")) {
+    if !metadata.flag("gc.enabled", true) {
         let message = "the table has gc.enabled=false: others may use its files";
         return Err(Error::new(ErrorKind::CommitValidation, message)
             .with("table", &metadata.location)

@@ -139,8 +139,7 @@ impl SnapshotChange {
 
     /// Whether the snapshot is only staged: it has a `wap.id` in a table that writes, audits and publishes.
     fn is_staged(&self, base: &TableMetadata) -> bool {
-        let enabled = base.properties.get("write.wap.enabled").is_some_and(|text| text.eq_ignore_ascii_case("true"));
-        enabled && self.changes.properties.contains_key("wap.id")
+        base.flag("write.wap.enabled", false) && self.changes.properties.contains_key("wap.id")
     }
 
     /// The manifests of the files that come, written the first time.
