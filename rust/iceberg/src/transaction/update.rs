@@ -96,9 +96,9 @@ impl MetadataBuilder {
         }
     }
 
-    /// The state so far.
-    pub fn metadata(&self) -> &TableMetadata {
-        &self.metadata
+    /// The state so far, which is not to be written: [`MetadataBuilder::build`] says when it was and what was before.
+    pub fn into_metadata(self) -> TableMetadata {
+        self.metadata
     }
 
     /// Whether an update changed anything.
