@@ -147,7 +147,7 @@ impl Transaction {
     /// Makes a change of schema, partition spec, sort order, properties or references, in its wire form.
     fn evolve(&self, py: Python<'_>, change: &str) -> PyResult<()> {
         let change = Evolution::from_json(change).or_raise(py)?;
-        change.into_changes(&self.files).into_iter().try_for_each(|change| self.add(py, change))
+        self.with(py, |transaction, context| transaction.add_all(change.into_changes(&self.files), context))
     }
 
     /// Commits all changes as one; gives the new state and how many attempts it took.

@@ -87,6 +87,22 @@ impl Transaction {
         Ok(())
     }
 
+    /// Makes changes that belong together on the staged state.
+    ///
+    /// # Errors
+    /// Those of the first that fails; the transaction is then as it was before all of them.
+    pub fn add_all(&mut self, changes: Vec<Box<dyn Change>>, context: &Context) -> Result<()> {
+        let (metadata, updates, made) = (self.staged.metadata.clone(), self.staged.updates.len(), self.changes.len());
+        let outcome = changes.into_iter().try_for_each(|change| self.add(change, context));
+        if outcome.is_err() {
+            self.staged.metadata = metadata;
+            self.staged.updates.truncate(updates);
+            self.made_on.truncate(made);
+            self.changes.drain(made..).for_each(|mut change| change.clean(None));
+        }
+        outcome
+    }
+
     /// Commits all changes as one.
     ///
     /// # Errors

@@ -1,9 +1,14 @@
 //! Changes applied to metadata: what comes out, and what is refused.
 
+use std::sync::Arc;
+
+use frazil_core::storage::MemoryStorage;
 use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::spec::metadata_write::MetadataCodec;
+use crate::transaction::pointer::State;
+use crate::transaction::staged::Transaction;
 use crate::transaction::update::MetadataBuilder;
 
 /// Columns: 1 id, 2 ts, 3 s{4 x, 5 y}, 6 l[7 element{8 a}], 9 m{10 key{12 k}, 11 value{13 v}}, 14 n, 15 d.
@@ -722,6 +727,23 @@ fn what_was_published_is_not_published_again() {
         let error = made(&published, &pick).unwrap_err();
         assert!(error.kind() == ErrorKind::CommitValidation && error.to_string().contains(message), "{error}");
     }
+}
+
+#[test]
+fn operations_before_one_that_fails_leave_nothing_in_a_transaction() {
+    let files = Files::below(Arc::new(MemoryStorage::default()), "memory://t").unwrap();
+    let base = State { metadata: Arc::new(forked()), metadata_location: "memory://t/v1.json".to_string() };
+    let mut transaction = Transaction::new(base);
+    let tag = |name: &str| json!({"operation": "create_tag", "name": name, "snapshot_id": 10});
+    let pick = json!({"operation": "cherry_pick", "snapshot_id": 45});
+    let mut make = |operations: Json| {
+        let change = Evolution::from_json(&managed(&operations).to_string()).unwrap();
+        transaction.add_all(change.into_changes(&files), &Context::default())
+    };
+    make(json!([tag("a")])).unwrap();
+    assert_eq!(make(json!([tag("b"), pick])).unwrap_err().kind(), ErrorKind::CommitValidation);
+    make(json!([tag("c")])).unwrap();
+    assert_eq!(transaction.staged().refs.keys().collect::<Vec<_>>(), ["a", "c", "dev", "main", "v1"]);
 }
 
 #[test]
