@@ -8,6 +8,7 @@
 //! row is asked again, and where another writer is on top already, the log of that one's metadata. A file of ours is
 //! deleted only when it is certain that no row ever names it.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,11 +91,13 @@ impl CatalogPointer {
 
     /// What became of a row that another one had changed: a request that was sent twice finds its own first effect.
     fn lost(&self, written: &Written<'_>) -> Swap {
-        match self.named().map(|named| named.map_or(Some(false), |newer| self.follows(&newer, written))) {
+        match self.named().and_then(|named| named.map_or(Ok(Some(false)), |newer| self.follows(&newer, written))) {
             Ok(Some(true)) => return Swap::Done(written.location.clone()),
             Ok(Some(false)) => self.delete(&written.location),
             // Rather an orphan than a table without its newest state.
-            Ok(None) | Err(_) => {}
+            Ok(None) => {}
+            // Its snapshot may be there, and the files of that may not be deleted.
+            Err(error) => return Swap::Unknown(error),
         }
         Swap::Lost
     }
@@ -110,12 +113,12 @@ impl CatalogPointer {
             return Swap::Unknown(error);
         };
         match self.follows(&newer, written) {
-            Some(true) => Swap::Done(written.location.clone()),
-            Some(false) => {
+            Ok(Some(true)) => Swap::Done(written.location.clone()),
+            Ok(Some(false)) => {
                 self.delete(&written.location);
                 Swap::Lost
             }
-            None => Swap::Unknown(error),
+            Ok(None) | Err(_) => Swap::Unknown(error),
         }
     }
 
@@ -131,26 +134,28 @@ impl CatalogPointer {
     }
 
     /// Whether the state in `newer` is the one that was written or was made on top of it; None where that does not show.
-    fn follows(&self, newer: &str, written: &Written<'_>) -> Option<bool> {
+    fn follows(&self, newer: &str, written: &Written<'_>) -> Result<Option<bool>> {
         if newer == written.location {
-            return Some(true);
+            return Ok(Some(true));
         }
-        let newer = self.read(newer).ok()?;
+        let newer = self.read(newer)?;
         let logged = |file: &str| newer.metadata_log.iter().any(|entry| entry.metadata_file == file);
         if logged(&written.location) {
-            return Some(true);
+            return Ok(Some(true));
         }
         let Some(base) = written.base else {
             // The id was given with this very attempt.
-            return Some(newer.table_uuid.is_some() && newer.table_uuid == written.next.table_uuid);
+            return Ok(Some(newer.table_uuid.is_some() && newer.table_uuid == written.next.table_uuid));
         };
         if written.expected.as_deref().is_some_and(logged) {
             // The log goes back to where we began, and we are not in it.
-            return Some(false);
+            return Ok(Some(false));
         }
-        let added = written.next.snapshots.iter().map(|snapshot| snapshot.snapshot_id);
-        let mut added = added.filter(|&id| base.metadata.snapshot(id).is_err());
-        added.any(|id| newer.snapshot(id).is_ok()).then_some(true)
+        let ids = |metadata: &TableMetadata| -> HashSet<i64> {
+            metadata.snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect()
+        };
+        let added = &ids(written.next) - &ids(&base.metadata);
+        Ok((!added.is_disjoint(&ids(&newer))).then_some(true))
     }
 }
 

@@ -323,6 +323,26 @@ fn a_fault_of_the_catalog_leaves_the_table_before_or_after() {
     }
 }
 
+/// Nobody can say so while the newest state cannot be read.
+#[test]
+fn a_commit_that_may_be_below_another_one_is_not_called_lost() {
+    let (storage, shared) = (memory(), Arc::new(Shared::default()));
+    create(&pointer(&storage, &shared, None), &[]).unwrap();
+    let own = pointer(&storage, &shared, None);
+    let base = own.load().unwrap().unwrap();
+    let next = base.metadata.as_ref().clone();
+    let written = own.write(Some(&base), &next).unwrap().unwrap();
+    *shared.named.lock().unwrap() = Some(written.location.clone());
+    set(&storage, &shared, "n", "1").unwrap();
+    let fault = Fault::Fail(ErrorKind::Unavailable);
+    let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(storage.clone(), fault, 0));
+    let swap = pointer(&faulty, &shared, None).lost(&written);
+    assert!(matches!(swap, Swap::Unknown(_)), "{swap:?}");
+    let swap = own.lost(&written);
+    assert!(matches!(swap, Swap::Done(_)), "{swap:?}");
+    assert!(storage.size(&written.location).is_ok());
+}
+
 /// The log is too short to say who came first.
 #[test]
 fn a_commit_that_fell_out_of_the_log_is_not_called_lost() {
