@@ -42,7 +42,7 @@ pub(super) struct Manifests {
 pub(super) struct Filtered {
     pub(super) manifests: Vec<NewManifest>,
     pub(super) counts: Counts,
-    /// The paths of the data files that it lost.
+    /// The paths of the data files that it lost, of those that go by their path.
     pub(super) removed: Vec<String>,
 }
 
@@ -124,7 +124,10 @@ impl Manifests {
         let lost = live.filter(&gone)?;
         let counts = Counts::of(lost.data_files()?, spec_id, &partition, FileSign::Removed)?;
         let removed = match manifest.content {
-            ManifestContent::Data => lost.paths()?.iter().flatten().map(str::to_string).collect(),
+            ManifestContent::Data => {
+                let known = |path: &&str| removals.data_files.contains_key(*path);
+                lost.paths()?.iter().flatten().filter(known).map(str::to_string).collect()
+            }
             ManifestContent::Deletes => Vec::new(),
         };
         let entries = live.moved(Some(&gone), self.snapshot_id)?;

@@ -9,6 +9,7 @@ use frazil_core::error::Result;
 
 use super::entries::{Entries, file_long, file_text};
 use crate::scan::partition::PartitionTuples;
+use crate::spec::manifest_list::{ManifestContent, ManifestFile};
 use crate::spec::types::StructType;
 
 /// The files that go.
@@ -38,11 +39,6 @@ impl Removals {
     /// Whether nothing goes.
     pub fn is_empty(&self) -> bool {
         !self.all && self.data_files.is_empty() && self.delete_files.is_empty() && self.partitions.is_none()
-    }
-
-    /// Whether data files go that are not known by their path.
-    pub(super) fn is_open(&self) -> bool {
-        self.all || self.partitions.is_some()
     }
 
     /// Which of the live entries of a manifest go.
@@ -75,5 +71,50 @@ impl Removals {
             !self.delete_files.is_empty() && self.delete_files.contains(&(path.to_string(), offset))
         };
         Ok((0..live.len()).map(|row| Some(gone(row))).collect())
+    }
+}
+
+/// The files that go on a walk through manifests: those that were not met yet.
+pub(super) struct Sought<'a> {
+    removals: &'a Removals,
+    found: HashSet<&'a str>,
+    /// How many data files of each spec are still to be met.
+    left: HashMap<i32, usize>,
+}
+
+impl<'a> Sought<'a> {
+    pub(super) fn new(removals: &'a Removals) -> Self {
+        let mut left = HashMap::new();
+        removals.data_files.values().for_each(|file| *left.entry(file.spec_id).or_default() += 1);
+        Self { removals, found: HashSet::new(), left }
+    }
+
+    /// Whether a manifest may hold one of them.
+    pub(super) fn may_be_in(&self, manifest: &ManifestFile) -> bool {
+        let removals = self.removals;
+        if removals.all || (manifest.content == ManifestContent::Deletes && !removals.is_empty()) {
+            return true;
+        }
+        let spec_id = manifest.partition_spec_id;
+        removals.partitions.as_ref().is_some_and(|(replaced, _)| *replaced == spec_id)
+            || self.left.get(&spec_id).is_some_and(|&left| left > 0)
+    }
+
+    /// A data file was met.
+    pub(super) fn found(&mut self, path: &str) {
+        let Some((path, file)) = self.removals.data_files.get_key_value(path) else { return };
+        if self.found.insert(path)
+            && let Some(left) = self.left.get_mut(&file.spec_id)
+        {
+            *left -= 1;
+        }
+    }
+
+    /// A data file that was not met.
+    pub(super) fn missing(&self) -> Option<&'a str> {
+        if self.left.values().all(|&left| left == 0) {
+            return None;
+        }
+        self.removals.data_files.keys().map(String::as_str).find(|path| !self.found.contains(path))
     }
 }

@@ -21,7 +21,7 @@ use super::entries::Entries;
 use super::ids;
 use super::list::{NewManifest, list_rows};
 use super::manifests::{Filtered, Manifests, MergePart, conflicting, metadata_folder, runs_to_merge};
-use super::removals::Removals;
+use super::removals::{Removals, Sought};
 use super::summary::{Counts, FileSign, Side};
 use super::update::TableUpdate;
 use crate::scan::partition::PartitionTuples;
@@ -179,7 +179,7 @@ impl SnapshotChange {
     fn kept(&mut self, base: &TableMetadata, parent: Option<&Snapshot>, context: &Context) -> Result<Kept> {
         let mut kept = Kept { rows: None, manifests: Vec::new(), rewritten: Vec::new(), counts: Counts::default() };
         let Some(parent) = parent else {
-            self.refuse_missing(&HashSet::new())?;
+            refuse_missing(&Sought::new(&self.changes.removals))?;
             return Ok(kept);
         };
         let location = parent.manifest_list.as_deref().ok_or_else(|| {
@@ -196,10 +196,10 @@ impl SnapshotChange {
         }
         // Manifests without live files are only a record of what the snapshot before removed.
         let mut stays: Vec<bool> = kept.manifests.iter().map(|manifest| manifest.live_files_count != Some(0)).collect();
-        let mut found = HashSet::new();
+        let mut sought = Sought::new(&self.changes.removals);
         for place in self.order(&kept.manifests) {
             let Some(manifest) = kept.manifests.get(place) else { continue };
-            if stays.get(place) == Some(&false) || !self.may_lose(manifest, &found) {
+            if stays.get(place) == Some(&false) || !sought.may_be_in(manifest) {
                 continue;
             }
             if let Some(Filtered { manifests, counts, removed }) =
@@ -208,10 +208,10 @@ impl SnapshotChange {
                 stays.get_mut(place).into_iter().for_each(|stays| *stays = false);
                 kept.rewritten.extend(manifests.iter().cloned());
                 kept.counts.add(counts);
-                found.extend(removed.iter().cloned());
+                removed.iter().for_each(|path| sought.found(path));
             }
         }
-        self.refuse_missing(&found)?;
+        refuse_missing(&sought)?;
         let mut keep = stays.iter();
         kept.manifests.retain(|_| keep.next().copied().unwrap_or(true));
         kept.rows = Some(filter_record_batch(&rows, &BooleanArray::from(stays))?);
@@ -225,31 +225,6 @@ impl SnapshotChange {
         let mut places: Vec<usize> = (0..manifests.len()).collect();
         places.sort_by_key(|&place| !manifests.get(place).is_some_and(|m| known.contains(&*m.manifest_path)));
         places
-    }
-
-    /// Whether a manifest may hold a file that goes and was not found yet.
-    fn may_lose(&self, manifest: &ManifestFile, found: &HashSet<String>) -> bool {
-        let removals = &self.changes.removals;
-        if removals.all || (manifest.content == ManifestContent::Deletes && !removals.is_empty()) {
-            return true;
-        }
-        let spec_id = manifest.partition_spec_id;
-        let replaced = removals.partitions.as_ref().is_some_and(|(replaced, _)| *replaced == spec_id);
-        replaced
-            || (found.len() < removals.data_files.len()
-                && removals.data_files.iter().any(|(path, file)| file.spec_id == spec_id && !found.contains(path)))
-    }
-
-    /// Refuses when a file that was to go is not there any more.
-    fn refuse_missing(&self, found: &HashSet<String>) -> Result<()> {
-        let removals = &self.changes.removals;
-        if removals.is_open() || removals.data_files.len() == found.len() {
-            return Ok(());
-        }
-        let missing = removals.data_files.keys().find(|path| !found.contains(*path));
-        Err(Error::new(ErrorKind::CommitConflict, "a data file was removed or rewritten meanwhile")
-            .with("file", missing.map_or("", String::as_str))
-            .hint("load the table anew and try again"))
     }
 
     /// Makes one of manifests that are many and small.
@@ -322,6 +297,14 @@ impl SnapshotChange {
         self.files.put_if_absent(&location, content)?;
         Ok((location, list.added_rows))
     }
+}
+
+/// Refuses when a file that was to go is not there any more.
+fn refuse_missing(sought: &Sought<'_>) -> Result<()> {
+    let Some(missing) = sought.missing() else { return Ok(()) };
+    Err(Error::new(ErrorKind::CommitConflict, "a data file was removed or rewritten meanwhile")
+        .with("file", missing)
+        .hint("load the table anew and try again"))
 }
 
 impl Change for SnapshotChange {
