@@ -148,10 +148,11 @@ impl Manifests {
         }
         let Some((spec_id, content)) = parts.first().map(MergePart::kind) else { return Ok(Vec::new()) };
         let partition = base.partition_type(base.spec(spec_id)?);
+        let paths: Vec<&str> = parts.iter().map(MergePart::path).collect();
         let mut all = Vec::with_capacity(parts.len());
-        for part in parts {
+        for (part, bytes) in parts.iter().zip(self.files.read_all(&paths, MANIFEST_LIMIT_BYTES)) {
             context.check()?;
-            let bytes = self.files.read(part.path(), MANIFEST_LIMIT_BYTES)?;
+            let bytes = bytes?;
             let entries = match part {
                 // What this snapshot wrote stands as it is: added files inherit, removed ones are on record.
                 MergePart::New(_) => Entries::read(bytes, &partition, context),

@@ -96,6 +96,7 @@ pub struct SnapshotChange {
     manifests: Manifests,
     /// The manifests of the files that come, in the format version that they are written in.
     added: Option<(u8, Vec<NewManifest>)>,
+    added_counts: Option<Counts>,
     /// The manifest list of each attempt.
     lists: Vec<String>,
     /// The manifests of this snapshot that the last attempt listed.
@@ -125,6 +126,7 @@ impl SnapshotChange {
             snapshot_id,
             commit_uuid,
             added: None,
+            added_counts: None,
             lists: Vec::new(),
             used: HashSet::new(),
             seen: None,
@@ -166,12 +168,17 @@ impl SnapshotChange {
         Ok(manifests)
     }
 
-    fn added_counts(&self, base: &TableMetadata) -> Result<Counts> {
+    /// What the files that come count for: the same at each attempt.
+    fn added_counts(&mut self, base: &TableMetadata) -> Result<Counts> {
+        if let Some(known) = &self.added_counts {
+            return Ok(known.clone());
+        }
         let mut counts = Counts::default();
         for AddedFiles { spec_id, data_files } in self.changes.data.iter().chain(&self.changes.deletes) {
             let partition = Arc::new(base.partition_type(base.spec(*spec_id).map_err(conflicting)?));
             counts.add(&Counts::of(data_files, *spec_id, &partition, FileSign::Added)?);
         }
+        self.added_counts = Some(counts.clone());
         Ok(counts)
     }
 
