@@ -11,7 +11,7 @@ use frazil_core::storage::Files;
 
 use super::commit::{Change, Revision};
 use super::entries::Entries;
-use super::evolve::{ManageSnapshots, ReferenceOperation};
+use super::evolve::{ManageSnapshots, ReferenceOperation, staged_as};
 use super::snapshot_change::{AddedFiles, FileChanges, SnapshotChange};
 use crate::spec::manifest::ADDED;
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent};
@@ -39,11 +39,11 @@ impl CherryPick {
     }
 
     fn picked<'a>(&self, base: &'a TableMetadata) -> Option<&'a Arc<Snapshot>> {
-        base.snapshots.iter().rev().find(|snapshot| match &self.operation {
-            ReferenceOperation::CherryPick { snapshot_id } => snapshot.snapshot_id == *snapshot_id,
-            ReferenceOperation::PublishChanges { wap_id } => snapshot.summary.value("wap.id") == Some(wap_id),
-            _ => false,
-        })
+        match &self.operation {
+            ReferenceOperation::CherryPick { snapshot_id } => base.snapshot(*snapshot_id).ok(),
+            ReferenceOperation::PublishChanges { wap_id } => staged_as(base, wap_id).ok(),
+            _ => None,
+        }
     }
 
     /// The append that a snapshot was, as a change.

@@ -19,6 +19,7 @@ mod update_spec;
 
 pub use column_path::ColumnPath;
 pub use properties::UpdateProperties;
+pub(super) use references::staged_as;
 pub use references::{ManageSnapshots, ReferenceOperation, Retention};
 pub use sort_order::{SortTerm, UpdateSortOrder};
 pub use term::Term;

@@ -1,6 +1,7 @@
 //! Changes of branches and tags (spec: "Snapshot References"; Java: `SnapshotManager`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use frazil_core::error::{Error, ErrorKind, Result};
 use serde::Deserialize;
@@ -172,7 +173,7 @@ impl Draft<'_> {
             }
             O::FastForward { name, to } => self.fast_forward(name, to),
             O::CherryPick { snapshot_id } => self.cherry_pick(self.base.snapshot(*snapshot_id)?),
-            O::PublishChanges { wap_id } => self.publish(wap_id),
+            O::PublishChanges { wap_id } => self.cherry_pick(staged_as(self.base, wap_id)?),
         }
     }
 
@@ -220,14 +221,6 @@ impl Draft<'_> {
         let reference = SnapshotRef { snapshot_id: target, ..branch.clone() };
         self.refs.insert(name.to_string(), reference);
         Ok(())
-    }
-
-    fn publish(&mut self, wap_id: &str) -> Result<()> {
-        let staged = |snapshot: &&std::sync::Arc<Snapshot>| snapshot.summary.value("wap.id") == Some(wap_id);
-        let snapshot = self.base.snapshots.iter().rev().find(staged).ok_or_else(|| {
-            Error::new(ErrorKind::NoSuchSnapshot, format!("no snapshot was staged under the wap.id `{wap_id}`"))
-        })?;
-        self.cherry_pick(snapshot)
     }
 
     /// Java: `CherryPickOperation`.
@@ -329,6 +322,14 @@ impl Draft<'_> {
     fn is_ancestor(&self, id: i64, of: i64) -> bool {
         self.base.ancestors(of).any(|snapshot| snapshot.snapshot_id == id)
     }
+}
+
+/// The newest snapshot that was staged under a `wap.id`.
+pub(in crate::transaction) fn staged_as<'a>(base: &'a TableMetadata, wap_id: &str) -> Result<&'a Arc<Snapshot>> {
+    let found = base.snapshots.iter().rev().find(|snapshot| snapshot.summary.value("wap.id") == Some(wap_id));
+    found.ok_or_else(|| {
+        Error::new(ErrorKind::NoSuchSnapshot, format!("no snapshot was staged under the wap.id `{wap_id}`"))
+    })
 }
 
 /// A reference with another retention, where one is given.
