@@ -101,7 +101,8 @@ struct Names {
 
 impl Names {
     fn list(storage: &dyn Storage, metadata: &str) -> Result<Self> {
-        let listed = storage.list(metadata).map_err(|error| match error.kind() {
+        let listed = storage.list_named(metadata, &|name| stem(name).is_some());
+        let listed = listed.map_err(|error| match error.kind() {
             ErrorKind::Unsupported => error.hint("give the location of the metadata file itself"),
             _ => error,
         })?;
