@@ -19,11 +19,10 @@ use frazil_core::predicate::Predicate;
 use frazil_core::predicate::bind::bind;
 use frazil_core::storage::Files;
 
-use super::entries::{Entries, file_text};
+use super::entries::{Entries, file_text, partition_keys};
 use super::removals::Removals;
 use crate::scan::context::ReadContext;
 use crate::scan::output::Output;
-use crate::scan::partition::PartitionTuples;
 use crate::scan::plan::{Plan, PlanRequest, Selection};
 use crate::spec::manifest::{ADDED, DELETED};
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
@@ -75,7 +74,7 @@ pub struct Validation {
 pub struct TouchedFiles {
     /// Those that stay and get deletes.
     pub staying: HashSet<String>,
-    /// The specs and partition keys ([`PartitionTuples::keys`]) of all.
+    /// The specs and partition keys ([`PartitionTuples::keys`](crate::scan::partition::PartitionTuples::keys)) of all.
     pub partitions: HashSet<(i32, Vec<u8>)>,
 }
 
@@ -183,11 +182,9 @@ impl Check<'_> {
                 Some(path) => Err(conflict("a data file was removed or rewritten meanwhile").with("file", path)),
             };
         }
-        let tuples = entries.data_files()?.column_by_name("partition").and_then(|c| c.as_any().downcast_ref());
-        let tuples = tuples.ok_or_else(|| Error::internal("entries without partition tuples"))?;
-        let keys = PartitionTuples::of_rows(tuples, &partition)?.keys()?;
-        let referenced = file_text(entries.data_files()?, "referenced_data_file")?;
-        let formats = file_text(entries.data_files()?, "file_format")?;
+        let files = entries.data_files()?;
+        let keys = partition_keys(files, &partition)?;
+        let (referenced, formats) = (file_text(files, "referenced_data_file")?, file_text(files, "file_format")?);
         for row in (0..entries.len()).filter(|&row| status.value(row) == ADDED && own(row)) {
             let target = referenced.is_valid(row).then(|| referenced.value(row));
             let conflicts = if let Some(target) = target {

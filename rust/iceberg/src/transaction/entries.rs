@@ -12,6 +12,7 @@ use frazil_core::avro::AvroFile;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+use crate::scan::partition::{PartitionTuples, TupleKeys};
 use crate::spec::manifest::{ADDED, DELETED, inherited_first_row_ids, inherited_sequence_numbers};
 use crate::spec::manifest_list::ManifestFile;
 use crate::spec::manifest_rows::{read_entries, rows_schema};
@@ -181,6 +182,12 @@ impl Entries {
 pub(super) fn file_long<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a Int64Array> {
     let column = files.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
     column.ok_or_else(|| missing(name))
+}
+
+/// The keys of the partition tuples of `data_file`.
+pub(super) fn partition_keys(files: &StructArray, partition: &Arc<StructType>) -> Result<TupleKeys> {
+    let tuples = files.column_by_name("partition").and_then(|column| column.as_struct_opt());
+    PartitionTuples::of_rows(tuples.ok_or_else(|| missing("partition"))?, partition)?.keys()
 }
 
 /// A column of texts of `data_file`.

@@ -3,12 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray};
 use frazil_core::error::Result;
 
-use super::entries::{Entries, file_long, file_text};
-use crate::scan::partition::PartitionTuples;
+use super::entries::{Entries, file_long, file_text, partition_keys};
 use crate::spec::manifest_list::{ManifestContent, ManifestFile};
 use crate::spec::types::StructType;
 
@@ -22,7 +20,8 @@ pub struct Removals {
     pub data_files: HashMap<String, RemovedFile>,
     /// Delete files by their path and, for deletion vectors, where they begin.
     pub delete_files: HashSet<(String, Option<i64>)>,
-    /// All files of these partitions of a spec: the keys of [`PartitionTuples::keys`].
+    /// All files of these partitions of a spec: the keys of
+    /// [`PartitionTuples::keys`](crate::scan::partition::PartitionTuples::keys).
     pub partitions: Option<(i32, HashSet<Vec<u8>>)>,
 }
 
@@ -50,11 +49,7 @@ impl Removals {
         let (paths, referenced) = (live.paths()?, file_text(files, "referenced_data_file")?);
         let offsets = file_long(files, "content_offset")?;
         let replaced = match &self.partitions {
-            Some((replaced, keys)) if *replaced == spec_id => {
-                let tuples = files.column_by_name("partition").and_then(|tuples| tuples.as_struct_opt());
-                let tuples = tuples.map(|tuples| PartitionTuples::of_rows(tuples, partition)).transpose()?;
-                tuples.map(|tuples| tuples.keys()).transpose()?.map(|own| (own, keys))
-            }
+            Some((replaced, keys)) if *replaced == spec_id => Some((partition_keys(files, partition)?, keys)),
             _ => None,
         };
         let gone = |row: usize| -> bool {

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StructArray};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::avro::{Codec, Writer};
@@ -17,14 +16,13 @@ use frazil_core::storage::Files;
 
 use super::commit::{Change, Revision, now_ms};
 use super::conflict::{Check, Validation};
-use super::entries::Entries;
+use super::entries::{Entries, partition_keys};
 use super::ids;
 use super::list::{NewManifest, list_rows};
 use super::manifests::{Filtered, Manifests, MergePart, conflicting, metadata_folder, runs_to_merge};
 use super::removals::{Removals, Sought};
 use super::summary::{Counts, FileSign, Side};
 use super::update::TableUpdate;
-use crate::scan::partition::PartitionTuples;
 use crate::spec::avro_schema::avro_schema;
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::manifest_rows::{columns_for, read_list};
@@ -65,9 +63,7 @@ impl FileChanges {
         let partition = Arc::new(table.partition_type(table.spec(spec_id)?));
         let mut partitions = HashSet::new();
         for AddedFiles { data_files, .. } in self.data.iter().filter(|files| files.spec_id == spec_id) {
-            let tuples = data_files.column_by_name("partition").and_then(|tuples| tuples.as_struct_opt());
-            let tuples = tuples.ok_or_else(|| Error::internal("files without partition tuples"))?;
-            let keys = PartitionTuples::of_rows(tuples, &partition)?.keys()?;
+            let keys = partition_keys(data_files, &partition)?;
             partitions.extend((0..data_files.len()).map(|row| keys.row(row).to_vec()));
         }
         Ok((spec_id, partitions))

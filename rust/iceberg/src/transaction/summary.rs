@@ -8,8 +8,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, StructArray};
 use frazil_core::error::{Error, Result};
 
-use super::entries::{file_long, file_text};
-use crate::scan::partition::PartitionTuples;
+use super::entries::{file_long, file_text, partition_keys};
 use crate::spec::snapshot::Summary;
 use crate::spec::types::StructType;
 
@@ -99,10 +98,9 @@ impl Counts {
             FileSign::Added => counts.added.count(files)?,
             FileSign::Removed => counts.removed.count(files)?,
         }
-        let tuples = files.column_by_name("partition").and_then(|tuples| tuples.as_struct_opt());
-        let tuples = tuples.ok_or_else(|| Error::internal("files without partition tuples"))?;
-        let keys = PartitionTuples::of_rows(tuples, partition)?.keys()?;
-        counts.partitions = (0..files.len()).map(|row| (spec_id, keys.row(row).into())).collect();
+        let keys = partition_keys(files, partition)?;
+        let distinct: HashSet<&[u8]> = (0..files.len()).map(|row| keys.row(row)).collect();
+        counts.partitions = distinct.into_iter().map(|key| (spec_id, key.into())).collect();
         Ok(counts)
     }
 
