@@ -8,6 +8,7 @@ use frazil_core::storage::{MemoryStorage, Storage};
 use super::super::commit::{Committed, commit};
 use super::super::conflict::{Isolation, TouchedFiles};
 use super::super::create::CreateTable;
+use super::super::evolve::Evolution;
 use super::super::hadoop::HadoopPointer;
 use super::super::pointer::Pointer;
 use super::super::removals::RemovedFile;
@@ -405,6 +406,41 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
             &["a1", "b0", "c0"]
         };
         assert_eq!(live_names(&storage), left);
+    }
+}
+
+/// A change that writes files.
+#[derive(Debug)]
+struct Writing;
+
+impl Change for Writing {
+    fn revise(&mut self, _: Option<&TableMetadata>, _: u32, _: &Context) -> Result<Revision> {
+        let properties = [("written".to_string(), "true".to_string())].into();
+        Ok(Revision::Update(vec![TableUpdate::SetProperties(properties)]))
+    }
+
+    fn clean(&mut self, _: Option<&TableMetadata>) {}
+}
+
+/// A partition of an int is another one than that of the same number as a long.
+#[test]
+fn partitions_whose_type_another_writer_changes_are_a_conflict() {
+    let spec = r#"{"spec-id": 0, "fields": [{"name": "p", "transform": "identity", "source-id": 1, "field-id": 1000}]}"#;
+    let schema = r#"{"type": "struct", "fields": [{"id": 1, "name": "a", "required": false, "type": "int"},
+        {"id": 2, "name": "b", "required": false, "type": "int"}]}"#;
+    for (column, ok) in [("a", false), ("b", true)] {
+        let storage = memory();
+        let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+        let spec = PartitionSpec::from_json(spec).unwrap();
+        let mut create = CreateTable { schema: Schema::from_json(schema).unwrap(), spec, ..table(2) };
+        commit(&pointer, None, &mut create, &context).unwrap();
+        let mut transaction = Transaction::new(pointer.load().unwrap().unwrap());
+        transaction.add(Box::new(Writing), &context).unwrap();
+        let operation = format!(r#"{{"operation": "update_column", "path": "{column}", "type": "long"}}"#);
+        let widen = format!(r#"{{"update": "schema", "operations": [{operation}]}}"#);
+        commit(&pointer, None, &mut Evolution::from_json(&widen).unwrap(), &context).unwrap();
+        let outcome = transaction.commit(&pointer, &context);
+        assert_eq!(outcome.is_ok(), ok, "{outcome:?}");
     }
 }
 

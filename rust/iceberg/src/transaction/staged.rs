@@ -146,18 +146,20 @@ impl Change for Transaction {
 }
 
 /// Files were written by the schemas and specs that the transaction itself had made by `then`. Made again after another
-/// writer's, these may have got other ids, which would give the values of one column to another.
+/// writer's, these may have got other ids, which would give the values of one column to another. And partitions are told
+/// apart by values of the types that their columns had.
 fn check_ids(base: &TableMetadata, then: &TableMetadata, now: &TableMetadata) -> Result<()> {
     let schemas = then.schemas.iter().filter(|schema| !base.schemas.contains(schema));
     let specs = then.partition_specs.iter().filter(|spec| !base.partition_specs.contains(spec));
     let orders = then.sort_orders.iter().filter(|order| !base.sort_orders.contains(order));
     let is_same = schemas.into_iter().all(|schema| now.schemas.contains(schema))
         && specs.into_iter().all(|spec| now.partition_specs.contains(spec))
-        && orders.into_iter().all(|order| now.sort_orders.contains(order));
+        && orders.into_iter().all(|order| now.sort_orders.contains(order))
+        && then.partition_specs.iter().all(|spec| then.partition_type(spec) == now.partition_type(spec));
     if is_same {
         return Ok(());
     }
     let message =
-        "another writer changed the schema, the partition spec or the sort order that this transaction changed";
+        "another writer changed the schema, the partition spec or the sort order that this transaction changed or used";
     Err(Error::new(ErrorKind::CommitConflict, message).hint("load the table anew and make the transaction again"))
 }
