@@ -168,8 +168,8 @@ fn manifests_of(
 fn entries(files: &Files, manifest: &ManifestFile, context: &Context) -> Result<Vec<OwnedFile>> {
     context.check()?;
     let path = &*manifest.manifest_path;
-    let entries =
-        manifest::read(files.read(path, MANIFEST_LIMIT_BYTES)?, manifest, &[], context).map_err(|e| e.with("file", path))?;
+    let entries = manifest::read(files.read(path, MANIFEST_LIMIT_BYTES)?, manifest, &[], context)
+        .map_err(|e| e.with("file", path))?;
     let (paths, sizes, contents) = (entries.paths()?, entries.file_sizes()?, entries.contents()?);
     let kind = |row: usize| match contents.and_then(|contents| contents.values().get(row).copied()) {
         Some(code) if code != FileContent::Data.code() => FileKind::Deletes,

@@ -425,7 +425,8 @@ impl Change for Writing {
 /// A partition of an int is another one than that of the same number as a long.
 #[test]
 fn partitions_whose_type_another_writer_changes_are_a_conflict() {
-    let spec = r#"{"spec-id": 0, "fields": [{"name": "p", "transform": "identity", "source-id": 1, "field-id": 1000}]}"#;
+    let spec =
+        r#"{"spec-id": 0, "fields": [{"name": "p", "transform": "identity", "source-id": 1, "field-id": 1000}]}"#;
     let schema = r#"{"type": "struct", "fields": [{"id": 1, "name": "a", "required": false, "type": "int"},
         {"id": 2, "name": "b", "required": false, "type": "int"}]}"#;
     for (column, ok) in [("a", false), ("b", true)] {
