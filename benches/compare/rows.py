@@ -273,10 +273,17 @@ ROWS = (
         for letter, table in (("p", "T3"), ("v", "T4"), ("e", "T5"))
     ),
     # 20 M rows x 5 columns, zstd, into 8 buckets; the limit writes them into one file without partitions.
-    Row("W1", "append 20 M rows", APPEND, WRITE, Mark(6.5, 4.9)),
-    Row("W1m", "memory of W1", APPEND, None, Mark(1024), "rise_mib"),
+    Row("W1", "append 20 M rows", APPEND, WRITE, Mark(6.5, 4.9), more_peers=("pyiceberg",)),
+    Row("W1m", "memory of W1", APPEND, None, Mark(1024), "rise_mib", more_peers=("pyiceberg",)),
     # Java takes 2.4 to 3.2, and 1.0 is asked for, where the limit reads all ids and looks each up.
-    Row("W2", "delete 1,000 ids from 20 M rows", frazil("delete_ids", "T3r"), FIND_IDS, Mark(1.0, 0.5)),
+    Row(
+        "W2",
+        "delete 1,000 ids from 20 M rows",
+        frazil("delete_ids", "T3r"),
+        FIND_IDS,
+        Mark(1.0, 0.5),
+        more_peers=("pyiceberg",),
+    ),
     Row("W2j", "the same by a merge", frazil("delete_joined", "T3r"), FIND_IDS, Mark(1.0, 0.5)),
     # Java takes 12 and 29; the limits read the rows, and write them again.
     Row(
@@ -293,18 +300,26 @@ ROWS = (
         frazil("merge_on_write", "T3r"),
         Work("pyarrow", "rewrite_merged", "T3r"),
         Mark(12, 3),
+        more_peers=("pyiceberg",),
     ),
     # Java takes 0.031 to 0.045.
-    Row("W5", "append a file to 1 M files", frazil("append_file", "T1"), None, Mark(0.020)),
+    Row("W5", "append a file to 1 M files", frazil("append_file", "T1"), None, Mark(0.020), more_peers=("pyiceberg",)),
     # Java takes 51 and 2.5 is asked for; the limit inflates the manifests and deflates them again.
     Row("W5m", "W5 with merging of manifests", frazil("append_merging", "T1"), limit("repack", "T1"), Mark(1.15)),
     # Java takes 0.09 to 0.2 and 0.05 is asked for.
-    Row("W6", "append after 5,000 snapshots", frazil("append_file", "TH"), COPY_METADATA, Mark(0.05, 0.04)),
+    Row(
+        "W6",
+        "append after 5,000 snapshots",
+        frazil("append_file", "TH"),
+        COPY_METADATA,
+        Mark(0.05, 0.04),
+        more_peers=("pyiceberg",),
+    ),
 )
 
 
 def select(names: list[str], *, full: bool) -> list[Row]:
-    """Give the rows of these names, or all; `B9` also gives `B9v`, but `B1` does not give `B12`."""
+    """Give the rows of these names, or all; `W` gives `W1` and `B9` gives `B9v`, but `B1` does not give `B12`."""
     rows = [row for row in ROWS if full or not row.full]
     unknown = [name for name in names if not any(_belongs(row, name) for row in rows)]
     if unknown:
@@ -315,7 +330,7 @@ def select(names: list[str], *, full: bool) -> list[Row]:
 
 def _belongs(row: Row, name: str) -> bool:
     rest = row.id.lower().removeprefix(name.lower())
-    return rest != row.id.lower() and not rest[:1].isdigit()
+    return rest != row.id.lower() and not (name[-1:].isdigit() and rest[:1].isdigit())
 
 
 def groups(rows: list[Row], *, full: bool) -> list[list[Row]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PACKAGES = ()
 # The figures are those that the program prints.
 SAYS_FIGURES = True
-DEFLATE_LEVEL = "6"
+DEFLATE_LEVEL = "1"
 
 
 def walk(target: Target) -> Callable[[], dict[str, Any]]:

@@ -1,13 +1,24 @@
-"""PyIceberg with pyiceberg-core."""
+"""PyIceberg with pyiceberg-core. It deletes and upserts by writing files again.
+
+What is written goes into tables of its own below `written`, in a catalog in memory, of the same files as those that are
+there already.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyiceberg.io.pyarrow  # noqa: F401 - is imported by what is timed
-from pyiceberg.expressions import AlwaysTrue, And, EqualTo, GreaterThanOrEqual, LessThan
+from pyiceberg.expressions import AlwaysTrue, And, EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan
 from pyiceberg.table import StaticTable
+from pyiceberg.transforms import BucketTransform
+
+from targets import all_rows, last_merged, merge_source, scattered_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,9 +67,87 @@ def deletion_mask(target: Target) -> Callable[[], pa.Array]:
     return run
 
 
+def append_rows(target: Target) -> Callable[[], dict[str, float]]:
+    rows = all_rows(target)
+    table = _catalog(target).create_table("default.rows", rows.schema)
+    with table.update_spec() as update:
+        update.add_field("id", BucketTransform(8))
+
+    def run() -> dict[str, float]:
+        table.append(rows)
+        return {"rows": rows.num_rows}
+
+    return run
+
+
+def delete_ids(target: Target) -> Callable[[], dict[str, float]]:
+    table, ids = _own_table(target), scattered_ids(target).to_pylist()
+
+    def run() -> dict[str, float]:
+        before = _rows(table)
+        table.delete(In("id", ids))
+        return {"deleted": before - _rows(table)}
+
+    return run
+
+
+def merge_on_write(target: Target) -> Callable[[], dict[str, float]]:
+    table, source = _own_table(target), merge_source(target)
+    table.delete(GreaterThan("ts", last_merged(target).isoformat()))
+
+    def run() -> dict[str, float]:
+        result = table.upsert(source, join_cols=["id"])
+        return {"updated": result.rows_updated, "inserted": result.rows_inserted}
+
+    return run
+
+
+def append_file(target: Target) -> Callable[[], dict[str, float]]:
+    table = _own_table(target)
+    # What the table of millions of files requires of a row.
+    row = {"id": 1, "ts": dt.datetime(2025, 1, 1, tzinfo=dt.UTC)}
+    rows = pa.Table.from_pylist([row], table.schema().as_arrow())
+
+    def run() -> dict[str, float]:
+        table.append(rows)
+        return {"rows_added": rows.num_rows, "files_added": 1}
+
+    return run
+
+
 def _plan(target: Target, row_filter: Any) -> Callable[[], dict[str, float]]:
     def run() -> dict[str, float]:
         tasks = list(StaticTable.from_metadata(target.location).scan(row_filter=row_filter).plan_files())
         return {"files": len(tasks), "deletes": sum(len(task.delete_files) for task in tasks)}
 
     return run
+
+
+def _rows(table: Any) -> int:
+    """Give how many rows the summary of the snapshot says there are."""
+    return int(table.current_snapshot().summary["total-records"])
+
+
+def _own_table(target: Target) -> Any:
+    """Give a table of the same files that may be written to."""
+    catalog, folder = _catalog(target), Path(_folder(target)) / "own"
+    (folder / "metadata").mkdir(parents=True)
+    metadata = json.loads(Path(target.location).read_text())
+    metadata["location"] = str(folder)
+    file = folder / "metadata" / "00000-own.metadata.json"
+    file.write_text(json.dumps(metadata))
+    return catalog.register_table("default.own", str(file))
+
+
+def _catalog(target: Target) -> Any:
+    from pyiceberg.catalog.memory import InMemoryCatalog
+
+    folder = _folder(target)
+    shutil.rmtree(folder, ignore_errors=True)
+    catalog = InMemoryCatalog("bench", warehouse=folder)
+    catalog.create_namespace("default")
+    return catalog
+
+
+def _folder(target: Target) -> str:
+    return str(Path(target.tables) / "written" / "pyiceberg")
