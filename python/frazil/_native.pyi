@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias, final
+from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import pyarrow as pa
 
@@ -32,6 +32,7 @@ __all__ = [
     "Tasks",
     "Transaction",
     "Updater",
+    "Upload",
     "__version__",
     "apply_transform",
     "cache_clear",
@@ -74,6 +75,8 @@ class Files:
     # Where a file that is to be written will lie.
     def writable(self, recorded: str) -> str: ...
     def put(self, recorded: str, content: bytes) -> None: ...
+    # None where a file can only be put as a whole.
+    def upload(self, recorded: str) -> Upload | None: ...
     def delete(self, recorded: str) -> None: ...
     def size(self, recorded: str) -> int: ...
     def read_range(self, recorded: str, start: int, end: int) -> bytes: ...
@@ -81,6 +84,14 @@ class Files:
     def folders(self, folder: str) -> list[str]: ...
     # Location, size in bytes and time of change in milliseconds.
     def list(self, folder: str) -> list[tuple[str, int, int]]: ...
+
+@final
+class Upload:
+    # A file on its way into an object store.
+    PART_BYTES: ClassVar[int]
+    def part(self, content: bytes) -> None: ...
+    def finish(self) -> None: ...
+    def abort(self) -> None: ...
 
 @final
 class Table:

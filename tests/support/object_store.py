@@ -77,6 +77,8 @@ class ObjectStore(ThreadingHTTPServer):
         self.calls: list[tuple[str, str]] = []
         """The method and the path of each request since `arm`."""
         self.is_tripped = False
+        self.uploads: dict[str, dict[int, bytes]] = {}
+        """The parts of each upload that has not ended, by their numbers."""
         self.changes: list[tuple[str, str]] = []
         """The changes that took effect: PUT or DELETE, and the key with its bucket."""
         self._lock = threading.Lock()
@@ -161,6 +163,9 @@ class _Request(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._handle()
 
+    def do_DELETE(self) -> None:
+        self._handle()
+
     def _handle(self) -> None:
         self.content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.is_short = False
@@ -204,7 +209,9 @@ class _Request(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
-        if self.command == "PUT":
+        if "uploads" in query or "uploadId" in query:
+            self._upload({name: values[0] for name, values in query.items()})
+        elif self.command == "PUT":
             self._put()
         elif self.command == "POST" and "delete" in query:
             self._delete()
@@ -221,6 +228,33 @@ class _Request(BaseHTTPRequestHandler):
             self._answer(200, b"", {"ETag": '"e"'})
         else:
             self._failed(412, "PreconditionFailed")
+
+    def _upload(self, query: dict[str, str]) -> None:
+        """A file that comes in parts: begun, sent, ended or given up."""
+        if self._authorized() is None:
+            return
+        uploads = self.server.uploads
+        if "uploads" in query:
+            name = f"upload-{len(self.server.calls)}"
+            uploads[name] = {}
+            content = f"<InitiateMultipartUploadResult><UploadId>{name}</UploadId></InitiateMultipartUploadResult>"
+            self._answer(200, content.encode(), {"Content-Type": "application/xml"})
+            return
+        name = query["uploadId"]
+        if name not in uploads:
+            self._failed(404, "NoSuchUpload")
+        elif self.command == "PUT":
+            uploads[name][int(query["partNumber"])] = self.content
+            self._answer(200, b"", {"ETag": f'"{query["partNumber"]}"'})
+        elif self.command == "DELETE":
+            del uploads[name]
+            self._answer(204, b"", {})
+        else:
+            parts = uploads.pop(name)
+            path = self.server.root / unquote(urlsplit(self.path).path).lstrip("/")
+            self.server.put(path, b"".join(parts[number] for number in sorted(parts)), if_absent=False)
+            content = "<CompleteMultipartUploadResult><ETag>&quot;e&quot;</ETag></CompleteMultipartUploadResult>"
+            self._answer(200, content.encode(), {"Content-Type": "application/xml"})
 
     def _delete(self) -> None:
         bucket = self._authorized()

@@ -1,9 +1,12 @@
 //! Where files lie: storage, relocation, confinement.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
+use frazil_core::error::Result;
 use frazil_core::storage::files::Files as CoreFiles;
+use frazil_core::storage::{PART_BYTES, Upload as CoreUpload};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -48,6 +51,12 @@ impl Files {
         detached(py, || self.0.put_if_absent(recorded, content))
     }
 
+    /// Begins a file that comes in parts; None where a file can only be put as a whole.
+    fn upload(&self, py: Python<'_>, recorded: &str) -> PyResult<Option<Upload>> {
+        let upload = detached(py, || self.0.upload(recorded))?;
+        Ok(upload.map(|upload| Upload(Mutex::new(upload))))
+    }
+
     /// Deletes a file; deleting what is not there is no error.
     fn delete(&self, py: Python<'_>, recorded: &str) -> PyResult<()> {
         detached(py, || self.0.delete(recorded))
@@ -74,5 +83,42 @@ impl Files {
     fn list(&self, py: Python<'_>, folder: &str) -> PyResult<Vec<(String, u64, i64)>> {
         let found = detached(py, || self.0.list(folder))?;
         Ok(found.into_iter().map(|object| (object.location, object.size_bytes, object.modified_ms)).collect())
+    }
+}
+
+/// A file on its way into an object store.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct Upload(Mutex<Box<dyn CoreUpload>>);
+
+impl Upload {
+    fn run(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut (dyn CoreUpload + 'static)) -> Result<()> + Send,
+    ) -> PyResult<()> {
+        detached(py, || work(self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut()))
+    }
+}
+
+#[pymethods]
+impl Upload {
+    /// The length of parts, but for the last one.
+    #[classattr]
+    const PART_BYTES: usize = PART_BYTES;
+
+    /// Sends the next part; returns before the store has it.
+    fn part(&self, py: Python<'_>, content: &[u8]) -> PyResult<()> {
+        let content = Bytes::copy_from_slice(content);
+        self.run(py, |upload| upload.part(content))
+    }
+
+    /// Makes the parts a file.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, CoreUpload::finish)
+    }
+
+    /// Gives the parts up.
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, CoreUpload::abort)
     }
 }

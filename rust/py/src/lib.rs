@@ -35,6 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG", cfg!(debug_assertions))?;
     module.add_class::<files::Files>()?;
+    module.add_class::<files::Upload>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<plan::Plan>()?;

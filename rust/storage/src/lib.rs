@@ -5,6 +5,7 @@
 mod config;
 mod failure;
 mod object;
+mod parts;
 mod router;
 mod runtime;
 #[cfg(test)]

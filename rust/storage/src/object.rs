@@ -7,12 +7,13 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::location::redacted;
-use frazil_core::storage::{Location, ObjectMeta, Storage, check_ranges, slice, too_long};
+use frazil_core::storage::{Location, ObjectMeta, Storage, Upload, check_ranges, slice, too_long};
 use futures::StreamExt;
 use object_store::path::Path;
 use object_store::{ListResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 
 use crate::failure;
+use crate::parts::Parts;
 use crate::runtime::block_on;
 
 /// How many files are fetched at the same time.
@@ -171,6 +172,14 @@ impl Storage for ObjectStorage {
         match self.read(location, content.len() as u64) {
             Ok(found) if !found.is_empty() && found == content => Ok(()),
             _ => Err(refused),
+        }
+    }
+
+    fn upload(&self, location: &str) -> Result<Option<Box<dyn Upload>>> {
+        match self.run(location, |store, path| async move { store.put_multipart(&path).await }) {
+            Ok(parts) => Ok(Some(Box::new(Parts::new(parts, location)))),
+            Err(e) if e.kind() == ErrorKind::Unsupported => Ok(None),
+            Err(e) => Err(e),
         }
     }
 

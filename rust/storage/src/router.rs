@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use frazil_core::error::{Error, Result};
-use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Turn, Version};
+use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Turn, Upload, Version};
 
 use crate::config;
 use crate::object::ObjectStorage;
@@ -120,6 +120,10 @@ impl Storage for Router {
 
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
         self.route(location, |storage| storage.put_if_absent(location, content))
+    }
+
+    fn upload(&self, location: &str) -> Result<Option<Box<dyn Upload>>> {
+        self.route(location, |storage| storage.upload(location))
     }
 
     fn delete(&self, location: &str) -> Result<()> {

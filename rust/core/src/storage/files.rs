@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use super::confinement::Confinement;
 use super::location::{Location, Scheme, redacted};
 use super::relocation::Relocation;
-use super::{ObjectMeta, Storage, Turn, Version};
+use super::{ObjectMeta, Storage, Turn, Upload, Version};
 
 /// Where a table's files lie, and which it may read. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -221,6 +221,14 @@ impl Files {
     /// As [`Storage::put`]; `PathNotAllowed`.
     pub fn put(&self, recorded: &str, content: Bytes) -> Result<()> {
         self.at_new(recorded, |storage, location| storage.put(location, content))
+    }
+
+    /// Begins a file that comes in parts; see [`Storage::upload`].
+    ///
+    /// # Errors
+    /// `PathNotAllowed`.
+    pub fn upload(&self, recorded: &str) -> Result<Option<Box<dyn Upload>>> {
+        self.at_new(recorded, |storage, location| storage.upload(location))
     }
 
     /// Deletes a file; deleting what is not there is no error.

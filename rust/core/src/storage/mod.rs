@@ -106,6 +106,12 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// `AlreadyExists`; `Unsupported` where the store cannot promise it.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()>;
 
+    /// Begins a file that comes in parts; None where a file can only be put as a whole.
+    fn upload(&self, location: &str) -> Result<Option<Box<dyn Upload>>> {
+        let _ = location;
+        Ok(None)
+    }
+
     /// Deletes a file; deleting what is not there is no error.
     fn delete(&self, location: &str) -> Result<()>;
 
@@ -117,6 +123,24 @@ pub trait Storage: fmt::Debug + Send + Sync {
         None
     }
 }
+
+/// A file on its way into a store. Nobody sees it before its end, and what was there under its name stays until then.
+pub trait Upload: fmt::Debug + Send {
+    /// Sends the next part, of [`PART_BYTES`] but for the last one. Returns before the store has it.
+    ///
+    /// # Errors
+    /// What is wrong with this part or with one before it.
+    fn part(&mut self, content: Bytes) -> Result<()>;
+
+    /// Makes the parts a file, once the store has all of them.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Gives the parts up. An upload that is only dropped may leave them with the store, where nobody sees them.
+    fn abort(&mut self) -> Result<()>;
+}
+
+/// The length of parts: stores take no shorter ones than 5 MiB, and no more than 10,000.
+pub const PART_BYTES: usize = 16 << 20;
 
 /// A turn among writers; dropping it lets the next one go.
 #[derive(Debug)]

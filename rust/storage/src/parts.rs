@@ -1,0 +1,71 @@
+//! Files that go to a store in parts, some of them at the same time.
+
+use std::fmt;
+
+use bytes::Bytes;
+use frazil_core::error::{Error, Result};
+use frazil_core::storage::location::redacted;
+use frazil_core::storage::{PART_BYTES, Upload};
+use object_store::{MultipartUpload, WriteMultipart};
+
+use crate::failure;
+use crate::runtime::block_on;
+
+/// How many parts of a file are on their way at the same time.
+const CONCURRENT_PARTS: usize = 4;
+
+/// A file whose parts are on their way.
+pub(crate) struct Parts {
+    location: String,
+    /// None once it is over.
+    sent: Option<WriteMultipart>,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Parts({})", redacted(&self.location))
+    }
+}
+
+impl Parts {
+    pub(crate) fn new(upload: Box<dyn MultipartUpload>, location: &str) -> Self {
+        Self { location: location.to_string(), sent: Some(WriteMultipart::new_with_chunk_size(upload, PART_BYTES)) }
+    }
+
+    /// Waits until no more than so many parts are on their way, and sends another one.
+    fn send(&mut self, most: usize, next: Option<Bytes>) -> Result<()> {
+        let mut sent = self.take()?;
+        let (sent, ready) = block_on(async move {
+            let ready = sent.wait_for_capacity(most).await;
+            if let (Ok(()), Some(content)) = (&ready, next) {
+                // What is as long as a part is sent as it is.
+                sent.put(content);
+            }
+            (sent, ready)
+        })?;
+        self.sent = Some(sent);
+        ready.map_err(|e| failure::map(&e, &self.location))
+    }
+
+    fn take(&mut self) -> Result<WriteMultipart> {
+        self.sent.take().ok_or_else(|| Error::internal("a file that has ended has no more parts"))
+    }
+}
+
+impl Upload for Parts {
+    fn part(&mut self, content: Bytes) -> Result<()> {
+        self.send(CONCURRENT_PARTS, Some(content))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        // While this fails, the parts can still be given up.
+        self.send(0, None)?;
+        let sent = self.take()?;
+        block_on(sent.finish())?.map(drop).map_err(|e| failure::map(&e, &self.location))
+    }
+
+    fn abort(&mut self) -> Result<()> {
+        let Some(sent) = self.sent.take() else { return Ok(()) };
+        block_on(sent.abort())?.map_err(|e| failure::map(&e, &self.location))
+    }
+}
