@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
+use super::encoded::Encoded;
 use super::leaf::Leaf;
 use super::lookup::{EntryShape, Lookup, MapKey};
 use super::natural;
@@ -27,6 +28,7 @@ pub(super) fn rows(schema: &Schema, projection: &Projection) -> Result<(Option<B
 fn node(schema: &Schema, kind: &Kind) -> Result<Node> {
     let value = non_null(schema)?;
     let body = match kind {
+        Kind::Encoded => Body::Encoded(Box::new(Encoded::new(value))),
         Kind::Natural => natural_body(value, &natural::data_type(value)?)?,
         Kind::Leaf(data_type) => leaf(value, data_type)?,
         _ if value.shape == Shape::Null => leaf(value, &missing_type(kind))?,
@@ -109,6 +111,7 @@ fn missing_type(kind: &Kind) -> DataType {
         }
         Kind::List(kind) => DataType::List(Arc::new(Field::new("element", missing_type(kind), true))),
         Kind::Lookup { keys, value } => DataType::Struct(lookup_fields(keys, value)),
+        Kind::Encoded => Encoded::DATA_TYPE,
         Kind::Natural => DataType::Null,
     }
 }

@@ -1,4 +1,5 @@
-//! Arrow columns as rows of a writer's schema: what decoding by [`super::Projection::natural`] gives, turned back.
+//! Arrow columns as rows of a writer's schema: what decoding by [`super::Projection::natural`] gives, turned back, and
+//! values of [`super::Kind::Encoded`] as they are.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -7,8 +8,8 @@ use arrow_array::types::{
     TimestampNanosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray, RecordBatch,
-    StringArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, LargeBinaryArray,
+    PrimitiveArray, RecordBatch, StringArray,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, TimeUnit};
@@ -29,6 +30,8 @@ pub(super) struct Rows {
 #[derive(Debug)]
 enum Node {
     Null,
+    /// As it goes out.
+    Encoded(LargeBinaryArray),
     Boolean(BooleanArray),
     Int(PrimitiveArray<Int32Type>),
     Long(PrimitiveArray<Int64Type>),
@@ -132,6 +135,7 @@ impl Node {
     /// None where the types do not fit.
     fn value(schema: &Schema, array: &ArrayRef) -> Option<Result<Self>> {
         Some(Ok(match (&schema.shape, array.data_type()) {
+            (_, DataType::LargeBinary) => Self::Encoded(array.as_binary_opt()?.clone()),
             (Shape::Null | Shape::Fixed(0), _) => Self::Null,
             (Shape::Boolean, _) => Self::Boolean(array.as_boolean_opt()?.clone()),
             (Shape::Int, _) => Self::Int(int(array)?),
@@ -180,6 +184,7 @@ impl Node {
     fn encode(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Null => {}
+            Self::Encoded(array) => out.extend_from_slice(array.value(row)),
             Self::Boolean(array) => out.push(u8::from(array.value(row))),
             Self::Int(array) => long_to(i64::from(array.value(row)), out),
             Self::Long(array) => long_to(array.value(row), out),

@@ -16,6 +16,7 @@ mod batches;
 mod codec;
 mod compile;
 mod encode;
+mod encoded;
 mod leaf;
 mod lookup;
 mod natural;

@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_ar
 use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef, Fields};
 
+use super::encoded::Encoded;
 use super::leaf::{Leaf, too_long};
 use super::lookup::Lookup;
 use super::skip::Skip;
@@ -38,6 +39,7 @@ pub(super) enum Body {
     List(Box<List>),
     Map(Box<Pairs>),
     Lookup(Box<Lookup>),
+    Encoded(Box<Encoded>),
 }
 
 macro_rules! each_body {
@@ -48,6 +50,7 @@ macro_rules! each_body {
             Body::List($inner) => $call,
             Body::Map($inner) => $call,
             Body::Lookup($inner) => $call,
+            Body::Encoded($inner) => $call,
         }
     };
 }
@@ -86,6 +89,7 @@ impl Node {
             Body::List(list) => list.slots.offsets.reserve(rows),
             Body::Map(map) => map.slots.offsets.reserve(rows),
             Body::Lookup(lookup) => lookup.reserve(rows),
+            Body::Encoded(encoded) => encoded.reserve(rows),
         }
     }
 
@@ -106,6 +110,7 @@ impl Node {
             Body::List(list) => DataType::List(list.element.clone()),
             Body::Map(map) => DataType::Map(map.entries.clone(), false),
             Body::Lookup(lookup) => DataType::Struct(lookup.fields.clone()),
+            Body::Encoded(_) => Encoded::DATA_TYPE,
         }
     }
 }

@@ -54,6 +54,8 @@ pub enum Kind {
         /// The wanted type of the values.
         value: DataType,
     },
+    /// The bytes of each value on the wire, as `LargeBinary`, for a [`super::Writer`] whose field holds the very same type.
+    Encoded,
     /// As the writer has it, with ids in the field metadata; see [`super::natural`].
     Natural,
 }

@@ -254,6 +254,12 @@ impl<'a> Wire<'a> {
         Mark(self.rest)
     }
 
+    /// What lies between a place of this block and here.
+    #[inline]
+    pub(super) fn since(&self, mark: Mark<'a>) -> &'a [u8] {
+        mark.0.get(..mark.0.len() - self.rest.len()).unwrap_or_default()
+    }
+
     /// Returns to a place of this block.
     #[inline]
     pub(super) fn reset(&mut self, mark: Mark<'a>) {

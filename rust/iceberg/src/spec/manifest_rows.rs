@@ -1,7 +1,8 @@
 //! Manifests and manifest lists with everything that they say, for operations that write them again.
 //!
 //! Rows have the fields of the newest version ([`manifest_type`](super::manifest_type)); what a file of an older
-//! version does not have is NULL. Maps are lists of key and value, as they lie in the file.
+//! version does not have is NULL. Maps are lists of key and value, as they lie in the file; where nobody looks into them,
+//! maps and lists can stay encoded ([`Kind::Encoded`]): they are most of what there is to decode.
 
 use std::sync::Arc;
 
@@ -12,10 +13,11 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
-use frazil_core::avro::{AvroFile, Column, Key, Kind, Projection};
+use frazil_core::avro::{self, AvroFile, Column, Key, Kind, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+use super::avro_schema::avro_schema;
 use super::manifest_type::{manifest_entry, manifest_file};
 use super::types::{NestedField, StructType, Type};
 use crate::read::arrow::arrow_primitive;
@@ -32,6 +34,40 @@ const BLOCK_SIZE_BYTES: i64 = 64 << 20;
 /// `CorruptManifest`.
 pub fn read_entries(bytes: Bytes, partition: &StructType, context: &Context) -> Result<RecordBatch> {
     read(bytes, &manifest_entry(ROWS_VERSION, partition.clone()), context)
+}
+
+/// As [`read_entries`], for entries that go into another manifest: maps and lists of files stay as they are encoded,
+/// where that is how they are written here.
+///
+/// # Errors
+/// `CorruptManifest`.
+pub fn read_entries_to_copy(bytes: Bytes, partition: &StructType, context: &Context) -> Result<RecordBatch> {
+    let entry = manifest_entry(ROWS_VERSION, partition.clone());
+    let written = avro::Schema::parse(avro_schema("manifest_entry", &entry)?.as_bytes())?;
+    let read = AvroFile::open(bytes).and_then(|file| {
+        let mut columns = columns(&entry);
+        keep_encoded(&mut columns, file.schema(), &written);
+        file.read(&Projection::new(columns), context)
+    });
+    read.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+}
+
+/// Leaves lists, and maps among them, encoded where `found` has the very types of `written`.
+fn keep_encoded(columns: &mut [Column], found: &avro::Schema, written: &avro::Schema) {
+    for column in columns {
+        let (Some(found), Some(written)) = (part(found, column), part(written, column)) else { continue };
+        match &mut column.kind {
+            Kind::Struct(inner) => keep_encoded(inner, found, written),
+            Kind::List(_) if found.non_null() == written.non_null() => column.kind = Kind::Encoded,
+            _ => {}
+        }
+    }
+}
+
+/// The type of the field of a record that a column is found in by its id.
+fn part<'a>(record: &'a avro::Schema, column: &Column) -> Option<&'a avro::Schema> {
+    let wanted = |field: &&avro::Field| field.id.is_some_and(|id| column.keys.contains(&Key::Id(id)));
+    record.as_record()?.fields.iter().find(wanted).map(|field| &field.schema)
 }
 
 /// Reads a manifest list. What v1 did not have is 0, as it means there: data, older than every sequence number.

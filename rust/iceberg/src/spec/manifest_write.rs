@@ -55,6 +55,10 @@ pub struct ManifestCounts {
     pub partitions: Vec<FieldSummary>,
 }
 
+/// A merge of manifests deflates all that it takes along, so that this is what it takes: half of the time of level 6, for
+/// files that are 4 to 12 % longer.
+const DEFLATE_LEVEL: i32 = 1;
+
 /// Positions of the statuses EXISTING, ADDED, DELETED (0, 1, 2) among the counts, which begin with ADDED.
 const PLACES: [usize; 3] = [1, 0, 2];
 
@@ -63,7 +67,7 @@ impl ManifestWriter {
     ///
     /// # Errors
     /// `Unsupported` for partition types that Avro files do not hold.
-    pub fn new(header: &ManifestHeader<'_>, codec: Codec, sync: [u8; 16]) -> Result<Self> {
+    pub fn new(header: &ManifestHeader<'_>, sync: [u8; 16]) -> Result<Self> {
         let entry = manifest_entry(header.version, header.partition.clone());
         let schema = header.schema.to_json();
         let spec = super::json::to_text(&header.spec.fields);
@@ -81,7 +85,8 @@ impl ManifestWriter {
             metadata.push(("content", content));
         }
         Ok(Self {
-            writer: Writer::new(&avro_schema("manifest_entry", &entry)?, &metadata, codec, sync)?,
+            writer: Writer::new(&avro_schema("manifest_entry", &entry)?, &metadata, Codec::Deflate, sync)?
+                .with_level(DEFLATE_LEVEL)?,
             summaries: header.partition.fields.iter().map(|field| Summary::new(&field.field_type)).collect(),
             entry,
             partition: header.partition.clone(),

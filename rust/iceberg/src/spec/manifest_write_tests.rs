@@ -4,7 +4,7 @@ use frazil_core::avro::AvroFile;
 use frazil_core::context::Context;
 
 use super::super::manifest_list;
-use super::super::manifest_rows::{read_entries, read_list};
+use super::super::manifest_rows::{read_entries, read_entries_to_copy, read_list};
 use super::super::table_metadata::TableMetadata;
 use super::*;
 
@@ -42,6 +42,7 @@ fn manifests_written_again_say_the_same() {
                 let spec = table.spec(listed.partition_spec_id).unwrap();
                 let partition = table.partition_type(spec);
                 let original = read_entries(bytes.clone(), &partition, &context).unwrap();
+                let copied = read_entries_to_copy(bytes.clone(), &partition, &context).unwrap();
                 let file = AvroFile::open(bytes).unwrap();
                 let version = match file.metadata("format-version") {
                     Some(b"3") => 3,
@@ -50,9 +51,9 @@ fn manifests_written_again_say_the_same() {
                 };
                 let schema = table.current_schema().unwrap();
                 let header = ManifestHeader { version, content: listed.content, schema, spec, partition: &partition };
-                let mut writer = ManifestWriter::new(&header, Codec::Deflate, [9; 16]).unwrap();
+                let mut writer = ManifestWriter::new(&header, [9; 16]).unwrap();
                 writer.write(&original.slice(0, original.num_rows() / 2)).unwrap();
-                writer.write(&original.slice(original.num_rows() / 2, original.num_rows().div_ceil(2))).unwrap();
+                writer.write(&copied.slice(original.num_rows() / 2, original.num_rows().div_ceil(2))).unwrap();
                 let (bytes, counts) = writer.finish().unwrap();
                 let again = read_entries(bytes.clone(), &partition, &context).unwrap();
                 if version == 1 {

@@ -15,7 +15,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use crate::scan::partition::{PartitionTuples, TupleKeys};
 use crate::spec::manifest::{ADDED, DELETED, inherited_first_row_ids, inherited_sequence_numbers};
 use crate::spec::manifest_list::ManifestFile;
-use crate::spec::manifest_rows::{read_entries, rows_schema};
+use crate::spec::manifest_rows::{read_entries, read_entries_to_copy, rows_schema};
 use crate::spec::manifest_type::manifest_entry;
 use crate::spec::types::StructType;
 
@@ -48,24 +48,32 @@ impl Entries {
         Ok(Self(RecordBatch::try_new(Arc::new(schema), columns)?))
     }
 
-    pub(super) fn of(rows: RecordBatch) -> Self {
-        Self(rows)
-    }
-
     /// The entries of a manifest as they stand in it.
     ///
     /// # Errors
     /// `CorruptManifest`.
     pub(super) fn read(bytes: Bytes, partition: &StructType, context: &Context) -> Result<Self> {
-        let entries = Self(read_entries(bytes, partition, context)?);
-        let unknown = entries.status()?.iter().find(|status| !matches!(status, Some(EXISTING..=DELETED)));
+        Self(read_entries(bytes, partition, context)?).known()
+    }
+
+    /// As [`Entries::read`], for another manifest: what is only taken along is not decoded.
+    ///
+    /// # Errors
+    /// `CorruptManifest`.
+    pub(super) fn read_to_copy(bytes: Bytes, partition: &StructType, context: &Context) -> Result<Self> {
+        Self(read_entries_to_copy(bytes, partition, context)?).known()
+    }
+
+    /// The same, if each has a status that there is.
+    fn known(self) -> Result<Self> {
+        let unknown = self.status()?.iter().find(|status| !matches!(status, Some(EXISTING..=DELETED)));
         match unknown {
             Some(status) => Err(corrupt(&format!("manifest entry of status {status:?}"))),
-            None => Ok(entries),
+            None => Ok(self),
         }
     }
 
-    /// The live entries of a manifest, with what they inherit, and the statuses that they have there.
+    /// The live entries of a manifest for another one, with what they inherit, and the statuses that they have there.
     ///
     /// # Errors
     /// `CorruptManifest`.
@@ -77,7 +85,7 @@ impl Entries {
     ) -> Result<Self> {
         let file = AvroFile::open(bytes.clone()).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
         let written_by_v1 = file.metadata("format-version").is_none_or(|version| version == b"1");
-        let all = Self::read(bytes, partition, context)?;
+        let all = Self::read_to_copy(bytes, partition, context)?;
         let live = all.status()?.iter().map(|status| Some(status != Some(DELETED))).collect::<BooleanArray>();
         let entries = if live.false_count() == 0 { all } else { Self(filter_record_batch(&all.0, &live)?) };
         entries.resolved(manifest, written_by_v1).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))

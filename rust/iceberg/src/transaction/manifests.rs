@@ -3,8 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_select::concat::concat_batches;
-use frazil_core::avro::Codec;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::Files;
@@ -54,7 +52,7 @@ impl Manifests {
     /// Writes entries of one spec as manifests of about the length that the table wants.
     pub(super) fn write(
         &mut self,
-        entries: &Entries,
+        entries: impl IntoIterator<Item = Result<Entries>>,
         spec_id: i32,
         content: ManifestContent,
         base: &TableMetadata,
@@ -70,23 +68,42 @@ impl Manifests {
         };
         let target = target_bytes(base)?;
         let mut manifests = Vec::new();
-        let mut begin = 0;
-        while begin < entries.len() {
-            let mut writer = ManifestWriter::new(&header, Codec::Deflate, ids::random()?)?;
-            while begin < entries.len() && writer.size_bytes() < target {
-                let rows = STEP_ROWS.min(entries.len() - begin);
-                writer.write(&entries.rows().slice(begin, rows))?;
-                begin += rows;
+        let mut open: Option<ManifestWriter> = None;
+        for entries in entries {
+            let entries = entries?;
+            for begin in (0..entries.len()).step_by(STEP_ROWS) {
+                let mut writer = match open.take() {
+                    Some(writer) => writer,
+                    None => ManifestWriter::new(&header, ids::random()?)?,
+                };
+                writer.write(&entries.rows().slice(begin, STEP_ROWS.min(entries.len() - begin)))?;
+                if writer.size_bytes() < target {
+                    open = Some(writer);
+                } else {
+                    manifests.push(self.put(writer, spec_id, content, base)?);
+                }
             }
-            let (bytes, counts) = writer.finish()?;
-            let path = format!("{}/{}-m{}.avro", metadata_folder(base), self.commit_uuid, self.written.len());
-            // Remembered first: a failed write may have left something.
-            self.written.push(path.clone());
-            let length = bytes.len();
-            self.files.put_if_absent(&path, bytes)?;
-            manifests.push(NewManifest { path, length, spec_id, content, snapshot_id: self.snapshot_id, counts });
+        }
+        if let Some(writer) = open {
+            manifests.push(self.put(writer, spec_id, content, base)?);
         }
         Ok(manifests)
+    }
+
+    fn put(
+        &mut self,
+        writer: ManifestWriter,
+        spec_id: i32,
+        content: ManifestContent,
+        base: &TableMetadata,
+    ) -> Result<NewManifest> {
+        let (bytes, counts) = writer.finish()?;
+        let path = format!("{}/{}-m{}.avro", metadata_folder(base), self.commit_uuid, self.written.len());
+        // Remembered first: a failed write may have left something.
+        self.written.push(path.clone());
+        let length = bytes.len();
+        self.files.put_if_absent(&path, bytes)?;
+        Ok(NewManifest { path, length, spec_id, content, snapshot_id: self.snapshot_id, counts })
     }
 
     /// A manifest without the files that go; None where it has none of them.
@@ -131,7 +148,7 @@ impl Manifests {
             ManifestContent::Deletes => Vec::new(),
         };
         let entries = live.moved(Some(&gone), self.snapshot_id)?;
-        let manifests = self.write(&entries, spec_id, manifest.content, base)?;
+        let manifests = self.write([Ok(entries)], spec_id, manifest.content, base)?;
         Ok(Some(Filtered { manifests, counts, removed }))
     }
 
@@ -149,22 +166,18 @@ impl Manifests {
         let Some((spec_id, content)) = parts.first().map(MergePart::kind) else { return Ok(Vec::new()) };
         let partition = base.partition_type(base.spec(spec_id)?);
         let paths: Vec<&str> = parts.iter().map(MergePart::path).collect();
-        let mut all = Vec::with_capacity(parts.len());
-        for (part, bytes) in parts.iter().zip(self.files.read_all(&paths, MANIFEST_LIMIT_BYTES)) {
+        let (found, snapshot_id) = (self.files.read_all(&paths, MANIFEST_LIMIT_BYTES), self.snapshot_id);
+        let entries = parts.iter().zip(found).map(|(part, bytes)| {
             context.check()?;
-            let bytes = bytes?;
             let entries = match part {
                 // What this snapshot wrote stands as it is: added files inherit, removed ones are on record.
-                MergePart::New(_) => Entries::read(bytes, &partition, context),
-                MergePart::Kept(manifest) => Entries::read_live(bytes, manifest, &partition, context)
-                    .and_then(|entries| entries.moved(None, self.snapshot_id)),
+                MergePart::New(_) => Entries::read_to_copy(bytes?, &partition, context),
+                MergePart::Kept(manifest) => Entries::read_live(bytes?, manifest, &partition, context)
+                    .and_then(|entries| entries.moved(None, snapshot_id)),
             };
-            all.push(entries.map_err(|e| e.with("manifest", part.path()))?);
-        }
-        let Some(first) = all.first() else { return Ok(Vec::new()) };
-        let rows = concat_batches(first.rows().schema_ref(), all.iter().map(Entries::rows))?;
-        drop(all);
-        let merged = self.write(&Entries::of(rows), spec_id, content, base)?;
+            entries.map_err(|e| e.with("manifest", part.path()))
+        });
+        let merged = self.write(entries, spec_id, content, base)?;
         self.merged.insert(key, merged.clone());
         Ok(merged)
     }

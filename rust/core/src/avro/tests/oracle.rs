@@ -342,6 +342,25 @@ proptest! {
     }
 
     #[test]
+    fn what_is_copied_is_what_was_read((row, rows, codec, per_block) in tables(), copied in any::<[bool; 4]>()) {
+        let file = AvroFile::open(write(&row, &rows, codec, per_block)).unwrap();
+        let all = Projection::natural(file.schema()).unwrap();
+        let mut some = all.clone();
+        for (column, copied) in some.fields.iter_mut().zip(copied) {
+            if copied {
+                column.kind = Kind::Encoded;
+            }
+        }
+        let schema = std::str::from_utf8(file.metadata("avro.schema").unwrap()).unwrap();
+        let mut writer = super::super::Writer::new(schema, &[], Codec::Null, [7; SYNC_BYTES]).unwrap();
+        for batch in file.batches(&some, 2, &Context::default()).unwrap() {
+            writer.write(&batch.unwrap()).unwrap();
+        }
+        let again = AvroFile::open(writer.finish().unwrap()).unwrap();
+        prop_assert_eq!(again.read(&all, &Context::default()).unwrap(), file.read(&all, &Context::default()).unwrap());
+    }
+
+    #[test]
     fn damage_never_panics((row, rows, _, per_block) in tables(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut bytes = write(&row, &rows, apache_avro::Codec::Null, per_block);
         let at = at.index(bytes.len());
