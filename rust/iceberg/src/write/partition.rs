@@ -1,6 +1,5 @@
 //! Puts rows into the partitions of a spec (spec: "Partitioning").
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,6 +9,7 @@ use arrow_row::{OwnedRow, RowConverter, Rows, SortField};
 use arrow_schema::{DataType, Fields};
 use arrow_select::take::{take, take_record_batch};
 use frazil_core::error::{Error, Result};
+use hashbrown::HashMap;
 
 use super::source::Source;
 use crate::read::arrow::arrow_fields;
@@ -99,26 +99,28 @@ impl Partitioner {
             return Ok(Vec::new());
         }
         let values = self.values(batch)?;
-        let tuples = StructArray::try_new_with_length(self.fields.clone(), values.clone(), None, batch.num_rows())?;
-        let values = one_nan(values);
         let groups = match values.as_slice() {
             [] => Groups::one(batch.num_rows()),
-            [numbers] if small_range(numbers).is_some() => Groups::of_numbers(numbers),
-            _ => Groups::of_keys(&self.converter.convert_columns(&values)?),
+            [numbers] => match small_range(numbers) {
+                Some(range) => Groups::of_numbers(numbers, range),
+                None => self.groups_of_keys(&values)?,
+            },
+            _ => self.groups_of_keys(&values)?,
         };
+        // Of one row for each group: tuples are kept, and slices of all rows would keep those as well.
         let firsts = UInt32Array::from(groups.firsts.clone());
-        let of_firsts = if values.is_empty() {
-            vec![new_null_array(&DataType::Null, 1)]
-        } else {
-            values.iter().map(|values| take(values, &firsts, None)).collect::<Result<Vec<_>, _>>()?
-        };
-        let keys = self.converter.convert_columns(&of_firsts)?;
-        let rows = groups.members();
-        let parts = groups.firsts.iter().zip(rows).enumerate().map(|(place, (&first, rows))| {
-            let tuple = tuples.slice(usize::try_from(first).unwrap_or(0), 1);
-            Part { key: keys.row(place).owned(), tuple, rows }
-        });
+        let values = values.iter().map(|values| take(values, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
+        let tuples = StructArray::try_new_with_length(self.fields.clone(), values.clone(), None, firsts.len())?;
+        let keys = if values.is_empty() { vec![new_null_array(&DataType::Null, 1)] } else { one_nan(values) };
+        let keys = self.converter.convert_columns(&keys)?;
+        let rows = groups.members().into_iter().enumerate();
+        let parts =
+            rows.map(|(group, rows)| Part { key: keys.row(group).owned(), tuple: tuples.slice(group, 1), rows });
         Ok(parts.collect())
+    }
+
+    fn groups_of_keys(&self, values: &[ArrayRef]) -> Result<Groups> {
+        Ok(Groups::of_keys(&self.converter.convert_columns(&one_nan(values.to_vec()))?))
     }
 
     fn values(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
@@ -166,9 +168,8 @@ impl Groups {
     }
 
     /// By numbers of a [`small_range`]: the place of each is in a table, that of NULL behind it.
-    fn of_numbers(numbers: &ArrayRef) -> Self {
+    fn of_numbers(numbers: &ArrayRef, (least, len): (i32, usize)) -> Self {
         let mut groups = Self::empty(numbers.len());
-        let Some((least, len)) = small_range(numbers) else { return groups };
         let mut table = vec![u32::MAX; len];
         let mut of_null = u32::MAX;
         let mut push = |number: Option<i32>| {

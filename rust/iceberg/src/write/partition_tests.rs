@@ -87,6 +87,15 @@ fn a_null_struct_gives_a_null_partition_value() {
     assert_eq!(buckets, [None, Some(3)]);
 }
 
+#[test]
+fn tuples_do_not_keep_the_rows_that_they_were_found_in() {
+    let schema = schema(COLUMNS);
+    let by = partitioner(&schema, r#"{"name": "i", "transform": "identity", "source-id": 1, "field-id": 1000}"#);
+    let parts = by.split(&batch(vec![Some(7); 10_000], vec![None; 10_000])).unwrap();
+    assert_eq!(parts.len(), 1);
+    assert!(parts[0].tuple.get_array_memory_size() < 1_000, "{}", parts[0].tuple.get_array_memory_size());
+}
+
 proptest! {
     /// Every row is in exactly one part, whose tuple is what the transforms give for it.
     #[test]
