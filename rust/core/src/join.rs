@@ -18,7 +18,7 @@ use hashbrown::DefaultHashBuilder;
 
 use crate::code_table::{CodeTable, folded, set_bits};
 use crate::error::{Error, ErrorKind, Result};
-use crate::expression::canonical;
+use crate::floats::canonical;
 use crate::scalar::{Scalar, ScalarType};
 
 /// The end of a chain of rows.

@@ -11,6 +11,7 @@ pub mod error;
 pub mod expression;
 pub mod file_values;
 pub mod filter;
+pub mod floats;
 pub mod hash;
 pub mod hex;
 pub mod join;

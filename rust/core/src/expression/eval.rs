@@ -13,10 +13,11 @@ use arrow_select::take::take;
 
 use super::bound::{Bound, Node};
 use super::cast::{cast, widened};
-use super::compare::{canonical, compare, distinct};
+use super::compare::{compare, distinct};
 use super::rows::Rows;
 use super::{arithmetic, function};
 use crate::error::{Error, Result};
+use crate::floats::canonical;
 use crate::nested::child;
 
 /// One side of a comparison.

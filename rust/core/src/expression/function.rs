@@ -12,8 +12,9 @@ use arrow_select::zip::zip;
 
 use super::Function;
 use super::arithmetic::rescaled;
-use super::compare::{canonical, compare};
+use super::compare::compare;
 use crate::error::{Error, Result};
+use crate::floats::canonical;
 use crate::predicate::CompareOp;
 
 /// The value of each row. `text` is what was written.

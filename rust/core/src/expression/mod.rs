@@ -12,7 +12,7 @@ pub mod bind;
 mod bound;
 mod call;
 mod cast;
-pub(crate) mod compare;
+mod compare;
 mod eval;
 mod function;
 mod literal;
@@ -27,7 +27,6 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 pub use self::cast::widened;
-pub use self::compare::canonical;
 pub use self::types::normal_type;
 use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 

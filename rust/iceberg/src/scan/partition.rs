@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, StructArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, TimeUnit};
 use frazil_core::error::{Error, Result};
+use frazil_core::floats::one_nan;
 use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 use frazil_core::scalar::ScalarType;
@@ -155,15 +154,4 @@ fn typed(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         })?;
     }
     Ok(array)
-}
-
-/// Floats with every NaN made the same.
-fn one_nan(array: &ArrayRef) -> ArrayRef {
-    if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
-        let canonical: Float32Array = floats.unary(|v| if v.is_nan() { f32::NAN } else { v });
-        return Arc::new(canonical);
-    }
-    let Some(floats) = array.as_primitive_opt::<Float64Type>() else { return array.clone() };
-    let canonical: Float64Array = floats.unary(|v| if v.is_nan() { f64::NAN } else { v });
-    Arc::new(canonical)
 }

@@ -1,14 +1,13 @@
 //! Puts rows into the partitions of a spec (spec: "Partitioning").
 
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Date32Type, Float32Type, Float64Type, Int32Type};
+use arrow_array::types::{ArrowPrimitiveType, Date32Type, Int32Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, StructArray, UInt32Array, new_null_array};
 use arrow_row::{OwnedRow, RowConverter, Rows, SortField};
 use arrow_schema::{DataType, Fields};
 use arrow_select::take::{take, take_record_batch};
 use frazil_core::error::{Error, Result};
+use frazil_core::floats::one_nan;
 use hashbrown::HashMap;
 
 use super::source::Source;
@@ -87,7 +86,7 @@ impl Partitioner {
     /// # Errors
     /// As [`Partitioner::split`].
     pub(super) fn keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        Ok(one_nan(self.values(batch)?))
+        Ok(key_columns(&self.values(batch)?))
     }
 
     /// The rows of a batch by partition, in the order in which partitions are met; rows keep their order.
@@ -111,7 +110,7 @@ impl Partitioner {
         let firsts = UInt32Array::from(groups.firsts.clone());
         let values = values.iter().map(|values| take(values, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
         let tuples = StructArray::try_new_with_length(self.fields.clone(), values.clone(), None, firsts.len())?;
-        let keys = if values.is_empty() { vec![new_null_array(&DataType::Null, 1)] } else { one_nan(values) };
+        let keys = if values.is_empty() { vec![new_null_array(&DataType::Null, 1)] } else { key_columns(&values) };
         let keys = self.converter.convert_columns(&keys)?;
         let rows = groups.members().into_iter().enumerate();
         let parts =
@@ -120,7 +119,7 @@ impl Partitioner {
     }
 
     fn groups_of_keys(&self, values: &[ArrayRef]) -> Result<Groups> {
-        Ok(Groups::of_keys(&self.converter.convert_columns(&one_nan(values.to_vec()))?))
+        Ok(Groups::of_keys(&self.converter.convert_columns(&key_columns(values))?))
     }
 
     fn values(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
@@ -233,20 +232,9 @@ fn small_range(numbers: &ArrayRef) -> Option<(i32, usize)> {
     }
 }
 
-/// Floating point columns with every NaN the same, for keys.
-fn one_nan(values: Vec<ArrayRef>) -> Vec<ArrayRef> {
-    values
-        .into_iter()
-        .map(|array| -> ArrayRef {
-            if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
-                Arc::new(floats.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value }))
-            } else if let Some(doubles) = array.as_primitive_opt::<Float64Type>() {
-                Arc::new(doubles.unary::<_, Float64Type>(|value| if value.is_nan() { f64::NAN } else { value }))
-            } else {
-                array
-            }
-        })
-        .collect()
+/// Values of partition fields that are equal where the partition is the same.
+fn key_columns(values: &[ArrayRef]) -> Vec<ArrayRef> {
+    values.iter().map(one_nan).collect()
 }
 
 /// What has no partition.

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, Float64Array, Int64Array, StringArray};

@@ -26,6 +26,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use frazil_core::error::{Error, Result};
+use frazil_core::floats::one_nan;
 
 /// Where the key stands in a batch, and how it is read from there.
 #[derive(Debug)]
@@ -370,21 +371,6 @@ fn total_order(array: &ArrayRef) -> Option<ScalarBuffer<i64>> {
         DataType::Float64 => array.as_primitive_opt::<Float64Type>()?.values().iter().map(|&v| image(v)).collect(),
         _ => return None,
     })
-}
-
-/// The array with all NaNs alike.
-fn one_nan(array: &ArrayRef) -> ArrayRef {
-    if let Some(array) = array.as_primitive_opt::<Float64Type>() {
-        return std::sync::Arc::new(
-            array.unary::<_, Float64Type>(|value| if value.is_nan() { f64::NAN } else { value }),
-        );
-    }
-    if let Some(array) = array.as_primitive_opt::<Float32Type>() {
-        return std::sync::Arc::new(
-            array.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value }),
-        );
-    }
-    ArrayRef::clone(array)
 }
 
 fn unsupported(what: &str, name: &str, data_type: &DataType) -> Error {

@@ -11,11 +11,10 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, Float32Array, Float64Array};
+use arrow_array::{Array, ArrayRef, BinaryArray};
 use arrow_row::{RowConverter, Rows, SortField};
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::floats::one_nan;
 
 use crate::binary_row;
 use crate::spec::data_file_meta::DataFileMeta;
@@ -168,17 +167,6 @@ fn keys(converter: &RowConverter, rows: &BinaryArray, types: &[DataType]) -> Res
     }
     let columns: Vec<ArrayRef> = columns.iter().map(one_nan).collect();
     Ok(converter.convert_columns(&columns)?)
-}
-
-/// Floats with every NaN made the same.
-fn one_nan(array: &ArrayRef) -> ArrayRef {
-    if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
-        let canonical: Float32Array = floats.unary(|v| if v.is_nan() { f32::NAN } else { v });
-        return std::sync::Arc::new(canonical);
-    }
-    let Some(floats) = array.as_primitive_opt::<Float64Type>() else { return array.clone() };
-    let canonical: Float64Array = floats.unary(|v| if v.is_nan() { f64::NAN } else { v });
-    std::sync::Arc::new(canonical)
 }
 
 #[cfg(test)]

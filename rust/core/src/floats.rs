@@ -1,0 +1,59 @@
+//! Numbers of floating point in a form in which those that are equal are the same bits.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{ArrayRef, make_array};
+use arrow_schema::DataType;
+
+use crate::error::Result;
+
+/// Floats with every NaN made the same, as identity by the formats has it: -0.0 is not 0.0. Other arrays stay.
+pub fn one_nan(array: &ArrayRef) -> ArrayRef {
+    mapped(array, |v| if v.is_nan() { f32::NAN } else { v }, |v| if v.is_nan() { f64::NAN } else { v })
+}
+
+/// The values with one NaN and one zero, those of floats in nested types too: what equals then is the same bits, and Arrow's
+/// total order is that of the calculus.
+///
+/// # Errors
+/// `CorruptData` for nested values whose parts do not fit together.
+pub fn canonical(array: &ArrayRef) -> Result<ArrayRef> {
+    if !array.data_type().is_nested() {
+        return Ok(mapped(
+            array,
+            |v| if v.is_nan() { f32::NAN } else { v + 0.0 },
+            |v| if v.is_nan() { f64::NAN } else { v + 0.0 },
+        ));
+    }
+    if !has_floats(array.data_type()) {
+        return Ok(array.clone());
+    }
+    let data = array.to_data();
+    let children = data.child_data().iter().map(|child| Ok(canonical(&make_array(child.clone()))?.to_data()));
+    let children = children.collect::<Result<Vec<_>>>()?;
+    Ok(make_array(data.into_builder().child_data(children).build()?))
+}
+
+fn mapped(array: &ArrayRef, single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f64) -> ArrayRef {
+    if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
+        Arc::new(floats.unary::<_, Float32Type>(single))
+    } else if let Some(doubles) = array.as_primitive_opt::<Float64Type>() {
+        Arc::new(doubles.unary::<_, Float64Type>(double))
+    } else {
+        array.clone()
+    }
+}
+
+fn has_floats(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Float32 | DataType::Float64 => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => has_floats(field.data_type()),
+        _ => false,
+    }
+}
