@@ -4,7 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
+};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
@@ -93,7 +97,7 @@ pub enum Granularity {
 pub struct PositionFile {
     /// Where it goes.
     pub path: String,
-    /// `file_path` and `pos`, sorted by both.
+    /// `file_path`, as a dictionary, and `pos`, sorted by both.
     pub rows: RecordBatch,
     spec_id: i32,
     partition: StructArray,
@@ -374,30 +378,39 @@ fn position_file(mut members: Vec<&Touched>, locations: &LocationProvider, name:
     members.sort_by(|a, b| a.task.file.path.as_bytes().cmp(b.task.file.path.as_bytes()));
     let Some(first) = members.first() else { return Err(Error::internal("no position deletes")) };
     let (spec, fields, partition) = first.partition()?;
-    let count = |file: &&Touched| usize::try_from(file.rows.len()).unwrap_or(usize::MAX);
-    let paths: StringArray =
-        members.iter().flat_map(|file| std::iter::repeat_n(Some(&*file.task.file.path), count(file))).collect();
-    let positions: Int64Array = members.iter().flat_map(|file| file.rows.iter()).map(u64::cast_signed).collect();
+    let rows = position_rows(members.iter().map(|file| (&*file.task.file.path, &file.rows)))?;
+    let positions = rows.column(1).as_primitive::<Int64Type>().values();
     let path = |file: &&Touched| file.task.file.path.as_bytes().to_vec();
     let (low, high) = (members.first().map(path), members.last().map(path));
-    let least = positions.iter().flatten().min().unwrap_or_default().to_le_bytes().to_vec();
-    let most = positions.iter().flatten().max().unwrap_or_default().to_le_bytes().to_vec();
-    let field = |name: &str, data_type, id: i32| {
-        let metadata = [("PARQUET:field_id".to_string(), id.to_string())];
-        Field::new(name, data_type, false).with_metadata(metadata.into())
-    };
-    let schema = Schema::new(vec![
-        field("file_path", DataType::Utf8, DELETE_FILE_PATH_ID),
-        field("pos", DataType::Int64, DELETE_FILE_POS_ID),
-    ]);
+    let least = positions.iter().min().copied().unwrap_or_default().to_le_bytes().to_vec();
+    let most = positions.iter().max().copied().unwrap_or_default().to_le_bytes().to_vec();
     Ok(PositionFile {
         path: locations.data_file(&spec, &fields, &partition, name)?,
-        rows: RecordBatch::try_new(Arc::new(schema), vec![Arc::new(paths), Arc::new(positions)])?,
+        rows,
         spec_id: spec.spec_id,
         partition,
         referenced: (members.len() == 1).then(|| first.task.file.path.to_string()),
         bounds: [(low.unwrap_or_default(), high.unwrap_or_default()), (least, most)],
     })
+}
+
+/// The rows of a position delete file: positions of data files, which are in order.
+fn position_rows<'a>(members: impl Iterator<Item = (&'a str, &'a Positions)> + Clone) -> Result<RecordBatch> {
+    // A dictionary: a path for each row would be many times as long as its position.
+    let names = StringArray::from_iter_values(members.clone().map(|(path, _)| path));
+    let count = |rows: &Positions| usize::try_from(rows.len()).unwrap_or(usize::MAX);
+    let keys = (0_i32..).zip(members.clone()).flat_map(|(key, (_, rows))| std::iter::repeat_n(key, count(rows)));
+    let paths = DictionaryArray::try_new(Int32Array::from_iter_values(keys), Arc::new(names))?;
+    let positions = Int64Array::from_iter_values(members.flat_map(|(_, rows)| rows.iter()).map(u64::cast_signed));
+    let field = |name: &str, data_type, id: i32| {
+        let metadata = [("PARQUET:field_id".to_string(), id.to_string())];
+        Field::new(name, data_type, false).with_metadata(metadata.into())
+    };
+    let schema = Schema::new(vec![
+        field("file_path", paths.data_type().clone(), DELETE_FILE_PATH_ID),
+        field("pos", DataType::Int64, DELETE_FILE_POS_ID),
+    ]);
+    Ok(RecordBatch::try_new(Arc::new(schema), vec![Arc::new(paths), Arc::new(positions)])?)
 }
 
 /// Deletion vectors of all partitions lie in one file.
@@ -406,4 +419,28 @@ fn puffin_location(table: &TableMetadata) -> Result<String> {
     let tuple = StructArray::new_empty_fields(1, None);
     let name = format!("00000-0-{}-00001-deletes.puffin", ids::uuid()?);
     LocationProvider::of(table)?.data_file(&spec, &fields, &tuple, &name)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::ArrayAccessor;
+    use arrow_array::types::Int32Type;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_not_repeated_for_every_row() {
+        // Repeated, these would not fit the 2 GiB that a column of text holds.
+        let path = "d".repeat(1_000);
+        let mut positions = Positions::new();
+        positions.insert_all(&(0..2_200_000).collect::<Vec<_>>()).unwrap();
+        let rows = position_rows([(path.as_str(), &positions), ("e", &positions)].into_iter()).unwrap();
+        assert_eq!(rows.num_rows(), 4_400_000);
+        let paths = rows.column(0).as_dictionary::<Int32Type>().downcast_dict::<StringArray>().unwrap();
+        assert_eq!(
+            [paths.value(0), paths.value(2_199_999), paths.value(2_200_000)],
+            [path.as_str(), path.as_str(), "e"]
+        );
+        assert!(rows.get_array_memory_size() < 256 << 20);
+    }
 }
