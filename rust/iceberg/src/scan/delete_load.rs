@@ -25,7 +25,7 @@ use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 
 /// The id of `pos` in position delete files.
-const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
+pub(crate) const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
 
 /// The deletes of one data file, as far as they are loaded.
 #[derive(Debug, Default)]

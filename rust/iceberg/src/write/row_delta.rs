@@ -23,6 +23,8 @@ use crate::deletes::vector;
 use crate::puffin::{BlobMetadata, Writer};
 use crate::read::arrow::arrow_fields;
 use crate::read::default::repeated;
+use crate::scan::delete_load::DELETE_FILE_POS_ID;
+use crate::scan::output::MetadataColumn;
 use crate::scan::partition::PartitionTuples;
 use crate::scan::plan::Plan;
 use crate::scan::task::FileScanTask;
@@ -34,10 +36,6 @@ use crate::transaction::conflict::TouchedFiles;
 use crate::transaction::ids;
 use crate::transaction::removals::{Removals, RemovedFile};
 use crate::transaction::snapshot_change::AddedFiles;
-
-/// The ids of `pos` in position delete files, and of the row position that deletion vectors are about.
-const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
-const ROW_POSITION_ID: i32 = 2_147_483_645;
 
 /// The data files that may lose rows.
 #[derive(Debug, Clone)]
@@ -205,9 +203,7 @@ impl RowDelta {
     /// that could go.
     pub fn remove_emptied(&mut self) {
         for file in self.files.values_mut().filter(|file| !file.goes) {
-            let mut deleted = file.rows.clone();
-            file.before.iter().for_each(|before| deleted.union_with(before));
-            file.goes = Ok(deleted.len()) == u64::try_from(file.task.file.record_count);
+            file.goes = Ok(file.all_deleted().len()) == u64::try_from(file.task.file.record_count);
         }
     }
 
@@ -223,9 +219,7 @@ impl RowDelta {
             } else {
                 touched.staying.insert(path);
             }
-            let (_, fields, tuple) = file.partition()?;
-            let keys = PartitionTuples::of_rows(&tuple, &Arc::new(fields))?.keys()?;
-            touched.partitions.insert((data.spec_id, keys.row(0).to_vec()));
+            touched.partitions.insert((data.spec_id, file.partition_key()?));
         }
         Ok((removals, touched))
     }
@@ -247,12 +241,11 @@ impl RowDelta {
         let location = puffin_location(table)?;
         for file in self.files.values().filter(|file| !file.goes) {
             let data = &file.task.file;
-            let mut rows = file.rows.clone();
-            file.before.iter().for_each(|before| rows.union_with(before));
+            let rows = file.all_deleted();
             let cardinality = i64::try_from(rows.len()).unwrap_or(i64::MAX);
             let metadata = BlobMetadata {
                 blob_type: "deletion-vector-v1".to_string(),
-                fields: vec![ROW_POSITION_ID],
+                fields: vec![MetadataColumn::Pos.field_id()],
                 snapshot_id: -1,
                 sequence_number: -1,
                 offset: 0,
@@ -304,10 +297,8 @@ impl RowDelta {
     pub fn position_files(&self, table: &TableMetadata, granularity: Granularity) -> Result<Vec<PositionFile>> {
         let mut groups: BTreeMap<(i32, Vec<u8>, String), Vec<&Touched>> = BTreeMap::new();
         for file in self.files.values().filter(|file| !file.goes) {
-            let (_, fields, tuple) = file.partition()?;
-            let keys = PartitionTuples::of_rows(&tuple, &Arc::new(fields))?.keys()?;
             let own = if granularity == Granularity::File { file.task.file.path.to_string() } else { String::new() };
-            groups.entry((file.task.file.spec_id, keys.row(0).to_vec(), own)).or_default().push(file);
+            groups.entry((file.task.file.spec_id, file.partition_key()?, own)).or_default().push(file);
         }
         let locations = LocationProvider::of(table)?;
         let operation = ids::uuid()?;
@@ -359,6 +350,19 @@ impl RowDelta {
 }
 
 impl Touched {
+    /// The rows that are deleted, now or before; those that equality deletes remove are not known.
+    fn all_deleted(&self) -> Positions {
+        let mut deleted = self.rows.clone();
+        self.before.iter().for_each(|before| deleted.union_with(before));
+        deleted
+    }
+
+    /// The key of the partition among those of its spec.
+    fn partition_key(&self) -> Result<Vec<u8>> {
+        let (_, fields, tuple) = self.partition()?;
+        Ok(PartitionTuples::of_rows(&tuple, &Arc::new(fields))?.keys()?.row(0).to_vec())
+    }
+
     /// The spec, the type of its tuples, and the tuple of the file as one row.
     fn partition(&self) -> Result<(PartitionSpec, StructType, StructArray)> {
         let partition = self.task.partition()?;

@@ -25,7 +25,7 @@ use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
-use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
+use crate::spec::types::StructType;
 use crate::transaction::ids;
 use crate::transaction::snapshot_change::AddedFiles;
 
@@ -311,15 +311,7 @@ fn file_schema(table: &TableMetadata, lineage: bool) -> Result<Arc<Schema>> {
             let message = format!("the table has a column `{}`, which is the name of a metadata column", column.name());
             return Err(Error::unsupported(message).hint("rename the column"));
         }
-        schema.fields.fields.push(NestedField {
-            id: column.field_id(),
-            name: column.name().to_string(),
-            required: false,
-            field_type: Type::Primitive(PrimitiveType::Long),
-            doc: None,
-            initial_default: None,
-            write_default: None,
-        });
+        schema.fields.fields.push(column.field(&StructType::default()));
     }
     Ok(Arc::new(schema))
 }

@@ -13,11 +13,11 @@ pub(super) fn sweep(files: &Files, folder: &str, operation: &str, keep: &HashSet
     let mut pending = vec![(folder.to_string(), 0)];
     let mut deleted = 0;
     while let Some((folder, depth)) = pending.pop() {
-        for object in files.list(&folder).unwrap_or_default() {
+        for object in files.list_named(&folder, &|name| name.contains(operation)).unwrap_or_default() {
             let name = object.location.rsplit('/').next().unwrap_or_default();
             // The recorded location, which need not be that at which it lies.
             let path = format!("{folder}/{name}");
-            if name.contains(operation) && !keep.contains(path.as_str()) && files.delete(&path).is_ok() {
+            if !keep.contains(path.as_str()) && files.delete(&path).is_ok() {
                 deleted += 1;
             }
         }
