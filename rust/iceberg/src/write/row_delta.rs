@@ -203,7 +203,7 @@ impl RowDelta {
     /// that could go.
     pub fn remove_emptied(&mut self) {
         for file in self.files.values_mut().filter(|file| !file.goes) {
-            file.goes = Ok(file.all_deleted().len()) == u64::try_from(file.task.file.record_count);
+            file.goes = is_emptied(file.task.file.record_count, &file.all_deleted());
         }
     }
 
@@ -378,6 +378,11 @@ impl Touched {
     }
 }
 
+/// Whether no row is left. A position delete file may name positions that the data file does not have.
+fn is_emptied(record_count: i64, deleted: &Positions) -> bool {
+    u64::try_from(record_count).is_ok_and(|count| deleted.count_in(0..count) == count)
+}
+
 fn position_file(mut members: Vec<&Touched>, locations: &LocationProvider, name: &str) -> Result<PositionFile> {
     members.sort_by(|a, b| a.task.file.path.as_bytes().cmp(b.task.file.path.as_bytes()));
     let Some(first) = members.first() else { return Err(Error::internal("no position deletes")) };
@@ -431,6 +436,16 @@ mod tests {
     use arrow_array::types::Int32Type;
 
     use super::*;
+
+    #[test]
+    fn positions_behind_the_last_row_do_not_empty_a_file() {
+        let mut positions = Positions::new();
+        positions.insert_all(&[0, 1, 9]).unwrap();
+        assert!(!is_emptied(3, &positions));
+        positions.insert(2).unwrap();
+        assert!(is_emptied(3, &positions));
+        assert!(!is_emptied(-1, &positions));
+    }
 
     #[test]
     fn paths_are_not_repeated_for_every_row() {
