@@ -5,15 +5,15 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, GenericListArray, Int64Array, MapArray, OffsetSizeTrait, PrimitiveArray, StringArray, StructArray,
-    new_null_array,
+    Array, ArrayRef, Int64Array, ListArray, MapArray, PrimitiveArray, StringArray, StructArray, new_null_array,
 };
+use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, Field, TimeUnit};
 
 use super::types::{normal_type, scalar_type, shown};
 use crate::error::{Error, Result};
-use crate::nested::child;
+use crate::nested::{Repeated, child};
 use crate::predicate::literal::{Place, place};
 use crate::predicate::{BoundColumn, Literal};
 use crate::scalar::{Scalar, civil, unit_nanos};
@@ -22,7 +22,7 @@ use crate::scalar::{Scalar, civil, unit_nanos};
 /// those that are missing are NULL.
 ///
 /// # Errors
-/// `InvalidArgument` for a value that the other type does not have after all.
+/// `InvalidArgument` for a value that the other type does not have after all, and for NULL in a required part of one.
 pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -33,25 +33,34 @@ pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     match (array.data_type(), to) {
         (DataType::Struct(_), DataType::Struct(fields)) => {
             let parent = array.as_struct();
-            let parts = fields.iter().map(|field| match parent.fields().find(field.name()) {
-                Some((position, _)) => widened(&child(parent, position)?, field.data_type()),
-                None => Ok(new_null_array(field.data_type(), parent.len())),
+            let parts = fields.iter().map(|field| {
+                let part = match parent.fields().find(field.name()) {
+                    Some((position, _)) => widened(&child(parent, position)?, field.data_type())?,
+                    None => new_null_array(field.data_type(), parent.len()),
+                };
+                check_required(field, part, parent.nulls())
             });
             let parts = parts.collect::<Result<Vec<_>>>()?;
             let nulls = parent.nulls().cloned();
             Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), parts, nulls, parent.len())?))
         }
-        (DataType::List(_), DataType::List(field)) => elements::<i32>(array, field),
-        (DataType::LargeList(_), DataType::LargeList(field)) => elements::<i64>(array, field),
+        (from, DataType::List(field)) if from.is_list() => {
+            let Repeated { offsets, values, nulls } = Repeated::of(array)?;
+            let values = check_required(field, widened(&values, field.data_type())?, None)?;
+            Ok(Arc::new(ListArray::try_new(field.clone(), offsets, values, nulls)?))
+        }
+        (from, DataType::LargeList(field)) if from.is_list() => {
+            by_arrow(&widened(array, &DataType::List(field.clone()))?, to, false)
+        }
         (DataType::Map(..), DataType::Map(field, sorted)) => {
-            let map = array.as_map();
-            let DataType::Struct(fields) = field.data_type() else {
+            let Repeated { offsets, values, nulls } = Repeated::of(array)?;
+            let (Some(entries), DataType::Struct(fields)) = (values.as_struct_opt(), field.data_type()) else {
                 return Err(Error::internal("a map of no entries"));
             };
-            let parts = map.entries().columns().iter().zip(fields.iter());
-            let parts = parts.map(|(part, field)| widened(part, field.data_type())).collect::<Result<Vec<_>>>()?;
-            let entries = StructArray::try_new_with_length(fields.clone(), parts, None, map.entries().len())?;
-            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
+            let parts = entries.columns().iter().zip(fields);
+            let parts = parts.map(|(part, field)| check_required(field, widened(part, field.data_type())?, None));
+            let parts = parts.collect::<Result<Vec<_>>>()?;
+            let entries = StructArray::try_new_with_length(fields.clone(), parts, None, entries.len())?;
             Ok(Arc::new(MapArray::try_new(field.clone(), offsets, entries, nulls, *sorted)?))
         }
         (from, to) if normal_type(from) == *to || *from == normal_type(to) => by_arrow(array, to, false),
@@ -59,11 +68,15 @@ pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-fn elements<O: OffsetSizeTrait>(array: &ArrayRef, field: &arrow_schema::FieldRef) -> Result<ArrayRef> {
-    let list = array.as_list::<O>();
-    let values = widened(list.values(), field.data_type())?;
-    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-    Ok(Arc::new(GenericListArray::<O>::try_new(field.clone(), offsets, values, nulls)?))
+/// Refuses NULL in a required part where what is around it is not NULL.
+fn check_required(field: &Field, values: ArrayRef, around: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let hidden = |nulls: &NullBuffer| around.is_some_and(|around| around.contains(nulls));
+    match values.logical_nulls() {
+        Some(nulls) if !field.is_nullable() && nulls.null_count() > 0 && !hidden(&nulls) => {
+            Err(Error::invalid(format!("the field `{}` is required, and a value of it is NULL", field.name())))
+        }
+        _ => Ok(values),
+    }
 }
 
 /// Whether CAST knows the way.

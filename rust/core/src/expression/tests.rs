@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, LargeListArray, RecordBatch, StringArray, StructArray};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
 use rstest::rstest;
@@ -8,6 +9,7 @@ use rstest::rstest;
 use super::bind::Scope;
 use super::rows::{Relation, Rows};
 use super::*;
+use crate::error::ErrorKind;
 use crate::predicate::bind::bind;
 use crate::predicate::eval::evaluate;
 use crate::predicate::testing::{self, Names, TYPES};
@@ -98,6 +100,34 @@ fn columns_take_values_that_lose_nothing(#[case] text: &str, #[case] column: &st
     let bound = Scope::new(vec![("t", Some(&schema))], 0).bind(&Expression::parse(text).unwrap()).unwrap();
     let assigned = bound.assign(schema.field_with_name(column).unwrap());
     assert_eq!(assigned.is_ok(), taken, "{assigned:?}");
+}
+
+/// A struct `s` of one field, whose type and nullability are these.
+fn struct_of(data_type: DataType, nullable: bool) -> DataType {
+    DataType::Struct(vec![Field::new("x", data_type, nullable)].into())
+}
+
+#[rstest]
+#[case(vec![true, true], false)]
+#[case(vec![true, false], true)]
+fn null_in_a_required_part_is_refused_where_it_is_seen(#[case] valid: Vec<bool>, #[case] taken: bool) {
+    let DataType::Struct(fields) = struct_of(DataType::Int32, true) else { panic!() };
+    let values = Arc::new(Int32Array::from(vec![Some(1), None]));
+    let structs: ArrayRef = Arc::new(StructArray::new(fields, vec![values], Some(valid.into())));
+    let to = struct_of(DataType::Int64, false);
+    let kind = |array: &ArrayRef, to: &DataType| widened(array, to).map_err(|error| error.kind());
+    assert_eq!(kind(&structs, &to).map(|array| array.data_type().clone()), if taken { Ok(to.clone()) } else { refused() });
+    // Lists of any width, whose elements are these and have one field more.
+    let element = Arc::new(Field::new("item", structs.data_type().clone(), true));
+    let lists: ArrayRef = Arc::new(LargeListArray::new(element, OffsetBuffer::from_lengths([1, 1]), structs, None));
+    let mut wider = vec![Field::new("y", DataType::Utf8, true)];
+    wider.push(Field::new("x", DataType::Int64, false));
+    let to = DataType::List(Arc::new(Field::new("item", DataType::Struct(wider.into()), true)));
+    assert_eq!(kind(&lists, &to).map(|array| array.len()), if taken { Ok(2) } else { refused() });
+}
+
+fn refused<T>() -> Result<T, ErrorKind> {
+    Err(ErrorKind::InvalidArgument)
 }
 
 #[test]
