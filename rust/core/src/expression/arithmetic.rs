@@ -17,7 +17,7 @@ use arrow_buffer::{ArrowNativeType, i256};
 use arrow_schema::{ArrowError, DataType};
 
 use super::ArithmeticOp as Op;
-use super::types::{MAX_PRECISION, digits, is_integer, is_numeric};
+use super::types::{MAX_PRECISION, digits, is_integer, is_numeric, whole_digits};
 use crate::error::{Error, Result};
 
 /// How many places a result keeps where it has more digits than there are.
@@ -42,23 +42,25 @@ pub(super) fn types(op: Op, left: (&DataType, bool), right: (&DataType, bool)) -
         (D::Float32, other) if b_literal && is_integer(other) => one(D::Float32),
         (other, D::Float32) if a_literal && is_integer(other) => one(D::Float32),
         _ => match (digits(a), digits(b)) {
-            (Some(a), Some(b)) => Some((None, decimal(op, a, b))),
+            (Some(a), Some(b)) => Some((None, decimal(op, a, b)?)),
             _ => one(D::Float64),
         },
     }
 }
 
 /// The digits of a result as Spark has them, with the places cut to six at least where 38 digits do not suffice.
-fn decimal(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> DataType {
+/// None for negative scales so far apart that nothing holds them.
+fn decimal(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> Option<DataType> {
+    let (whole1, whole2) = (whole_digits(p1, s1), whole_digits(p2, s2));
     let (p1, s1, p2, s2) = (i16::from(p1), i16::from(s1), i16::from(p2), i16::from(s2));
     let (precision, scale) = match op {
-        Op::Add | Op::Subtract => ((p1 - s1).max(p2 - s2) + s1.max(s2) + 1, s1.max(s2)),
+        Op::Add | Op::Subtract => (whole1.max(whole2) + s1.max(s2) + 1, s1.max(s2)),
         Op::Multiply => (p1 + p2 + 1, s1 + s2),
         Op::Divide => {
             let scale = KEPT_SCALE.max(s1 + p2 + 1);
-            (p1 - s1 + s2 + scale, scale)
+            (whole1 + s2 + scale, scale)
         }
-        Op::Remainder => ((p1 - s1).min(p2 - s2) + s1.max(s2), s1.max(s2)),
+        Op::Remainder => (whole1.min(whole2) + s1.max(s2), s1.max(s2)),
     };
     let most = i16::from(MAX_PRECISION);
     let (precision, scale) = if precision <= most {
@@ -66,7 +68,7 @@ fn decimal(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> DataType {
     } else {
         (most, (most - (precision - scale)).max(scale.min(KEPT_SCALE)))
     };
-    DataType::Decimal128(u8::try_from(precision).unwrap_or(MAX_PRECISION), i8::try_from(scale).unwrap_or(0))
+    Some(DataType::Decimal128(u8::try_from(precision).ok()?, i8::try_from(scale).ok()?))
 }
 
 /// `left op right`. Operands are of the type that [`types`] names, or are decimals. `text` is what was written.
@@ -153,14 +155,14 @@ fn decimals(op: Op, left: &ArrayRef, right: &ArrayRef, precision: u8, scale: i8)
         _ => Err(ArrowError::ComputeError("an operand of another type".to_string())),
     };
     let (left_scale, right_scale) = (scale_of(left)?, scale_of(right)?);
-    let limit = power(precision.cast_signed()).unwrap_or(i256::MAX);
+    let limit = power(precision.into()).unwrap_or(i256::MAX);
     let result: PrimitiveArray<Decimal128Type> =
         try_binary(operand::<Decimal128Type>(left)?, operand::<Decimal128Type>(right)?, |a, b| {
             if b == 0 && matches!(op, Op::Divide | Op::Remainder) {
                 return Err(ArrowError::DivideByZero);
             }
             let (a, b) = (i256::from_i128(a), i256::from_i128(b));
-            exact(op, (a, left_scale), (b, right_scale), scale)
+            exact(op, (a, left_scale.into()), (b, right_scale.into()), scale.into())
                 .filter(|value| *value < limit && value.checked_neg().is_some_and(|value| value < limit))
                 .and_then(i256::to_i128)
                 .ok_or_else(|| ArrowError::ArithmeticOverflow(String::new()))
@@ -169,9 +171,9 @@ fn decimals(op: Op, left: &ArrayRef, right: &ArrayRef, precision: u8, scale: i8)
 }
 
 /// The result with `scale` places.
-fn exact(op: Op, (a, a_scale): (i256, i8), (b, b_scale): (i256, i8), scale: i8) -> Option<i256> {
+fn exact(op: Op, (a, a_scale): (i256, i16), (b, b_scale): (i256, i16), scale: i16) -> Option<i256> {
     let common = a_scale.max(b_scale);
-    let raised = |value: i256, from: i8, to: i8| value.checked_mul(power(to - from)?);
+    let raised = |value: i256, from: i16, to: i16| value.checked_mul(power(to - from)?);
     match op {
         Op::Add => rescaled(raised(a, a_scale, common)?.checked_add(raised(b, b_scale, common)?)?, common, scale),
         Op::Subtract => rescaled(raised(a, a_scale, common)?.checked_sub(raised(b, b_scale, common)?)?, common, scale),
@@ -179,19 +181,16 @@ fn exact(op: Op, (a, a_scale): (i256, i8), (b, b_scale): (i256, i8), scale: i8) 
         Op::Remainder => rescaled(raised(a, a_scale, common)?.checked_rem(raised(b, b_scale, common)?)?, common, scale),
         Op::Divide => {
             // a / 10^sa over b / 10^sb, times 10^scale.
-            let shift = i16::from(scale) + i16::from(b_scale) - i16::from(a_scale);
-            let (a, b) = if shift >= 0 {
-                (a.checked_mul(power(i8::try_from(shift).ok()?)?)?, b)
-            } else {
-                (a, b.checked_mul(power(i8::try_from(-shift).ok()?)?)?)
-            };
+            let shift = scale + b_scale - a_scale;
+            let (a, b) =
+                if shift >= 0 { (a.checked_mul(power(shift)?)?, b) } else { (a, b.checked_mul(power(-shift)?)?) };
             rounded(a, b)
         }
     }
 }
 
 /// A number of `from` places with `to` of them.
-pub(super) fn rescaled(value: i256, from: i8, to: i8) -> Option<i256> {
+pub(super) fn rescaled(value: i256, from: i16, to: i16) -> Option<i256> {
     if to >= from { value.checked_mul(power(to - from)?) } else { rounded(value, power(from - to)?) }
 }
 
@@ -206,6 +205,6 @@ fn rounded(a: i256, b: i256) -> Option<i256> {
     quotient.checked_add(away)
 }
 
-fn power(exponent: i8) -> Option<i256> {
+fn power(exponent: i16) -> Option<i256> {
     i256::from_i128(10).checked_pow(u32::try_from(exponent).ok()?)
 }

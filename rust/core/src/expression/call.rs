@@ -7,11 +7,9 @@ use arrow_schema::{DataType, TimeUnit};
 use super::Function;
 use super::bind::Scope;
 use super::bound::{Bound, Node, all_together};
-use super::types::{is_integer, is_numeric, shown, timestamp};
+use super::types::{MAX_PRECISION, is_integer, is_numeric, shown, timestamp, whole_digits};
 use crate::error::{Error, Result};
-use crate::scalar::Scalar;
-
-const MICROS_OF_DAY: i64 = 86_400_000_000;
+use crate::scalar::{Scalar, civil, unit_nanos};
 
 impl Scope<'_> {
     /// A call, whose arguments have types.
@@ -75,7 +73,8 @@ impl Scope<'_> {
     fn now(&self, function: Function) -> Bound {
         let value = self.now_micros;
         let (scalar, data_type) = if function == Function::CurrentDate {
-            let days = i32::try_from(value.div_euclid(MICROS_OF_DAY)).unwrap_or_default();
+            let days = (i128::from(value) * unit_nanos(TimeUnit::Microsecond)).div_euclid(civil::DAY_NANOS);
+            let days = i32::try_from(days).unwrap_or_default();
             (Scalar::Date(days), DataType::Date32)
         } else {
             let unit = TimeUnit::Microsecond;
@@ -93,8 +92,8 @@ fn rounded_type(data_type: DataType, arguments: &[Bound]) -> DataType {
     };
     match data_type {
         DataType::Decimal128(precision, scale) if places < scale => {
-            let whole = precision.cast_signed() - scale + 1;
-            DataType::Decimal128((whole + places).clamp(1, 38).cast_unsigned(), places)
+            let digits = whole_digits(precision, scale) + 1 + i16::from(places);
+            DataType::Decimal128(u8::try_from(digits).unwrap_or(MAX_PRECISION).clamp(1, MAX_PRECISION), places)
         }
         other => other,
     }

@@ -99,7 +99,7 @@ fn round(values: &ArrayRef, places: Option<&ArrayRef>, to: &DataType, text: &str
             v.to_string().parse::<f64>().map_or(v, |v| rounded(v, places) as f32)
         })),
         (DataType::Decimal128(_, from), DataType::Decimal128(precision, scale)) if from != scale => {
-            let cut = |v: i128| rescaled(i256::from_i128(v), *from, *scale).and_then(i256::to_i128);
+            let cut = |v: i128| rescaled(i256::from_i128(v), (*from).into(), (*scale).into()).and_then(i256::to_i128);
             let cut = |v| cut(v).ok_or_else(|| ArrowError::ArithmeticOverflow(String::new()));
             let values = try_unary::<_, _, Decimal128Type>(values.as_primitive::<Decimal128Type>(), cut);
             let values = values.and_then(|values| {

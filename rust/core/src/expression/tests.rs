@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, LargeListArray, RecordBatch, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, Decimal128Array, Float64Array, Int32Array, LargeListArray, RecordBatch, StringArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
@@ -72,6 +72,22 @@ fn types_follow_their_rules(#[case] text: &str, #[case] expected: DataType) {
     assert_eq!(*values(text, &numbers()).unwrap().data_type(), expected);
 }
 
+/// Decimals as Arrow lets them be, with fewer digits before the point than behind it, or zeros before the point.
+#[rstest]
+#[case("d + e", -100, 2, None)]
+#[case("d * d", -100, 2, None)]
+#[case("d * d", -2, 2, Some("1000000"))]
+#[case("d + e", -2, 2, Some("1000.10"))]
+#[case("case when d > e then 1 end", -2, 2, Some("1"))]
+#[case("case when d > e then 1 end", -100, 38, None)]
+fn scales_may_be_negative(#[case] text: &str, #[case] d: i8, #[case] e: i8, #[case] expected: Option<&str>) {
+    let decimal =
+        |scale| -> ArrayRef { Arc::new(Decimal128Array::from(vec![10]).with_precision_and_scale(38, scale).unwrap()) };
+    let found = values(text, &batch(vec![("d", decimal(d)), ("e", decimal(e))])).ok();
+    let shown = found.map(|found| arrow_cast::display::array_value_to_string(&found, 0).unwrap());
+    assert_eq!(shown.as_deref(), expected);
+}
+
 #[test]
 fn only_rows_that_need_it_are_divided() {
     let found = values("case when i <> 0 then 10 % i end", &numbers()).unwrap();
@@ -116,7 +132,10 @@ fn null_in_a_required_part_is_refused_where_it_is_seen(#[case] valid: Vec<bool>,
     let structs: ArrayRef = Arc::new(StructArray::new(fields, vec![values], Some(valid.into())));
     let to = struct_of(DataType::Int64, false);
     let kind = |array: &ArrayRef, to: &DataType| widened(array, to).map_err(|error| error.kind());
-    assert_eq!(kind(&structs, &to).map(|array| array.data_type().clone()), if taken { Ok(to.clone()) } else { refused() });
+    assert_eq!(
+        kind(&structs, &to).map(|array| array.data_type().clone()),
+        if taken { Ok(to.clone()) } else { refused() }
+    );
     // Lists of any width, whose elements are these and have one field more.
     let element = Arc::new(Field::new("item", structs.data_type().clone(), true));
     let lists: ArrayRef = Arc::new(LargeListArray::new(element, OffsetBuffer::from_lengths([1, 1]), structs, None));

@@ -6,6 +6,8 @@ use crate::scalar::ScalarType;
 
 /// The most digits of a decimal.
 pub(super) const MAX_PRECISION: u8 = 38;
+/// The most digits of two decimals that are compared.
+const MAX_WIDE_PRECISION: u8 = 76;
 const MICROS: TimeUnit = TimeUnit::Microsecond;
 
 /// The type in which the values of an Arrow type are handled. Types that no operator takes, and nested ones, stay.
@@ -89,6 +91,11 @@ pub(super) fn digits(data_type: &DataType) -> Option<(u8, i8)> {
     }
 }
 
+/// How many digits stand before the point; more than there are where the scale is negative.
+pub(super) fn whole_digits(precision: u8, scale: i8) -> i16 {
+    i16::from(precision) - i16::from(scale)
+}
+
 /// The type that holds the values of both, as comparisons, CASE and keys need it; None where there is none. Exact but for
 /// numbers beside a float, which become doubles.
 pub(super) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
@@ -100,8 +107,8 @@ pub(super) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
         _ if is_numeric(a) && is_numeric(b) => match (digits(a), digits(b)) {
             (Some((p1, s1)), Some((p2, s2))) => {
                 let scale = s1.max(s2);
-                let whole = (p1.cast_signed() - s1).max(p2.cast_signed() - s2);
-                let precision = u8::try_from(whole + scale).ok()?;
+                let whole = whole_digits(p1, s1).max(whole_digits(p2, s2));
+                let precision = u8::try_from(whole + i16::from(scale)).ok().filter(|p| *p <= MAX_WIDE_PRECISION)?;
                 if precision > MAX_PRECISION {
                     D::Decimal256(precision, scale)
                 } else {
@@ -132,7 +139,7 @@ pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
         | (D::FixedSizeBinary(_), D::Binary) => true,
         (D::Int32 | D::Int64, D::Decimal128(precision, scale)) => {
             let (whole, _) = digits(from).unwrap_or_default();
-            precision.cast_signed() - scale >= whole.cast_signed()
+            whole_digits(*precision, *scale) >= i16::from(whole)
         }
         (D::Decimal128(_, from), D::Decimal128(_, to)) => from <= to,
         (D::Timestamp(TimeUnit::Microsecond, from), D::Timestamp(TimeUnit::Nanosecond, to)) => {
