@@ -37,7 +37,7 @@ impl Bound {
                 arithmetic::apply(*op, &left.evaluate(rows)?, &right.evaluate(rows)?, &self.data_type, &self.text)
             }
             Node::Cast(inner, tried) => cast(&inner.evaluate(rows)?, &self.data_type, *tried)
-                .map_err(|error| error.with("expression", shortened(&self.text))),
+                .map_err(|error| error.with("expression", &self.text)),
             Node::Widen(inner) => widened(&inner.evaluate(rows)?, &self.data_type),
             Node::Case(branches, otherwise) => self.case(rows, branches, otherwise.as_deref()),
             Node::Call(super::Function::Coalesce, parts) => self.coalesce(rows, parts),
@@ -230,9 +230,4 @@ fn is_nan(values: &ArrayRef) -> BooleanArray {
         }
         _ => BooleanArray::from(vec![false; values.len()]),
     }
-}
-
-/// Text for a message.
-fn shortened(text: &str) -> String {
-    text.chars().take(120).collect()
 }

@@ -37,7 +37,7 @@ pub enum Expression {
     Literal(Literal),
     /// `relation.column`, `column`, and fields of structs behind them.
     Column(ColumnName),
-    /// `left op right`, and the text it was written as.
+    /// `left op right`, and how the text begins that it was written as.
     Arithmetic(ArithmeticOp, Box<Expression>, Box<Expression>, Arc<str>),
     /// `left op right`.
     Compare(CompareOp, Box<Expression>, Box<Expression>),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::types::type_named;
 use super::{ArithmeticOp, Expression, Function};
 use crate::error::{Error, Result};
-use crate::predicate::lex::{Language, Token};
+use crate::predicate::lex::{Language, Token, excerpt};
 use crate::predicate::parse::{MAX_DEPTH, Parser, is_reserved};
 use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
@@ -69,9 +69,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What was read since a byte offset.
+    /// What was read since a byte offset, as messages show it: each part of a chain of operators keeps what is before it.
     fn since(&self, start: usize) -> Arc<str> {
-        self.text.get(start..self.parser.at).unwrap_or_default().trim_end().into()
+        excerpt(self.text.get(start..self.parser.at).unwrap_or_default().trim_end(), 0).into()
     }
 
     fn operator(&mut self) -> Result<()> {

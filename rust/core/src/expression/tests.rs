@@ -89,6 +89,13 @@ fn scales_may_be_negative(#[case] text: &str, #[case] d: i8, #[case] e: i8, #[ca
 }
 
 #[test]
+fn operators_keep_no_more_of_their_text_than_messages_show() {
+    let text = format!("'{}' || s", "x".repeat(100_000));
+    let Expression::Call(Function::Concat, _, kept) = Expression::parse(&text).unwrap() else { panic!() };
+    assert!(kept.starts_with("'xxx") && kept.ends_with("...") && kept.len() < 200, "{}", kept.len());
+}
+
+#[test]
 fn only_rows_that_need_it_are_divided() {
     let found = values("case when i <> 0 then 10 % i end", &numbers()).unwrap();
     assert_eq!(found.as_ref(), &Int32Array::from(vec![Some(0), None, None]) as &dyn Array);

@@ -282,7 +282,7 @@ pub(crate) fn continues_name(c: char) -> bool {
 }
 
 /// At most [`EXCERPT_CHARS`] of a text, from a character on.
-fn excerpt(text: &str, from: usize) -> String {
+pub(crate) fn excerpt(text: &str, from: usize) -> String {
     let mut chars = text.chars().skip(from);
     let mut shown: String = if from > 0 { "...".to_string() } else { String::new() };
     shown.extend(chars.by_ref().take(EXCERPT_CHARS));
