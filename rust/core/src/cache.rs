@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -44,10 +45,10 @@ pub struct Cache {
 
 #[derive(Debug, Default)]
 struct State {
-    entries: HashMap<Arc<Key>, Entry>,
-    by_use: BTreeMap<u64, Arc<Key>>,
-    clock: u64,
-    stats: Stats,
+    kept: Lru<Key, Arc<dyn Any + Send + Sync>>,
+    hits: u64,
+    misses: u64,
+    evictions: u64,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -56,11 +57,88 @@ struct Key {
     file: FileId,
 }
 
+/// Values by key, each of some bytes. The least recently used go first.
 #[derive(Debug)]
-struct Entry {
-    value: Arc<dyn Any + Send + Sync>,
+pub struct Lru<K: ?Sized, V> {
+    entries: HashMap<Arc<K>, Entry<V>>,
+    by_use: BTreeMap<u64, Arc<K>>,
+    clock: u64,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
     bytes: u64,
     used_at: u64,
+}
+
+impl<K: ?Sized, V> Default for Lru<K, V> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), by_use: BTreeMap::new(), clock: 0, bytes: 0 }
+    }
+}
+
+impl<K: Eq + Hash + ?Sized, V> Lru<K, V> {
+    /// The value of a key, which is used now.
+    pub fn find(&mut self, key: &K) -> Option<&V> {
+        let entry = self.entries.get_mut(key)?;
+        let key = self.by_use.remove(&entry.used_at)?;
+        self.clock += 1;
+        entry.used_at = self.clock;
+        self.by_use.insert(self.clock, key);
+        Some(&entry.value)
+    }
+
+    /// Puts a value of so many bytes in place of what the key had, and drops others until no more than `limit` bytes are
+    /// held; gives how many went for that. What is larger alone is not kept.
+    pub fn keep(&mut self, key: Arc<K>, value: V, bytes: u64, limit: u64) -> u64 {
+        if bytes > limit {
+            return 0;
+        }
+        self.remove(&key);
+        let gone = self.shrink(limit - bytes);
+        self.clock += 1;
+        self.bytes += bytes;
+        self.by_use.insert(self.clock, key.clone());
+        self.entries.insert(key, Entry { value, bytes, used_at: self.clock });
+        gone
+    }
+
+    /// Drops values until no more than `bytes` are held; gives how many.
+    pub fn shrink(&mut self, bytes: u64) -> u64 {
+        let mut gone = 0;
+        while self.bytes > bytes
+            && let Some((_, key)) = self.by_use.first_key_value()
+        {
+            let key = key.clone();
+            self.remove(&key);
+            gone += 1;
+        }
+        gone
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The bytes that are held.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn remove(&mut self, key: &K) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.by_use.remove(&entry.used_at);
+            self.bytes -= entry.bytes;
+        }
+    }
 }
 
 impl Cache {
@@ -92,21 +170,13 @@ impl Cache {
     /// What was kept of a file.
     pub fn find<T: Send + Sync + 'static>(&self, kind: &'static str, file: &FileId) -> Option<Arc<T>> {
         let mut guard = self.lock();
-        let State { entries, by_use, clock, stats } = guard.get_or_insert_default();
-        let found = entries.get_key_value(&Key { kind, file: file.clone() }).map(|(key, _)| key.clone());
-        let entry = found.as_ref().and_then(|key| entries.get_mut(key));
-        let value = entry.and_then(|entry| {
-            let value = entry.value.clone().downcast::<T>().ok()?;
-            by_use.remove(&entry.used_at);
-            *clock += 1;
-            entry.used_at = *clock;
-            by_use.extend(found.map(|key| (*clock, key)));
-            Some(value)
-        });
+        let state = guard.get_or_insert_default();
+        let key = Key { kind, file: file.clone() };
+        let value = state.kept.find(&key).and_then(|value| value.clone().downcast::<T>().ok());
         if value.is_some() {
-            stats.hits += 1;
+            state.hits += 1;
         } else {
-            stats.misses += 1;
+            state.misses += 1;
         }
         value
     }
@@ -114,22 +184,10 @@ impl Cache {
     /// Keeps `value`, which holds `bytes`, in place of what was kept of the file; others go where there is no room. What
     /// is larger than the limit alone is not kept.
     pub fn keep<T: Send + Sync + 'static>(&self, kind: &'static str, file: FileId, value: Arc<T>, bytes: u64) {
-        let limit = self.limit_bytes();
-        if bytes > limit {
-            return;
-        }
         let mut guard = self.lock();
         let state = guard.get_or_insert_default();
-        let key = Arc::new(Key { kind, file });
-        state.remove(&key);
-        state.shrink(limit - bytes);
-        state.clock += 1;
-        let entry = Entry { value, bytes, used_at: state.clock };
-        state.by_use.insert(state.clock, key.clone());
-        state.entries.insert(key, entry);
-        state.stats.entries += 1;
-        state.stats.bytes += bytes;
-        self.bytes.store(state.stats.bytes, Ordering::Relaxed);
+        state.evictions += state.kept.keep(Arc::new(Key { kind, file }), value, bytes, self.limit_bytes());
+        self.bytes.store(state.kept.bytes(), Ordering::Relaxed);
     }
 
     /// Drops entries until no more than `bytes` are held.
@@ -139,8 +197,8 @@ impl Cache {
         }
         let mut guard = self.lock();
         let state = guard.get_or_insert_default();
-        state.shrink(bytes);
-        self.bytes.store(state.stats.bytes, Ordering::Relaxed);
+        state.evictions += state.kept.shrink(bytes);
+        self.bytes.store(state.kept.bytes(), Ordering::Relaxed);
     }
 
     /// How many bytes are held at most.
@@ -157,39 +215,20 @@ impl Cache {
     /// Drops everything. The counts of hits, misses and evictions go on.
     pub fn clear(&self) {
         let mut guard = self.lock();
-        let stats = guard.take().unwrap_or_default().stats;
-        guard.get_or_insert_default().stats = Stats { entries: 0, bytes: 0, ..stats };
+        guard.get_or_insert_default().kept = Lru::default();
         self.bytes.store(0, Ordering::Relaxed);
     }
 
     /// What it did and what it holds.
     pub fn stats(&self) -> Stats {
-        self.lock().as_ref().map(|state| state.stats).unwrap_or_default()
+        let guard = self.lock();
+        let Some(State { kept, hits, misses, evictions }) = &*guard else { return Stats::default() };
+        Stats { hits: *hits, misses: *misses, evictions: *evictions, entries: kept.len() as u64, bytes: kept.bytes() }
     }
 
     /// A panic in another thread leaves the state whole: each change is complete before the next call that may panic.
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn shrink(&mut self, bytes: u64) {
-        while self.stats.bytes > bytes
-            && let Some((_, key)) = self.by_use.first_key_value()
-        {
-            let key = key.clone();
-            self.remove(&key);
-            self.stats.evictions += 1;
-        }
-    }
-
-    fn remove(&mut self, key: &Key) {
-        if let Some(entry) = self.entries.remove(key) {
-            self.by_use.remove(&entry.used_at);
-            self.stats.entries -= 1;
-            self.stats.bytes -= entry.bytes;
-        }
     }
 }
 

@@ -3,8 +3,9 @@
 //! Delete files never change under their path, so what was decoded stays right; the cache lives as long as the table
 //! handle or the group of tasks that it belongs to.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use frazil_core::cache::Lru;
 
 use crate::deletes::equality::EqualityKeys;
 use crate::deletes::position::PositionDeletes;
@@ -22,61 +23,28 @@ pub enum Deletes {
 #[derive(Debug)]
 pub struct DeleteCache {
     limit_bytes: usize,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    entries: HashMap<String, Entry>,
-    used_bytes: usize,
-    clock: u64,
-}
-
-#[derive(Debug)]
-struct Entry {
-    deletes: Deletes,
-    size_bytes: usize,
-    used_at: u64,
+    kept: Mutex<Lru<str, Deletes>>,
 }
 
 impl DeleteCache {
     /// A cache that holds about `limit_bytes`; what is larger alone is not kept.
     pub fn new(limit_bytes: usize) -> Self {
-        Self { limit_bytes, state: Mutex::default() }
+        Self { limit_bytes, kept: Mutex::default() }
     }
 
     /// What was kept under `key`.
     pub fn find(&self, key: &str) -> Option<Deletes> {
-        let mut state = self.lock();
-        state.clock += 1;
-        let now = state.clock;
-        let entry = state.entries.get_mut(key)?;
-        entry.used_at = now;
-        Some(entry.deletes.clone())
+        self.lock().find(key).cloned()
     }
 
     /// Keeps `deletes` under `key`, dropping others where there is no room.
     pub fn keep(&self, key: String, deletes: Deletes, size_bytes: usize) {
-        if size_bytes > self.limit_bytes {
-            return;
-        }
-        let mut state = self.lock();
-        state.clock += 1;
-        let entry = Entry { deletes, size_bytes, used_at: state.clock };
-        state.used_bytes += size_bytes;
-        if let Some(old) = state.entries.insert(key, entry) {
-            state.used_bytes -= old.size_bytes;
-        }
-        while state.used_bytes > self.limit_bytes {
-            let oldest = state.entries.iter().min_by_key(|(_, entry)| entry.used_at).map(|(key, _)| key.clone());
-            let Some(dropped) = oldest.and_then(|key| state.entries.remove(&key)) else { break };
-            state.used_bytes -= dropped.size_bytes;
-        }
+        self.lock().keep(key.into(), deletes, size_bytes as u64, self.limit_bytes as u64);
     }
 
     /// A panic in another thread leaves the map whole: each change is complete before the next call that may panic.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Lru<str, Deletes>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -110,7 +78,7 @@ mod tests {
     fn replacing_an_entry_does_not_leak_its_bytes() {
         let cache = DeleteCache::new(10);
         (0..10).for_each(|_| cache.keep("a".into(), none(), 6));
-        assert_eq!(cache.lock().used_bytes, 6);
+        assert_eq!(cache.lock().bytes(), 6);
         cache.keep("large".into(), none(), 11);
         assert!(cache.find("large").is_none() && cache.find("a").is_some());
     }
