@@ -194,27 +194,10 @@ fn written(array: &ArrayRef) -> Result<ArrayRef> {
         other => scalar_type(other),
     };
     let data_type = data_type.ok_or_else(|| Error::internal("a type without literals"))?;
-    let mut texts = Vec::with_capacity(array.len());
-    for row in 0..array.len() {
-        let value = Scalar::from_array(array, row, data_type)?;
-        texts.push(value.map(|value| -> Result<String> {
-            let mut text = String::new();
-            let failed = |_| Error::internal("a value does not print");
-            match value {
-                Scalar::Date(days) => civil::write_date(&mut text, i64::from(days)).map_err(failed)?,
-                Scalar::Time(micros) => civil::write_time(&mut text, i128::from(micros) * 1000).map_err(failed)?,
-                Scalar::Timestamp { value, unit, utc } => {
-                    civil::write_timestamp(&mut text, i128::from(value) * unit_nanos(unit)).map_err(failed)?;
-                    text.push_str(if utc { "Z" } else { "" });
-                }
-                // The literal without its quotes.
-                other => text = other.to_string().trim_matches('\'').to_string(),
-            }
-            Ok(text)
-        }));
-    }
-    let texts = texts.into_iter().map(Option::transpose).collect::<Result<Vec<_>>>()?;
-    Ok(Arc::new(StringArray::from(texts)))
+    let text = |row| -> Result<Option<String>> {
+        Ok(Scalar::from_array(array, row, data_type)?.map(|value| value.plain().to_string()))
+    };
+    Ok(Arc::new((0..array.len()).map(text).collect::<Result<StringArray>>()?))
 }
 
 /// Dates and timestamps as each other, through nanoseconds: what is finer is cut off towards the past.

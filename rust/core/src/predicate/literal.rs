@@ -111,23 +111,13 @@ fn untyped(scalar: &Scalar) -> Literal {
         Scalar::Int8(_) | Scalar::Int16(_) | Scalar::Int32(_) | Scalar::Int64(_) | Scalar::Decimal { .. } => {
             Literal::Number(scalar.to_string())
         }
-        Scalar::Date(days) => Literal::Date(written(|out| civil::write_date(out, i64::from(*days)))),
-        Scalar::Time(micros) => Literal::Time(written(|out| civil::write_time(out, i128::from(*micros) * 1000))),
-        Scalar::Timestamp { value, unit, utc } => Literal::Timestamp(written(|out| {
-            civil::write_timestamp(out, i128::from(*value) * unit_nanos(*unit))?;
-            out.push_str(if *utc { "Z" } else { "" });
-            Ok(())
-        })),
+        Scalar::Date(_) => Literal::Date(scalar.plain().to_string()),
+        Scalar::Time(_) => Literal::Time(scalar.plain().to_string()),
+        Scalar::Timestamp { .. } => Literal::Timestamp(scalar.plain().to_string()),
         Scalar::String(text) => Literal::String(text.clone()),
         Scalar::Uuid(bytes) => Literal::Binary(bytes.to_vec()),
         Scalar::Fixed(bytes) | Scalar::Binary(bytes) => Literal::Binary(bytes.clone()),
     }
-}
-
-fn written(write: impl FnOnce(&mut String) -> std::fmt::Result) -> String {
-    let mut text = String::new();
-    // Writing to a string fails only where a Display does, and none of these do.
-    write(&mut text).map(|()| text).unwrap_or_default()
 }
 
 /// None for a value that the type cannot hold, which then lies on the side of its sign.

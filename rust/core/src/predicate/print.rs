@@ -9,13 +9,16 @@ use super::{BoundPredicate, ColumnName, Literal, Predicate, Test};
 use crate::scalar::Scalar;
 use crate::scalar::print::{write_bytes, write_text};
 
+const TRUE: &str = "TRUE";
+const FALSE: &str = "FALSE";
+
 impl Display for Predicate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::True => f.write_str("TRUE"),
-            Self::False => f.write_str("FALSE"),
-            Self::And(parts) => join(f, parts, " AND ", "TRUE", |part, f| grouped(part, f, part.is_connective())),
-            Self::Or(parts) => join(f, parts, " OR ", "FALSE", |part, f| grouped(part, f, part.is_connective())),
+            Self::True => f.write_str(TRUE),
+            Self::False => f.write_str(FALSE),
+            Self::And(parts) => write_all(f, parts, Self::is_connective),
+            Self::Or(parts) => write_any(f, parts, Self::is_connective),
             Self::Not(inner) => match &**inner {
                 Self::In(name, literals) => write_in(f, name, "NOT IN", literals),
                 Self::IsNull(name) => write!(f, "{name} IS NOT NULL"),
@@ -82,10 +85,10 @@ impl Display for BoundPredicate {
     /// as `STARTS_WITH(name, X'00')`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::True => f.write_str("TRUE"),
-            Self::False => f.write_str("FALSE"),
-            Self::And(parts) => join(f, parts, " AND ", "TRUE", |part, f| grouped(part, f, part.is_connective())),
-            Self::Or(parts) => join(f, parts, " OR ", "FALSE", |part, f| grouped(part, f, part.is_connective())),
+            Self::True => f.write_str(TRUE),
+            Self::False => f.write_str(FALSE),
+            Self::And(parts) => write_all(f, parts, Self::is_connective),
+            Self::Or(parts) => write_any(f, parts, Self::is_connective),
             Self::Leaf(column, test) => write_test(f, &column.name, test),
         }
     }
@@ -126,6 +129,16 @@ fn write_in(f: &mut Formatter<'_>, name: &impl Display, verb: &str, items: &[imp
 fn write_like(f: &mut Formatter<'_>, name: &impl Display, verb: &str, pattern: &str) -> fmt::Result {
     write!(f, "{name} {verb} ")?;
     write_text(f, pattern)
+}
+
+/// Parts that must all hold, in parentheses where they have parts themselves.
+fn write_all<T: Display>(f: &mut Formatter<'_>, parts: &[T], is_connective: fn(&T) -> bool) -> fmt::Result {
+    join(f, parts, " AND ", TRUE, |part, f| grouped(part, f, is_connective(part)))
+}
+
+/// Parts of which one must hold, likewise.
+fn write_any<T: Display>(f: &mut Formatter<'_>, parts: &[T], is_connective: fn(&T) -> bool) -> fmt::Result {
+    join(f, parts, " OR ", FALSE, |part, f| grouped(part, f, is_connective(part)))
 }
 
 fn grouped(part: &impl Display, f: &mut Formatter<'_>, parentheses: bool) -> fmt::Result {

@@ -22,24 +22,38 @@ impl fmt::Display for Scalar {
             Self::Float32(value) => write!(f, "{:?}", f64::from(*value)),
             Self::Float64(value) => write!(f, "{value:?}"),
             Self::Decimal { unscaled, scale, .. } => write_decimal(f, *unscaled, *scale),
-            Self::Date(days) => {
-                f.write_str("DATE '")?;
-                civil::write_date(f, i64::from(*days))?;
-                f.write_str("'")
-            }
-            Self::Time(micros) => {
-                f.write_str("TIME '")?;
-                civil::write_time(f, i128::from(*micros) * unit_nanos(TimeUnit::Microsecond))?;
-                f.write_str("'")
-            }
-            Self::Timestamp { value, unit, utc } => {
-                f.write_str("TIMESTAMP '")?;
-                civil::write_timestamp(f, i128::from(*value) * unit_nanos(*unit))?;
-                f.write_str(if *utc { "Z'" } else { "'" })
-            }
+            Self::Date(_) => write!(f, "DATE '{}'", self.plain()),
+            Self::Time(_) => write!(f, "TIME '{}'", self.plain()),
+            Self::Timestamp { .. } => write!(f, "TIMESTAMP '{}'", self.plain()),
             Self::String(text) => write_text(f, text),
-            Self::Uuid(bytes) => write!(f, "'{}'", hex::uuid(*bytes)),
+            Self::Uuid(_) => write!(f, "'{}'", self.plain()),
             Self::Fixed(bytes) | Self::Binary(bytes) => write_bytes(f, bytes),
+        }
+    }
+}
+
+impl Scalar {
+    /// The value without the quotes of its literal and the type before them: what a cast to text gives.
+    pub fn plain(&self) -> impl fmt::Display + '_ {
+        Plain(self)
+    }
+}
+
+struct Plain<'a>(&'a Scalar);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Scalar::Date(days) => civil::write_date(f, i64::from(*days)),
+            Scalar::Time(micros) => civil::write_time(f, i128::from(*micros) * unit_nanos(TimeUnit::Microsecond)),
+            Scalar::Timestamp { value, unit, utc } => {
+                civil::write_timestamp(f, i128::from(*value) * unit_nanos(*unit))?;
+                f.write_str(if *utc { "Z" } else { "" })
+            }
+            Scalar::String(text) => f.write_str(text),
+            Scalar::Uuid(bytes) => f.write_str(&hex::uuid(*bytes)),
+            Scalar::Fixed(bytes) | Scalar::Binary(bytes) => f.write_str(&hex::encode(bytes)),
+            number => fmt::Display::fmt(number, f),
         }
     }
 }

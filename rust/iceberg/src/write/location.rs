@@ -105,14 +105,6 @@ fn partition_path(spec: &PartitionSpec, partition: &StructType, tuple: &StructAr
 
 /// A partition value as people read it.
 fn shown(field: &PartitionField, value: &Scalar) -> String {
-    let literal = || {
-        let text = value.to_string();
-        match text.split_once('\'') {
-            // The literals of text, dates, times and moments stand in quotes behind their type.
-            Some((_, quoted)) => quoted.strip_suffix('\'').unwrap_or(quoted).to_string(),
-            None => text,
-        }
-    };
     match (&field.transform, value) {
         (Transform::Year, Scalar::Int32(years)) => format!("{:04}", 1970 + i64::from(*years)),
         (Transform::Month, Scalar::Int32(months)) => {
@@ -120,12 +112,9 @@ fn shown(field: &PartitionField, value: &Scalar) -> String {
             format!("{:04}-{:02}", 1970 + months.div_euclid(12), months.rem_euclid(12) + 1)
         }
         (Transform::Hour, Scalar::Int32(hours)) => {
-            let day = Scalar::Date(hours.div_euclid(24)).to_string();
-            let day = day.trim_start_matches("DATE ").trim_matches('\'').to_string();
-            format!("{day}-{:02}", hours.rem_euclid(24))
+            format!("{}-{:02}", Scalar::Date(hours.div_euclid(24)).plain(), hours.rem_euclid(24))
         }
-        (_, Scalar::String(text)) => text.clone(),
-        _ => literal(),
+        _ => value.plain().to_string(),
     }
 }
 
