@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Decimal128Type;
-use arrow_array::{ArrayRef, StringArray};
+use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 
@@ -16,6 +16,15 @@ use crate::error::{Error, Result};
 /// `CorruptData` for a value that the other type does not have: none becomes NULL.
 pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
+}
+
+/// The first value that a cast made NULL, which is how casts that are not strict refuse one.
+pub fn lost_row(before: &dyn Array, after: &dyn Array) -> Option<usize> {
+    if before.logical_null_count() == after.logical_null_count() {
+        return None;
+    }
+    let (before, after) = (before.logical_nulls(), after.logical_nulls()?);
+    (0..after.len()).find(|row| after.is_null(*row) && before.as_ref().is_none_or(|before| before.is_valid(*row)))
 }
 
 /// Text that came over the C interface is only said to be UTF-8, and Rust relies on it. `array` is Utf8.

@@ -13,6 +13,7 @@ use arrow_schema::{DataType, Field, TimeUnit};
 
 use super::types::{normal_type, scalar_type, shown};
 use crate::error::{Error, Result};
+use crate::file_values::lost_row;
 use crate::nested::{Repeated, child};
 use crate::predicate::literal::{Place, place};
 use crate::predicate::{BoundColumn, Literal};
@@ -127,15 +128,10 @@ fn by_arrow(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
     let cast = cast_with_options(array, to, &options).map_err(|error| {
         Error::invalid(format!("{} does not become {}", shown(array.data_type()), shown(to))).caused_by(error)
     })?;
-    if tried || cast.logical_null_count() == array.logical_null_count() {
-        return Ok(cast);
+    match lost_row(array, &cast) {
+        Some(row) if !tried => Err(refused(array, row, to)),
+        _ => Ok(cast),
     }
-    let (before, after) = (array.logical_nulls(), cast.logical_nulls());
-    let lost = |row: &usize| {
-        after.as_ref().is_some_and(|nulls| nulls.is_null(*row))
-            && before.as_ref().is_none_or(|nulls| nulls.is_valid(*row))
-    };
-    Err(refused(array, (0..array.len()).find(lost).unwrap_or(0), to))
 }
 
 /// The error for the value of a row.
@@ -219,9 +215,8 @@ fn moments(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
         .iter()
         .map(|value| value.and_then(|value| i64::try_from((i128::from(value) * from).div_euclid(into)).ok()))
         .collect();
-    if !tried && moved.null_count() > integers.null_count() {
-        let row = (0..moved.len()).find(|row| moved.is_null(*row) && integers.is_valid(*row));
-        return Err(refused(array, row.unwrap_or(0), to));
+    if let Some(row) = lost_row(&integers, &moved).filter(|_| !tried) {
+        return Err(refused(array, row, to));
     }
     match to {
         DataType::Date32 => {

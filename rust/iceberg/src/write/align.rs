@@ -24,6 +24,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use frazil_core::error::{Error, Result};
+use frazil_core::file_values::lost_row;
 use frazil_core::nested::{Repeated, child};
 
 use crate::read::arrow::{arrow_field, arrow_fields, arrow_primitive, arrow_schema, arrow_type};
@@ -226,7 +227,7 @@ fn unpacked(values: &ArrayRef) -> Result<ArrayRef> {
         DataType::LargeUtf8 => values.as_string_opt::<i64>().map_or_else(|| Ok(values.clone()), rebased),
         DataType::LargeBinary => values.as_binary_opt::<i64>().map_or_else(|| Ok(values.clone()), rebased),
         DataType::Dictionary(_, held) => unpacked(&arrow_cast::cast(values, held)?),
-        DataType::RunEndEncoded(_, held) => Ok(arrow_cast::cast(values, held.data_type())?),
+        DataType::RunEndEncoded(_, held) => unpacked(&arrow_cast::cast(values, held.data_type())?),
         _ => Ok(values.clone()),
     }
 }
@@ -284,9 +285,7 @@ fn cast(values: &ArrayRef, to: &DataType, name: &str, rows: &RowNumbers<'_>) -> 
     }
     let options = CastOptions { safe: true, ..CastOptions::default() };
     let cast = cast_with_options(values, to, &options)?;
-    // What does not fit became NULL.
-    if cast.null_count() > values.null_count() {
-        let row = (0..cast.len()).find(|&row| cast.is_null(row) && values.is_valid(row)).unwrap_or(0);
+    if let Some(row) = lost_row(values, &cast) {
         return Err(does_not_fit(name, to, rows.number(row)));
     }
     if let Some(ticks) = coarser(values.data_type(), to) {

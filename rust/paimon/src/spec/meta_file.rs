@@ -13,13 +13,13 @@ use arrow_array::{
     make_array, new_null_array,
 };
 use arrow_buffer::NullBuffer;
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use frazil_core::avro::{AvroFile, Column, Key, Kind, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
+use frazil_core::file_values::cast;
 use frazil_core::orc::OrcFile;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -242,7 +242,7 @@ fn leaf_as(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     if !widens {
         return Err(Error::corrupt(format!("values of type {}, expected {wanted}", array.data_type())));
     }
-    Ok(cast_with_options(array, wanted, &CastOptions { safe: false, ..CastOptions::default() })?)
+    cast(array, wanted)
 }
 
 fn fields_of(columns: &[Column]) -> Fields {
