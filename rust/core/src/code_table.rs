@@ -5,10 +5,16 @@
 //! Codes lie in lines of four with their values, filled from the front; a full line runs over into the next. At most half
 //! of the table is taken, so that lines are seldom full.
 
+use std::hash::{BuildHasher, Hasher};
+
+use hashbrown::DefaultHashBuilder;
+
 /// Codes in a line: with values of eight bytes it is a cache line.
 const LINE: usize = 4;
 /// How many lines share a word of the filter, which has two bits set for each of at most four codes then.
 const FILTERED_LINES: usize = 2;
+/// How many words of rows are touched before they are looked up: what they touch stays in the smallest cache.
+const TOUCHED_WORDS: usize = 16;
 /// The shortest table has two lines, so that a line is some upper bits of a hash.
 const LINES_MIN: usize = 2;
 
@@ -128,9 +134,30 @@ impl<T: Clone + Default> CodeTable<T> {
         }
     }
 
-    /// Which of `rows` rows may have a code that is there, by their hashes: one bit for each, 64 to a word.
+    /// Looks rows up by their hashes: which of them `keep` keeps, one bit for each, 64 to a word. `keep` is asked, in order,
+    /// about rows whose code may be there, and finds their line in the cache.
     #[inline]
-    pub fn may_have(&self, rows: usize, hash: impl Fn(usize) -> u64) -> Vec<u64> {
+    pub fn probe(&self, rows: usize, hash: impl Fn(usize) -> u64, mut keep: impl FnMut(usize) -> bool) -> Vec<u64> {
+        let mut words = self.may_have(rows, &hash);
+        for (number, words) in words.chunks_mut(TOUCHED_WORDS).enumerate() {
+            let start = 64 * TOUCHED_WORDS * number;
+            for (first, word) in (start..).step_by(64).zip(&*words) {
+                set_bits(*word).for_each(|bit| self.touch(hash(first + bit)));
+            }
+            for (first, word) in (start..).step_by(64).zip(words) {
+                for bit in set_bits(*word) {
+                    if !keep(first + bit) {
+                        *word &= !(1 << bit);
+                    }
+                }
+            }
+        }
+        words
+    }
+
+    /// Which rows may have a code that is there.
+    #[inline]
+    fn may_have(&self, rows: usize, hash: impl Fn(usize) -> u64) -> Vec<u64> {
         let mut words = Vec::with_capacity(rows.div_ceil(64));
         for start in (0..rows).step_by(64) {
             let mut word = 0;
@@ -172,8 +199,16 @@ pub fn folded(number: u64, seed: u64) -> u64 {
     low ^ high
 }
 
+/// A hash of bytes.
+#[inline]
+pub fn hashed(bytes: &[u8], hasher: &DefaultHashBuilder) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
 /// The numbers of the bits that are set, from the lowest.
-pub fn set_bits(mut word: u64) -> impl Iterator<Item = usize> {
+fn set_bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as usize;
         word &= word.wrapping_sub(1);

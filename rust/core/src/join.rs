@@ -3,7 +3,7 @@
 //! Keys are equal by the calculus of [`scalar`](crate::scalar): NaN equals NaN, -0.0 equals 0.0, and NULL equals nothing
 //! but where a key is null-safe.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -16,15 +16,13 @@ use arrow_schema::{DataType, Field, SortOptions};
 use arrow_select::take::take;
 use hashbrown::DefaultHashBuilder;
 
-use crate::code_table::{CodeTable, folded, set_bits};
+use crate::code_table::{CodeTable, folded, hashed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::floats::canonical;
 use crate::scalar::{Scalar, ScalarType};
 
 /// The end of a chain of rows.
 const NONE: u32 = u32::MAX;
-/// How many words of rows are touched before they are looked up.
-const TOUCHED_WORDS: usize = 16;
 
 /// Rows by their keys.
 #[derive(Debug)]
@@ -124,30 +122,27 @@ impl JoinTable {
             return Err(Error::new(ErrorKind::LimitExceeded, format!("{} rows in a batch", keys.len)));
         }
         let mut pairs = Pairs::default();
-        let found = match &keys.values {
+        let mut pair = |row: usize| {
+            if !keys.is_valid(row) {
+                return false;
+            }
+            let (hash, code) = self.coder.code(&keys, row);
+            let head = self.table.find(hash, code, |head| self.keys.same(*head as usize, &keys, row));
+            let mut at = head.copied().unwrap_or(NONE);
+            while at != NONE {
+                pairs.probed.push(u32::try_from(row).unwrap_or(NONE));
+                pairs.found.push(at);
+                at = self.next.get(at as usize).copied().unwrap_or(NONE);
+            }
+            head.is_some()
+        };
+        match &keys.values {
             Values::Integers(values) => {
                 let code = |row: usize| values.values().get(row).map_or(0, |value| value.cast_unsigned());
-                self.table.may_have(keys.len, |row| folded(code(row), self.coder.seed))
+                self.table.probe(keys.len, |row| folded(code(row), self.coder.seed), &mut pair)
             }
-            _ => self.table.may_have(keys.len, |row| self.coder.code(&keys, row).0),
+            _ => self.table.probe(keys.len, |row| self.coder.code(&keys, row).0, &mut pair),
         };
-        for (number, words) in found.chunks(TOUCHED_WORDS).enumerate() {
-            let start = 64 * TOUCHED_WORDS * number;
-            let rows = || {
-                (start..).step_by(64).zip(words).flat_map(|(first, word)| set_bits(*word).map(move |bit| first + bit))
-            };
-            rows().for_each(|row| self.table.touch(self.coder.code(&keys, row).0));
-            for row in rows().filter(|row| keys.is_valid(*row)) {
-                let (hash, code) = self.coder.code(&keys, row);
-                let head = self.table.find(hash, code, |head| self.keys.same(*head as usize, &keys, row));
-                let mut at = head.copied().unwrap_or(NONE);
-                while at != NONE {
-                    pairs.probed.push(u32::try_from(row).unwrap_or(NONE));
-                    pairs.found.push(at);
-                    at = self.next.get(at as usize).copied().unwrap_or(NONE);
-                }
-            }
-        }
         Ok(pairs)
     }
 
@@ -202,16 +197,9 @@ impl Coder {
         };
         let mut keys = Keys { values, valid, hashes: Vec::new(), len };
         if !matches!(keys.values, Values::Integers(_)) {
-            keys.hashes = (0..len).map(|row| self.hash(keys.bytes(row))).collect();
+            keys.hashes = (0..len).map(|row| hashed(keys.bytes(row), &self.hasher)).collect();
         }
         Ok(keys)
-    }
-
-    #[inline]
-    fn hash(&self, bytes: &[u8]) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(bytes);
-        hasher.finish()
     }
 
     /// The hash of a code that was put.

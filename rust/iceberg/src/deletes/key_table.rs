@@ -1,13 +1,11 @@
 //! Hash tables from keys to the sequence numbers that they are deleted at.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 
 use arrow_buffer::NullBuffer;
-use frazil_core::code_table::{CodeTable, folded, set_bits};
+use frazil_core::code_table::{CodeTable, folded, hashed};
 use hashbrown::DefaultHashBuilder;
 
-/// How many words of rows are touched before they are looked up: what they touch stays in the smallest cache.
-const TOUCHED_WORDS: usize = 16;
 /// How many keys are touched before they are inserted.
 const TOUCHED_KEYS: usize = 64;
 
@@ -60,13 +58,9 @@ impl IntegerTable {
     /// Which of the keys were inserted with a sequence number above `sequence_number`: one bit for each, 64 to a word.
     pub(super) fn find_above(&self, keys: &[i64], sequence_number: i64) -> Vec<u64> {
         let code = |row: usize| keys.get(row).map_or(0, |key| key.cast_unsigned());
-        let mut found = self.table.may_have(keys.len(), |row| folded(code(row), self.seed));
-        let touch = |row| self.table.touch(folded(code(row), self.seed));
-        retain(&mut found, touch, |row| {
-            let code = code(row);
-            self.table.find(folded(code, self.seed), code, |at| *at > sequence_number).is_some()
-        });
-        found
+        let hash = |row: usize| folded(code(row), self.seed);
+        let is_above = |row: usize| self.table.find(hash(row), code(row), |at| *at > sequence_number).is_some();
+        self.table.probe(keys.len(), hash, is_above)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -124,10 +118,7 @@ impl KeyTable {
         key: impl Fn(usize) -> &'a [u8],
         sequence_number: i64,
     ) -> Vec<u64> {
-        let mut found = self.table.may_have(rows, |row| self.code(key(row)));
-        let touch = |row| self.table.touch(self.code(key(row)));
-        retain(&mut found, touch, |row| self.is_above(key(row), sequence_number));
-        found
+        self.table.probe(rows, |row| self.code(key(row)), |row| self.is_above(key(row), sequence_number))
     }
 
     /// Whether one key was inserted with a sequence number above `sequence_number`.
@@ -148,23 +139,6 @@ impl KeyTable {
     /// The hash of a key is its code as well.
     #[inline]
     fn code(&self, key: &[u8]) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(key);
-        hasher.finish()
-    }
-}
-
-/// Clears the bits of rows that are not kept; `touch` comes before, for some rows at a time.
-fn retain(words: &mut [u64], touch: impl Fn(usize), keep: impl Fn(usize) -> bool) {
-    for (number, words) in words.chunks_mut(TOUCHED_WORDS).enumerate() {
-        let start = 64 * TOUCHED_WORDS * number;
-        for (first, word) in (start..).step_by(64).zip(&*words) {
-            set_bits(*word).for_each(|bit| touch(first + bit));
-        }
-        for (first, word) in (start..).step_by(64).zip(words) {
-            for bit in set_bits(*word).filter(|bit| !keep(first + bit)) {
-                *word &= !(1 << bit);
-            }
-        }
+        hashed(key, &self.hasher)
     }
 }
