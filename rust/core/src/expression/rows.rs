@@ -74,7 +74,7 @@ impl<'a> Rows<'a> {
         Ok(values)
     }
 
-    /// The rows whose bit is set.
+    /// The rows whose bit is set. Columns are taken from the batch again: few of those that were needed are needed for these.
     pub(super) fn select(&self, mask: &BooleanBuffer) -> Result<Self> {
         let places: UInt32Array = mask.set_indices_u32().collect::<Vec<_>>().into();
         let relation = |relation: &Relation<'a>| -> Result<Relation<'a>> {
@@ -85,10 +85,6 @@ impl<'a> Rows<'a> {
             Ok(Relation { batch: relation.batch, at: Some(at) })
         };
         let relations = self.relations.iter().map(|part| part.as_ref().map(relation).transpose());
-        let rows = Self::new(places.len(), relations.collect::<Result<_>>()?);
-        for (key, column) in self.columns.borrow().iter() {
-            rows.columns.borrow_mut().insert(*key, take(column.as_ref(), &places, None)?);
-        }
-        Ok(rows)
+        Ok(Self::new(places.len(), relations.collect::<Result<_>>()?))
     }
 }
