@@ -26,7 +26,7 @@ const BATCH_ROWS: usize = 65_536;
 const BATCH_BYTES: usize = 1 << 20;
 /// How many bytes of a key are compared as a number.
 const PREFIX_BYTES: usize = 8;
-/// So many runs are merged at once; more become one first.
+/// So many runs of one size become one.
 const MAX_RUNS: usize = 64;
 
 /// Takes rows in any order.
@@ -36,7 +36,8 @@ pub struct Sorter {
     held_bytes: usize,
     batches: Vec<RecordBatch>,
     keys: Vec<BinaryArray>,
-    runs: Vec<Run>,
+    /// Each with how many merges it is the result of: never more than the one before it.
+    runs: Vec<(Run, u32)>,
 }
 
 impl Sorter {
@@ -82,7 +83,7 @@ impl Sorter {
         if !self.batches.is_empty() {
             self.spill()?;
         }
-        Sorted::of_runs(std::mem::take(&mut self.runs))
+        merged(std::mem::take(&mut self.runs))
     }
 
     /// The rows that are held, as (batch, row) in the order of their keys.
@@ -130,13 +131,27 @@ impl Sorter {
         for part in order.chunks(rows_each) {
             run.write(&gathered(&batches, part)?, &gathered_keys(&keys, part)?)?;
         }
-        self.runs.push(run.finish()?);
-        if self.runs.len() >= MAX_RUNS {
-            let merged = Sorted::of_runs(std::mem::take(&mut self.runs))?.into_run(rows_each)?;
-            self.runs.push(merged);
+        self.runs.push((run.finish()?, 0));
+        self.merge_runs(rows_each)
+    }
+
+    /// Merges runs of one size, so that a row is written again once for each power of [`MAX_RUNS`], not with every merge.
+    fn merge_runs(&mut self, rows_each: usize) -> Result<()> {
+        while let Some((_, merges)) = self.runs.last() {
+            let merges = *merges;
+            let equal = self.runs.iter().rev().take_while(|(_, other)| *other == merges).count();
+            if equal < MAX_RUNS {
+                break;
+            }
+            let run = merged(self.runs.split_off(self.runs.len() - equal))?.into_run(rows_each)?;
+            self.runs.push((run, merges + 1));
         }
         Ok(())
     }
+}
+
+fn merged(runs: Vec<(Run, u32)>) -> Result<Sorted> {
+    Sorted::of_runs(runs.into_iter().map(|(run, _)| run).collect())
 }
 
 fn gathered(batches: &[RecordBatch], order: &[(usize, usize)]) -> Result<RecordBatch> {
