@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::bind::{Bound, Scope, now_micros};
@@ -185,6 +185,9 @@ impl Merger {
             let field = self.target.field(index);
             if values.data_type().is_floating() && !normal_type(field.data_type()).is_floating() {
                 continue; // numbers that are no doubles match the nearest one, so that none of them is a bound
+            }
+            if matches!(values.data_type(), DataType::Timestamp(_, Some(_))) && *field.data_type() == DataType::Date32 {
+                continue; // filters do not compare instants with days
             }
             let name = ColumnName(vec![field.name().clone()]);
             let mut part = match bounds(values, LISTED_VALUES)? {
@@ -451,3 +454,7 @@ fn check_schema(expected: &SchemaRef, batch: &RecordBatch, side: &str) -> Result
         Err(Error::invalid(format!("a batch of the {side} has another schema than it was said")))
     }
 }
+
+#[cfg(test)]
+#[path = "merger_tests.rs"]
+mod tests;
