@@ -66,11 +66,6 @@ impl Sorter {
         Ok(())
     }
 
-    /// How many runs lie in temporary files.
-    pub fn run_count(&self) -> usize {
-        self.runs.len()
-    }
-
     /// The rows in the order of their keys.
     ///
     /// # Errors

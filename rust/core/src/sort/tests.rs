@@ -21,7 +21,7 @@ fn sorted(limit_bytes: usize, batches: &[Vec<(u8, i64)>]) -> (usize, Vec<(i64, O
         let (rows, keys) = batch(numbers);
         sorter.push(rows, keys).unwrap();
     }
-    let runs = sorter.run_count();
+    let runs = sorter.runs.len();
     let mut sorted = sorter.finish().unwrap();
     let mut out = Vec::new();
     while let Some(batch) = sorted.next_batch(100).unwrap() {

@@ -184,11 +184,6 @@ impl Plan {
 }
 
 impl PlannedFiles {
-    /// The manifest that lists them.
-    pub fn manifest(&self) -> &Arc<str> {
-        &self.manifest
-    }
-
     /// The entries.
     pub fn entries(&self) -> &ManifestEntries {
         &self.entries
