@@ -15,6 +15,7 @@ use frazil_iceberg::spec::schema::Schema;
 use frazil_iceberg::spec::table_metadata::TableMetadata;
 use frazil_iceberg::spec::types::PrimitiveType;
 use frazil_iceberg::transform::Transform;
+use frazil_iceberg::write::message::Message;
 
 use super::{Outcome, Refusal, Target, choice, context, framed, law, target, text};
 
@@ -32,6 +33,7 @@ pub(super) const TARGETS: &[Target] = &[
     target("iceberg_transform", transform, &[b"bucket[16]", b"truncate[10]", b"day", b"void", b"identity"]),
     target("iceberg_task", task, &[]),
     target("iceberg_task_context", task_context, &[]),
+    target("iceberg_message", message, &[]),
 ];
 
 fn manifest_list(input: &[u8]) -> Outcome {
@@ -133,6 +135,17 @@ fn task_context(input: &[u8]) -> Outcome {
     let written = wire::context::to_json(&read)?;
     law(wire::context::from_json(&written, Arc::new(MemoryStorage::default())).is_ok(), "a written context reads back")
 }
+
+fn message(input: &[u8]) -> Outcome {
+    let table = TableMetadata::parse(WRITTEN_TABLE)?;
+    let message = Message::read(input, &table)?;
+    let again = Message::read(&message.write()?, &table);
+    law(again.is_ok_and(|again| again.deletions == message.deletions), "a written message reads back")
+}
+
+/// The table that the seeds of messages were written for.
+const WRITTEN_TABLE: &[u8] =
+    br#"{"format-version":2,"table-uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1","location":"memory:/t","last-sequence-number":0,"last-updated-ms":1,"last-column-id":2,"current-schema-id":0,"schemas":[{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"a","required":false,"type":"long"},{"id":2,"name":"p","required":false,"type":"long"}]}],"default-spec-id":3,"partition-specs":[{"spec-id":3,"fields":[{"name":"p","transform":"identity","source-id":2,"field-id":1000}]}],"last-partition-id":1000,"default-sort-order-id":0,"sort-orders":[{"order-id":0,"fields":[]}]}"#;
 
 /// One bitmap of one array container, 1, 5, 7, with its magic; the target puts length and checksum right.
 const DELETION_VECTOR: &[u8] =

@@ -1,9 +1,17 @@
 //! What no format has alone.
 
-use arrow_array::{BinaryArray, Int64Array};
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int32Array, Int64Array,
+    NullArray, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
 use bytes::Bytes;
 use frazil_core::avro::{AvroFile, Projection};
 use frazil_core::bitmap::{Positions, kept_of_portable64};
+use frazil_core::expression::Expression;
+use frazil_core::expression::bind::Scope;
+use frazil_core::expression::rows::{Relation, Rows};
 use frazil_core::hash::murmur3::{hash_byte_arrays, hash_bytes, hash_longs};
 use frazil_core::orc::OrcFile;
 use frazil_core::predicate::Predicate;
@@ -19,6 +27,7 @@ pub(super) const TARGETS: &[Target] = &[
     target("roaring", roaring, &[ROARING]),
     target("hash", hash, &[b"\x10\x10\x10\x10 sixteen letters sixteen letters", b"\x03\x41\x00 of several lengths"]),
     target("predicate", predicate, PREDICATES),
+    target("expression", expression, EXPRESSIONS),
     target("location", location, LOCATIONS),
 ];
 
@@ -81,6 +90,33 @@ fn predicate(input: &[u8]) -> Outcome {
     )
 }
 
+fn expression(input: &[u8]) -> Outcome {
+    let expression = Expression::parse(text(input)?)?;
+    let rows = rows()?;
+    let schema = rows.schema();
+    let bound = Scope::new(vec![("t", Some(&*schema))], 0).bind(&expression)?;
+    let values = bound.evaluate(&Rows::new(rows.num_rows(), vec![Some(Relation::whole(&rows))]))?;
+    law(values.len() == rows.num_rows(), "there is a value for each row")?;
+    law(values.data_type() == bound.data_type(), "values have the type that was said")
+}
+
+/// A row of values, one of NULL and one of other values.
+fn rows() -> Result<RecordBatch, Refusal> {
+    let columns: [(&str, ArrayRef); 9] = [
+        ("i", Arc::new(Int32Array::from(vec![Some(1), None, Some(i32::MIN)]))),
+        ("l", Arc::new(Int64Array::from(vec![Some(2), None, Some(i64::MAX)]))),
+        ("r", Arc::new(Float32Array::from(vec![Some(0.1), None, Some(f32::NAN)]))),
+        ("f", Arc::new(Float64Array::from(vec![Some(-0.0), None, Some(f64::INFINITY)]))),
+        ("n", Arc::new(Decimal128Array::from(vec![Some(15), None, Some(-1)]))),
+        ("s", Arc::new(StringArray::from(vec![Some("1"), None, Some("\u{df}x")]))),
+        ("d", Arc::new(Date32Array::from(vec![Some(0), None, Some(i32::MAX)]))),
+        ("x", Arc::new(NullArray::new(3))),
+        ("z", Arc::new(TimestampMicrosecondArray::from(vec![Some(1), None, Some(i64::MIN)]).with_timezone("UTC"))),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true)))
+        .map_err(|_| Refusal::BrokenLaw("the columns of the rows fit together"))
+}
+
 fn location(input: &[u8]) -> Outcome {
     let location = Location::parse(text(input)?)?;
     let canonical = location.canonical();
@@ -113,6 +149,14 @@ const PREDICATES: &[&[u8]] = &[
     b"a.b between -1.5e-3 and +2 or `odd name` <> \"other\".\"x\" or b = X'00ff'",
     b"d = DATE '2024-01-01' and t < TIME '10:00:00.5' and z > TIMESTAMP '2024-01-01T00:00:00+01:00'",
     b"f = nan or f = -inf or f <= -0.0 or flag or not flag and x is not null and y not in (null, 'it''s')",
+];
+
+const EXPRESSIONS: &[&[u8]] = &[
+    b"case when t.i > 1 then n * 2.5 else coalesce(l, 3) end + abs(-i) % 7",
+    b"upper(substring(s, -2, 1)) || 'x' like '%X' escape '!' and not (f is nan or r <> 0.1) or s in ('1', null)",
+    b"cast(z as date) between d and current_date or try_cast(s as decimal(5, 2)) <=> round(f, 2)",
+    b"case s when '1' then cast(d as string) else nullif(trim(lower(s)), '') end is distinct from cast(z as text)",
+    b"greatest(i, l, n) / least(r, f) - length(X'00ff') * (l + 1)",
 ];
 
 const LOCATIONS: &[&[u8]] = &[
