@@ -23,6 +23,8 @@ use crate::scalar::{Scalar, ScalarType};
 
 /// The end of a chain of rows.
 const NONE: u32 = u32::MAX;
+/// Pairs of one probe take two gigabytes at most.
+const MAX_PAIRS: usize = 1 << 28;
 
 /// Rows by their keys.
 #[derive(Debug)]
@@ -115,13 +117,17 @@ impl JoinTable {
     /// The rows that have the keys of other rows.
     ///
     /// # Errors
-    /// As of [`JoinTable::build`].
+    /// As of [`JoinTable::build`]; `LimitExceeded` for above 2^28 pairs.
     pub fn probe(&self, keys: &[ArrayRef]) -> Result<Pairs> {
+        self.probe_up_to(MAX_PAIRS, keys)
+    }
+
+    fn probe_up_to(&self, most: usize, keys: &[ArrayRef]) -> Result<Pairs> {
         let keys = self.coder.keys(keys)?;
         if u32::try_from(keys.len).is_err() {
             return Err(Error::new(ErrorKind::LimitExceeded, format!("{} rows in a batch", keys.len)));
         }
-        let mut pairs = Pairs::default();
+        let (mut pairs, mut too_many) = (Pairs::default(), false);
         let mut pair = |row: usize| {
             if !keys.is_valid(row) {
                 return false;
@@ -129,7 +135,8 @@ impl JoinTable {
             let (hash, code) = self.coder.code(&keys, row);
             let head = self.table.find(hash, code, |head| self.keys.same(*head as usize, &keys, row));
             let mut at = head.copied().unwrap_or(NONE);
-            while at != NONE {
+            while at != NONE && !too_many {
+                too_many = pairs.found.len() == most;
                 pairs.probed.push(u32::try_from(row).unwrap_or(NONE));
                 pairs.found.push(at);
                 at = self.next.get(at as usize).copied().unwrap_or(NONE);
@@ -143,6 +150,10 @@ impl JoinTable {
             }
             _ => self.table.probe(keys.len, |row| self.coder.code(&keys, row).0, &mut pair),
         };
+        if too_many {
+            let message = format!("above {most} pairs of rows of {} have equal keys", keys.len);
+            return Err(Error::new(ErrorKind::LimitExceeded, message).hint("match rows by one more column"));
+        }
         Ok(pairs)
     }
 

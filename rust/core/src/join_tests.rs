@@ -73,6 +73,14 @@ proptest! {
 }
 
 #[test]
+fn pairs_are_counted_before_they_fill_the_memory() {
+    let ones = [keys(0, &[Some(1); 3])];
+    let table = JoinTable::build(&ones, &[false]).unwrap();
+    assert_eq!(table.probe_up_to(9, &ones).unwrap().found.len(), 9);
+    assert_eq!(table.probe_up_to(8, &ones).unwrap_err().kind(), ErrorKind::LimitExceeded);
+}
+
+#[test]
 fn duplicates_are_named() {
     let table = JoinTable::build(&[keys(0, &[Some(1), None, Some(2), Some(1), None, Some(1)])], &[false]).unwrap();
     assert_eq!(table.duplicates(5), [3, 5]);
