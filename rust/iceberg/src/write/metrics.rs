@@ -11,7 +11,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
     Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::NullBuffer;
 use frazil_core::error::{Error, Result};
 use frazil_core::nested::{Repeated, child};
@@ -228,13 +228,20 @@ fn ordered<T: ArrowPrimitiveType>(array: &ArrayRef, scalar: impl Fn(T::Native) -
 where
     T::Native: Ord + Copy,
 {
-    let array = array.as_primitive_opt::<T>()?;
-    let found = match array.nulls().filter(|nulls| nulls.null_count() > 0) {
+    let found = extremes(array.as_primitive_opt::<T>()?);
+    Some((0, found.map(|(low, high)| Bounds::Scalar(scalar(low), scalar(high)))))
+}
+
+/// The least and the greatest value, NULL aside.
+pub(super) fn extremes<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> Option<(T::Native, T::Native)>
+where
+    T::Native: Ord + Copy,
+{
+    match array.nulls().filter(|nulls| nulls.null_count() > 0) {
         // Two passes over plain values are vectorised; one over options is not.
         None => array.values().iter().copied().min().zip(array.values().iter().copied().max()),
         Some(nulls) => least_and_greatest(valid(array.values(), nulls)),
-    };
-    Some((0, found.map(|(low, high)| Bounds::Scalar(scalar(low), scalar(high)))))
+    }
 }
 
 fn floats<T: ArrowPrimitiveType>(

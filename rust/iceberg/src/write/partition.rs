@@ -10,6 +10,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::floats::one_nan;
 use hashbrown::HashMap;
 
+use super::metrics::extremes;
 use super::source::Source;
 use crate::read::arrow::arrow_fields;
 use crate::spec::partition::PartitionSpec;
@@ -217,11 +218,7 @@ impl Groups {
 /// The least number and how many there may be, where partition values are numbers that are close to each other.
 fn small_range(numbers: &ArrayRef) -> Option<(i32, usize)> {
     fn range<T: ArrowPrimitiveType<Native = i32>>(numbers: &PrimitiveArray<T>) -> Option<(i32, usize)> {
-        let (least, greatest) = match numbers.null_count() {
-            // Two passes over plain values are vectorised; one over options is not.
-            0 => numbers.values().iter().copied().min().zip(numbers.values().iter().copied().max())?,
-            _ => numbers.iter().flatten().min().zip(numbers.iter().flatten().max())?,
-        };
+        let (least, greatest) = extremes(numbers)?;
         let len = usize::try_from(i64::from(greatest) - i64::from(least) + 1).ok()?;
         (len <= TABLE_LEN).then_some((least, len))
     }
