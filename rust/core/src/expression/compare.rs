@@ -30,11 +30,11 @@ pub(super) fn compare(op: CompareOp, left: &dyn Datum, right: &dyn Datum) -> Res
 
 /// `left IS DISTINCT FROM right` for canonical values of one type; never NULL.
 pub(super) fn distinct(left: &dyn Datum, right: &dyn Datum) -> Result<BooleanArray> {
-    let (array, _) = left.get();
+    let ((array, is_one), (other, _)) = (left.get(), right.get());
     match array.data_type() {
-        DataType::Null => Ok(BooleanArray::from(vec![false; array.len()])),
+        DataType::Null => Ok(BooleanArray::from(vec![false; if is_one { other.len() } else { array.len() }])),
         nested if nested.is_nested() => {
-            Ok(BooleanArray::from(equal(array, right.get().0)?.into_iter().map(|same| !same).collect::<Vec<_>>()))
+            Ok(BooleanArray::from(equal(array, other)?.into_iter().map(|same| !same).collect::<Vec<_>>()))
         }
         _ => Ok(cmp::distinct(left, right)?),
     }

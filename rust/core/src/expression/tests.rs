@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Decimal128Array, Float64Array, Int32Array, LargeListArray, RecordBatch, StringArray, StructArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, LargeListArray, NullArray, RecordBatch,
+    StringArray, StructArray,
+};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
@@ -154,6 +157,18 @@ fn null_in_a_required_part_is_refused_where_it_is_seen(#[case] valid: Vec<bool>,
 
 fn refused<T>() -> Result<T, ErrorKind> {
     Err(ErrorKind::InvalidArgument)
+}
+
+#[rstest]
+#[case("null is distinct from x", Some(false))]
+#[case("x is distinct from null", Some(false))]
+#[case("null <=> x", Some(true))]
+#[case("x = null", None)]
+#[case("null = x", None)]
+#[case("x in (1, x)", None)]
+fn a_column_of_nothing_is_compared_as_null_is(#[case] text: &str, #[case] expected: Option<bool>) {
+    let found = values(text, &batch(vec![("x", Arc::new(NullArray::new(3)))])).unwrap();
+    assert_eq!(found.as_ref(), &BooleanArray::from(vec![expected; 3]) as &dyn Array);
 }
 
 #[test]
