@@ -278,3 +278,18 @@ def test_processes_that_append_at_once_lose_and_double_nothing(tmp_path: Path) -
     assert [s.sequence_number for s in table.snapshots()] == list(range(1, 49))
     parents = [snapshot.parent_snapshot_id for snapshot in table.snapshots()]
     assert parents == [None, *(snapshot.snapshot_id for snapshot in table.snapshots()[:-1])]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("write.delete.mode", "mor"),
+        ("commit.retry.num-retries", "often"),
+        ("write.metadata.metrics.default", "some"),
+        ("write.metadata.metrics.column.nobody", "full"),
+    ],
+)
+def test_a_table_is_not_made_with_a_property_that_no_write_would_take(tmp_path: Path, key: str, value: str) -> None:
+    with pytest.raises(InvalidArgument):
+        frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties={key: value})
+    assert not list(tmp_path.rglob("*.json"))

@@ -7,6 +7,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 
 use super::commit::{Change, Revision, now_ms};
+use super::evolve::property_values;
 use super::requirement::Requirement;
 use super::{check, ids};
 use crate::spec::partition::PartitionSpec;
@@ -35,7 +36,7 @@ impl CreateTable {
     /// The state that it begins with.
     ///
     /// # Errors
-    /// As [`check`]: what the version does not have, transforms that do not apply.
+    /// As [`check`]: what the version does not have, transforms that do not apply; values that no property takes.
     pub fn metadata(&self) -> Result<TableMetadata> {
         if !(1..=3).contains(&self.format_version) {
             return Err(Error::unsupported(format!("writing Iceberg format version {}", self.format_version)));
@@ -43,6 +44,7 @@ impl CreateTable {
         check::schema(&self.schema, self.format_version)?;
         check::spec(&self.spec, &self.schema, &[])?;
         check::order(&self.order, &self.schema)?;
+        self.properties.iter().try_for_each(|(key, value)| property_values::check(key, value, &self.schema))?;
         let highest = self.spec.fields.iter().map(|field| field.field_id).max();
         let schema = Schema { schema_id: 0, ..self.schema.clone() };
         let order = SortOrder { order_id: i32::from(!self.order.is_unsorted()), fields: self.order.fields.clone() };

@@ -8,7 +8,7 @@ mod default;
 mod follow;
 mod promote;
 mod properties;
-mod property_values;
+pub(in crate::transaction) mod property_values;
 mod references;
 mod sort_order;
 mod term;

@@ -12,7 +12,7 @@ use crate::write::metrics_mode::MetricsMode;
 enum Values {
     Boolean,
     /// A whole number, at least this one.
-    Number(u64),
+    Number(i64),
     /// Whatever the case.
     OneOf(&'static [&'static str]),
     MetricsMode,
@@ -70,7 +70,7 @@ const KNOWN: [(&str, Values); 57] = [
     ("write.object-storage.partitioned-paths", Boolean),
     ("write.parquet.bloom-filter-max-bytes", Number(1)),
     ("write.parquet.compression-codec", PARQUET_CODECS),
-    ("write.parquet.compression-level", Number(0)),
+    ("write.parquet.compression-level", Number(i64::MIN)),
     ("write.parquet.dict-size-bytes", Number(1)),
     ("write.parquet.page-row-limit", Number(1)),
     ("write.parquet.page-size-bytes", Number(1)),
@@ -97,7 +97,7 @@ const OF_COLUMNS: [(&str, Values); 3] = [
 ///
 /// # Errors
 /// `InvalidArgument` saying what is expected.
-pub(super) fn check(key: &str, value: &str, schema: &Schema) -> Result<()> {
+pub(in crate::transaction) fn check(key: &str, value: &str, schema: &Schema) -> Result<()> {
     if key == NAME_MAPPING_PROPERTY {
         return NameMapping::from_json(value).map(drop).map_err(|e| Error::invalid(e.message()));
     }
@@ -113,7 +113,7 @@ pub(super) fn check(key: &str, value: &str, schema: &Schema) -> Result<()> {
 fn takes(values: Values, key: &str, value: &str) -> Result<()> {
     let is_taken = match values {
         Boolean => ["true", "false"].iter().any(|text| value.eq_ignore_ascii_case(text)),
-        Number(least) => value.parse::<u64>().is_ok_and(|number| number >= least),
+        Number(least) => value.parse::<i64>().is_ok_and(|number| number >= least),
         OneOf(texts) => texts.iter().any(|text| value.eq_ignore_ascii_case(text)),
         Values::MetricsMode => return value.parse::<MetricsMode>().map(drop),
     };
@@ -121,6 +121,7 @@ fn takes(values: Values, key: &str, value: &str) -> Result<()> {
         return Ok(());
     }
     let expected = match values {
+        Number(i64::MIN) => "a whole number".to_string(),
         Number(least) => format!("a whole number from {least} on"),
         OneOf(texts) => texts.join(", "),
         Boolean | Values::MetricsMode => "true or false".to_string(),
