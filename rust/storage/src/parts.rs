@@ -11,8 +11,8 @@ use object_store::{MultipartUpload, WriteMultipart};
 use crate::failure;
 use crate::runtime::block_on;
 
-/// How many parts of a file are on their way at the same time.
-const CONCURRENT_PARTS: usize = 4;
+/// How many parts of a file are on their way at the same time: many files may be open.
+const CONCURRENT_PARTS: usize = 2;
 
 /// A file whose parts are on their way.
 pub(crate) struct Parts {

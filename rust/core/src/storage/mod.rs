@@ -140,7 +140,7 @@ pub trait Upload: fmt::Debug + Send {
 }
 
 /// The length of parts: stores take no shorter ones than 5 MiB, and no more than 10,000.
-pub const PART_BYTES: usize = 16 << 20;
+pub const PART_BYTES: usize = 8 << 20;
 
 /// A turn among writers; dropping it lets the next one go.
 #[derive(Debug)]
