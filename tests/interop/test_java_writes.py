@@ -47,8 +47,8 @@ IN_EVERY_RUN = {"upgraded_v2", "column_added_v3", "spec_evolved_v3"}
 def test_java_goes_on(java: Java, warehouse: Path, written: Written) -> None:
     table = written.make(warehouse / "on")
     name = f"java.on.{written.identifier}"
-    if written.version > 1:
-        table.set_properties(MOR)
+    # Java refuses to merge on read in v1, where frazil writes files again.
+    table.set_properties(MOR if written.version > 1 else dict.fromkeys(MOR, "copy-on-write"))
     for step in ORDERS[WRITTEN.index(written) % len(ORDERS)]:
         java.sql(STEPS[step].format(name=name))
         table = table.refresh()

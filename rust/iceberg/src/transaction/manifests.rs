@@ -19,6 +19,9 @@ use crate::spec::table_metadata::TableMetadata;
 /// How long a manifest is made (`commit.manifest.target-size-bytes`).
 const TARGET_BYTES: usize = 8 << 20;
 
+/// What was one manifest, or is to be one, stays one: other writers may have compressed it better.
+const ONE_MANIFEST: usize = usize::MAX;
+
 /// So many entries are written between looks at the length.
 const STEP_ROWS: usize = 512;
 
@@ -49,13 +52,25 @@ impl Manifests {
         Self { files, snapshot_id, commit_uuid, written: Vec::new(), filtered: HashMap::new(), merged: HashMap::new() }
     }
 
-    /// Writes entries of one spec as manifests of about the length that the table wants.
-    pub(super) fn write(
+    /// Writes new entries of one spec as manifests of about the length that the table wants.
+    pub(super) fn write_new(
+        &mut self,
+        entries: Entries,
+        spec_id: i32,
+        content: ManifestContent,
+        base: &TableMetadata,
+    ) -> Result<Vec<NewManifest>> {
+        self.write([Ok(entries)], spec_id, content, base, target_bytes(base)?)
+    }
+
+    /// Writes entries of one spec as manifests of about `target` bytes.
+    fn write(
         &mut self,
         entries: impl IntoIterator<Item = Result<Entries>>,
         spec_id: i32,
         content: ManifestContent,
         base: &TableMetadata,
+        target: usize,
     ) -> Result<Vec<NewManifest>> {
         let spec = base.spec(spec_id)?;
         let partition = base.partition_type(spec);
@@ -66,7 +81,6 @@ impl Manifests {
             spec,
             partition: &partition,
         };
-        let target = target_bytes(base)?;
         let mut manifests = Vec::new();
         let mut open: Option<ManifestWriter> = None;
         for entries in entries {
@@ -148,11 +162,11 @@ impl Manifests {
             ManifestContent::Deletes => Vec::new(),
         };
         let entries = live.moved(Some(&gone), self.snapshot_id)?;
-        let manifests = self.write([Ok(entries)], spec_id, manifest.content, base)?;
+        let manifests = self.write([Ok(entries)], spec_id, manifest.content, base, ONE_MANIFEST)?;
         Ok(Some(Filtered { manifests, counts, removed }))
     }
 
-    /// Several manifests of one spec and content as one, or as few as their length allows.
+    /// Several manifests of one spec and content as one.
     pub(super) fn merge(
         &mut self,
         parts: &[MergePart],
@@ -177,7 +191,7 @@ impl Manifests {
             };
             entries.map_err(|e| e.with("manifest", part.path()))
         });
-        let merged = self.write(entries, spec_id, content, base)?;
+        let merged = self.write(entries, spec_id, content, base, ONE_MANIFEST)?;
         self.merged.insert(key, merged.clone());
         Ok(merged)
     }

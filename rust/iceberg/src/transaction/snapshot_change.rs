@@ -157,7 +157,7 @@ impl SnapshotChange {
             for AddedFiles { spec_id, data_files } in files.iter().filter(|files| !files.data_files.is_empty()) {
                 let partition = base.partition_type(base.spec(*spec_id).map_err(conflicting)?);
                 let entries = Entries::added(data_files, &partition, self.snapshot_id)?;
-                manifests.extend(self.manifests.write([Ok(entries)], *spec_id, content, base)?);
+                manifests.extend(self.manifests.write_new(entries, *spec_id, content, base)?);
             }
         }
         self.added = Some((base.format_version, manifests.clone()));
