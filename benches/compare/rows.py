@@ -304,7 +304,7 @@ ROWS = (
     ),
     # Java takes 0.031 to 0.045.
     Row("W5", "append a file to 1 M files", frazil("append_file", "T1"), None, Mark(0.020), more_peers=("pyiceberg",)),
-    # Java takes 51 and 2.5 is asked for; the limit inflates the manifests and deflates them again.
+    # Java takes 51. 2.5 was asked for, but what the limit does is more: inflate the manifests and deflate them again.
     Row("W5m", "W5 with merging of manifests", frazil("append_merging", "T1"), limit("repack", "T1"), Mark(1.15)),
     # Java takes 0.09 to 0.2 and 0.05 is asked for.
     Row(
