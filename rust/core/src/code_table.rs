@@ -96,7 +96,8 @@ impl<T: Clone + Default> CodeTable<T> {
     pub fn put(&mut self, hash: u64, code: u64, value: T) {
         let mut at = self.home(hash);
         if let Some(word) = self.filter.get_mut(at / FILTERED_LINES) {
-            *word |= bits(hash);
+            let (first, second) = places(hash);
+            *word |= 1 << first | 1 << second;
         }
         while let (Some(line), Some(filled)) = (self.lines.get_mut(at), self.filled.get_mut(at)) {
             let free = usize::from(*filled);
@@ -137,8 +138,8 @@ impl<T: Clone + Default> CodeTable<T> {
     /// Looks rows up by their hashes: which of them `keep` keeps, one bit for each, 64 to a word. `keep` is asked, in order,
     /// about rows whose code may be there, and finds their line in the cache.
     #[inline]
-    pub fn probe(&self, rows: usize, hash: impl Fn(usize) -> u64, mut keep: impl FnMut(usize) -> bool) -> Vec<u64> {
-        let mut words = self.may_have(rows, &hash);
+    pub fn probe(&self, rows: usize, hash: impl Fn(usize) -> u64 + Copy, mut keep: impl FnMut(usize) -> bool) -> Vec<u64> {
+        let mut words = self.may_have(rows, hash);
         for (number, words) in words.chunks_mut(TOUCHED_WORDS).enumerate() {
             let start = 64 * TOUCHED_WORDS * number;
             for (first, word) in (start..).step_by(64).zip(&*words) {
@@ -158,24 +159,31 @@ impl<T: Clone + Default> CodeTable<T> {
     /// Which rows may have a code that is there.
     #[inline]
     fn may_have(&self, rows: usize, hash: impl Fn(usize) -> u64) -> Vec<u64> {
+        let shift = self.shift();
+        let may_have = |row: usize| {
+            let hash = hash(row);
+            let word = self.filter.get(upper(hash, shift) / FILTERED_LINES).copied().unwrap_or(0);
+            let (first, second) = places(hash);
+            word >> first & word >> second & 1
+        };
         let mut words = Vec::with_capacity(rows.div_ceil(64));
         for start in (0..rows).step_by(64) {
-            let mut word = 0;
-            for row in start..rows.min(start + 64) {
-                let hash = hash(row);
-                let found = self.filter.get(self.home(hash) / FILTERED_LINES).copied().unwrap_or(0);
-                word |= u64::from(found & bits(hash) == bits(hash)) << (row - start);
-            }
-            words.push(word);
+            let end = rows.min(start + 64);
+            words.push((start..end).rev().fold(0, |word, row| word << 1 | may_have(row)));
         }
         words
     }
 
     /// The line that a code of this hash is put into, if there is room in it: some upper bits.
-    #[expect(clippy::cast_possible_truncation, reason = "the index of a line")]
     #[inline]
     fn home(&self, hash: u64) -> usize {
-        (hash >> (64 - self.lines.len().max(LINES_MIN).trailing_zeros())) as usize
+        upper(hash, self.shift())
+    }
+
+    /// How many bits of a hash are below those that are the number of its line.
+    #[inline]
+    fn shift(&self) -> u32 {
+        64 - self.lines.len().max(LINES_MIN).trailing_zeros()
     }
 
     #[inline]
@@ -184,10 +192,17 @@ impl<T: Clone + Default> CodeTable<T> {
     }
 }
 
-/// Two bits of a word, by lower bits of a hash.
+/// The bits of a hash from `shift` on.
+#[expect(clippy::cast_possible_truncation, reason = "the index of a line")]
 #[inline]
-fn bits(hash: u64) -> u64 {
-    1 << (hash & 63) | 1 << (hash >> 6 & 63)
+fn upper(hash: u64, shift: u32) -> usize {
+    (hash >> shift) as usize
+}
+
+/// Which two bits of a word of the filter are set, by lower bits of a hash.
+#[inline]
+fn places(hash: u64) -> (u64, u64) {
+    (hash & 63, hash >> 6 & 63)
 }
 
 /// A hash of an integer: both halves of a product, so that all bits of the number decide about all bits of it.
@@ -208,6 +223,7 @@ pub fn hashed(bytes: &[u8], hasher: &DefaultHashBuilder) -> u64 {
 }
 
 /// The numbers of the bits that are set, from the lowest.
+#[inline]
 fn set_bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as usize;
