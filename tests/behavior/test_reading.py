@@ -227,11 +227,36 @@ def one_worker() -> Iterator[None]:
     frazil.config.max_workers = before
 
 
-def test_memory_has_a_limit(table: Table) -> None:
+@pytest.fixture
+def memory_limit() -> Iterator[int]:
     before = frazil.config.memory_limit
+    yield before
+    frazil.config.memory_limit = before
+
+
+@pytest.mark.usefixtures("memory_limit")
+def test_memory_has_a_limit(table: Table) -> None:
     frazil.config.memory_limit = 1000
-    try:
-        with pytest.raises(errors.LimitExceeded, match="memory"):
-            table.scan().to_arrow()
-    finally:
-        frazil.config.memory_limit = before
+    with pytest.raises(errors.LimitExceeded, match="memory"):
+        table.scan().to_arrow()
+
+
+DELETES = ["del_pos_file_parquet_part", "del_pos_partition_orc_part", "del_eq_sequence", "dv_spark_avro_part"]
+
+
+@pytest.mark.parametrize("name", DELETES)
+def test_decoded_deletes_count_within_the_limit_of_memory(name: str, memory_limit: int) -> None:
+    table = golden(name)
+    frazil.config.memory_limit = 10
+    scan = table.scan()
+    frazil.config.memory_limit = memory_limit
+    tasks = [task.to_bytes() for task in scan.plan_files()]
+    with pytest.raises(errors.LimitExceeded, match="memory_limit") as refused:
+        scan.to_arrow()
+    assert "file" in refused.value.context
+    frazil.config.memory_limit = 10
+    elsewhere = [task for content in tasks for task in FileScanTask.from_bytes(content)]
+    with pytest.raises(errors.LimitExceeded, match="memory_limit"):
+        [task.to_arrow() for task in elsewhere]
+    frazil.config.memory_limit = memory_limit
+    assert table.scan().to_arrow().num_rows == table.scan().count()

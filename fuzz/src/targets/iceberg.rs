@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use frazil_core::context::Budget;
 use frazil_core::storage::MemoryStorage;
 use frazil_iceberg::deletes::vector;
 use frazil_iceberg::puffin::Footer;
@@ -123,17 +124,20 @@ fn transform(input: &[u8]) -> Outcome {
 }
 
 fn task(input: &[u8]) -> Outcome {
-    let tasks = wire::read(input, Arc::new(MemoryStorage::default()))?;
+    let tasks = wire::read(input, Arc::new(MemoryStorage::default()), Budget::default())?;
     let written = wire::write(&tasks)?;
-    let again = wire::read(&written, Arc::new(MemoryStorage::default()));
+    let again = wire::read(&written, Arc::new(MemoryStorage::default()), Budget::default());
     law(again.is_ok_and(|again| again.len() == tasks.len()), "written tasks read back")
 }
 
 /// What stands behind the checksum of a task and is decoded by frazil itself.
 fn task_context(input: &[u8]) -> Outcome {
-    let read = wire::context::from_json(text(input)?, Arc::new(MemoryStorage::default()))?;
+    let read = wire::context::from_json(text(input)?, Arc::new(MemoryStorage::default()), Budget::default())?;
     let written = wire::context::to_json(&read)?;
-    law(wire::context::from_json(&written, Arc::new(MemoryStorage::default())).is_ok(), "a written context reads back")
+    law(
+        wire::context::from_json(&written, Arc::new(MemoryStorage::default()), Budget::default()).is_ok(),
+        "a written context reads back",
+    )
 }
 
 fn message(input: &[u8]) -> Outcome {

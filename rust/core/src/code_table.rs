@@ -138,7 +138,12 @@ impl<T: Clone + Default> CodeTable<T> {
     /// Looks rows up by their hashes: which of them `keep` keeps, one bit for each, 64 to a word. `keep` is asked, in order,
     /// about rows whose code may be there, and finds their line in the cache.
     #[inline]
-    pub fn probe(&self, rows: usize, hash: impl Fn(usize) -> u64 + Copy, mut keep: impl FnMut(usize) -> bool) -> Vec<u64> {
+    pub fn probe(
+        &self,
+        rows: usize,
+        hash: impl Fn(usize) -> u64 + Copy,
+        mut keep: impl FnMut(usize) -> bool,
+    ) -> Vec<u64> {
         let mut words = self.may_have(rows, hash);
         for (number, words) in words.chunks_mut(TOUCHED_WORDS).enumerate() {
             let start = 64 * TOUCHED_WORDS * number;

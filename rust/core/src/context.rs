@@ -70,6 +70,28 @@ pub struct Lease {
     bytes: u64,
 }
 
+impl Lease {
+    /// How many bytes are taken.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes more, or gives some back, until it is `bytes`.
+    ///
+    /// # Errors
+    /// As [`Budget::lease`]; it stays as it was then.
+    pub fn resize(&mut self, bytes: u64) -> Result<()> {
+        if let Some(more) = bytes.checked_sub(self.bytes) {
+            // What it took is this lease's to give back.
+            self.budget.lease(more)?.bytes = 0;
+        } else {
+            self.budget.0.used_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
 impl Drop for Lease {
     fn drop(&mut self) {
         self.budget.0.used_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -116,6 +138,19 @@ mod tests {
         drop(lease);
         assert_eq!(budget.used_bytes(), 0);
         assert!(budget.lease(10).is_ok());
+    }
+
+    #[test]
+    fn a_lease_grows_and_shrinks_within_its_budget() {
+        let budget = Budget::new(10);
+        let mut lease = budget.lease(2).unwrap();
+        lease.resize(9).unwrap();
+        assert_eq!(lease.resize(11).unwrap_err().kind(), ErrorKind::LimitExceeded);
+        assert_eq!((lease.bytes(), budget.used_bytes()), (9, 9));
+        lease.resize(3).unwrap();
+        assert_eq!((lease.bytes(), budget.used_bytes()), (3, 3));
+        drop(lease);
+        assert_eq!(budget.used_bytes(), 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use frazil_core::context::Context;
+use frazil_core::context::{Budget, Context};
 use frazil_core::error::ErrorKind;
 use frazil_core::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::{Files, MemoryStorage, Storage};
@@ -85,7 +85,8 @@ fn the_bytes_of_a_version_never_change(#[values(0, 1, 2, 3)] index: usize) {
 }
 
 fn reread(tasks: &[FileScanTask]) -> Vec<FileScanTask> {
-    wire::read(&wire::write(tasks).unwrap(), tasks[0].read.files.storage().clone()).unwrap()
+    let storage = tasks[0].read.files.storage().clone();
+    wire::read(&wire::write(tasks).unwrap(), storage, Budget::default()).unwrap()
 }
 
 #[rstest]
@@ -167,14 +168,14 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 fn kind(bytes: &[u8]) -> ErrorKind {
-    wire::read(bytes, Arc::new(MemoryStorage::default())).unwrap_err().kind()
+    wire::read(bytes, Arc::new(MemoryStorage::default()), Budget::default()).unwrap_err().kind()
 }
 
 #[test]
 fn another_version_is_unsupported() {
     let bytes = wire::write(&case(CASES[2])).unwrap();
     let versioned = |version: &str| with_metadata(&bytes, |m| drop(m.insert("frazil.task".into(), version.into())));
-    assert!(wire::read(&versioned(wire::VERSION), Arc::new(MemoryStorage::default())).is_ok());
+    assert!(wire::read(&versioned(wire::VERSION), Arc::new(MemoryStorage::default()), Budget::default()).is_ok());
     assert_eq!(kind(&versioned("2")), ErrorKind::Unsupported);
     assert_eq!(kind(&versioned("")), ErrorKind::Unsupported);
     assert_eq!(kind(&with_metadata(&bytes, |m| drop(m.remove("frazil.task")))), ErrorKind::CorruptData);
@@ -233,7 +234,7 @@ fn a_filter_that_is_written_is_read() {
         task.read = scan.read().clone();
         match wire::write(std::slice::from_ref(&task)) {
             Ok(bytes) => {
-                let reread = wire::read(&bytes, table.files().storage().clone()).unwrap();
+                let reread = wire::read(&bytes, table.files().storage().clone(), Budget::default()).unwrap();
                 assert_eq!(reread[0].read.filter, task.read.filter, "{depth}");
             }
             Err(error) => assert_eq!((error.kind(), depth > 50), (ErrorKind::InvalidArgument, true), "{depth}"),

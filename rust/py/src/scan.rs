@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::arrow;
 use crate::errors::OrRaise;
-use crate::interrupt::{detached, interruptible};
+use crate::interrupt::{detached, interruptible, limited};
 use crate::plan::Plan;
 use crate::table::Table;
 
@@ -44,6 +44,7 @@ impl Scan {
         case_sensitive: bool,
     ) -> PyResult<Self> {
         let snapshot = choice(py, snapshot)?;
+        let budget = limited(py)?.budget;
         detached(py, || {
             let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
             let options = ScanOptions { row_filter, selected_fields, snapshot, limit, case_sensitive };
@@ -54,7 +55,7 @@ impl Scan {
                     TableScan::incremental(&table.0, &options, range)
                 }
             }
-            .map(Self)
+            .map(|scan| Self(scan.within(budget)))
         })
     }
 

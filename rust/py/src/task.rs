@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use crate::arrow;
 use crate::errors::OrRaise;
 use crate::files::Files;
-use crate::interrupt::detached;
+use crate::interrupt::{detached, limited};
 use crate::reader::TaskReader;
 
 /// One data file with its deletes.
@@ -27,7 +27,8 @@ impl FileScanTask {
     /// Reads the tasks of a wire form; files are read through the storage of `files`.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, content: &[u8], files: &Files) -> PyResult<Vec<Self>> {
-        let tasks = detached(py, || wire::read(content, files.0.storage().clone()))?;
+        let budget = limited(py)?.budget;
+        let tasks = detached(py, || wire::read(content, files.0.storage().clone(), budget))?;
         Ok(tasks.into_iter().map(Self).collect())
     }
 

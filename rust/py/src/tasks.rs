@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
 use crate::files::Files;
-use crate::interrupt::detached;
+use crate::interrupt::{detached, limited};
 use crate::scan::Scan;
 use crate::task::FileScanTask;
 
@@ -32,7 +32,8 @@ impl Tasks {
     /// Reads the tasks of a wire form; files are read through the storage of `files`.
     #[new]
     fn new(py: Python<'_>, content: &[u8], files: &Files) -> PyResult<Self> {
-        let tasks = detached(py, || wire::read(content, files.0.storage().clone()))?;
+        let budget = limited(py)?.budget;
+        let tasks = detached(py, || wire::read(content, files.0.storage().clone(), budget))?;
         Ok(Self(tasks.into()))
     }
 

@@ -111,6 +111,11 @@ impl EqualityKeysBuilder {
         Ok(())
     }
 
+    /// The memory this holds, roughly.
+    pub fn size_bytes(&self) -> usize {
+        self.0.size_bytes()
+    }
+
     /// What was collected.
     pub fn finish(self) -> EqualityKeys {
         self.0

@@ -48,7 +48,7 @@ impl PositionDeletes {
 
     /// The memory this holds, roughly.
     pub fn size_bytes(&self) -> usize {
-        self.by_path.iter().map(|(path, positions)| path.len() + positions.size_bytes() + 64).sum()
+        self.by_path.iter().map(|(path, positions)| named_bytes(path, positions)).sum()
     }
 }
 
@@ -86,6 +86,11 @@ impl PositionDeletesBuilder {
         pushed.map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
     }
 
+    /// The memory this holds, roughly.
+    pub fn size_bytes(&self) -> usize {
+        self.by_path.iter().map(|(path, positions)| named_bytes(path, positions)).sum()
+    }
+
     /// What was collected.
     pub fn finish(self) -> PositionDeletes {
         let shared = self.by_path.into_iter().map(|(path, positions)| (path, Arc::new(positions)));
@@ -121,6 +126,10 @@ impl PositionDeletesBuilder {
         self.by_path.insert(path.into(), own);
         Ok(())
     }
+}
+
+fn named_bytes(path: &str, positions: &Positions) -> usize {
+    path.len() + positions.size_bytes() + 64
 }
 
 fn is_text(data_type: &DataType) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use frazil_core::context::{Budget, Lease};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::filter::Spare;
 use frazil_core::predicate::BoundPredicate;
@@ -34,6 +35,8 @@ pub struct ReadContext {
     pub name_mapping: Option<NameMapping>,
     /// The partition specs of the table.
     pub partitions: BTreeMap<i32, Arc<PartitionContext>>,
+    /// What decoded deletes may hold; not part of the wire form.
+    pub budget: Budget,
     /// Deletes that were decoded before; not part of the wire form.
     pub cache: Arc<DeleteCache>,
     /// Memory of batches that were let go; not part of the wire form.
@@ -64,6 +67,17 @@ impl PartitionContext {
 }
 
 impl ReadContext {
+    /// Debits `bytes` in place of what a lease has. Deletes that are only kept for later give way.
+    ///
+    /// # Errors
+    /// `LimitExceeded`.
+    pub(crate) fn resize(&self, lease: &mut Lease, bytes: usize) -> Result<()> {
+        lease.resize(bytes as u64).or_else(|_| {
+            self.cache.clear();
+            lease.resize(bytes as u64)
+        })
+    }
+
     /// Gathers what a read of `metadata` by `schema` needs.
     pub fn try_new(
         metadata: &TableMetadata,
@@ -85,6 +99,7 @@ impl ReadContext {
             schema,
             filter,
             partitions,
+            budget: Budget::default(),
             cache: Arc::default(),
             spare: Arc::default(),
             files,

@@ -6,9 +6,19 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use frazil_core::cache::Lru;
+use frazil_core::context::Lease;
 
 use crate::deletes::equality::EqualityKeys;
 use crate::deletes::position::PositionDeletes;
+
+/// Decoded deletes, and what they debit.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The deletes.
+    pub deletes: Deletes,
+    /// The memory that they hold.
+    pub lease: Arc<Lease>,
+}
 
 /// The decoded deletes of one or several delete files.
 #[derive(Debug, Clone)]
@@ -23,7 +33,7 @@ pub enum Deletes {
 #[derive(Debug)]
 pub struct DeleteCache {
     limit_bytes: usize,
-    kept: Mutex<Lru<str, Deletes>>,
+    kept: Mutex<Lru<str, Loaded>>,
 }
 
 impl DeleteCache {
@@ -33,17 +43,23 @@ impl DeleteCache {
     }
 
     /// What was kept under `key`.
-    pub fn find(&self, key: &str) -> Option<Deletes> {
+    pub fn find(&self, key: &str) -> Option<Loaded> {
         self.lock().find(key).cloned()
     }
 
-    /// Keeps `deletes` under `key`, dropping others where there is no room.
-    pub fn keep(&self, key: String, deletes: Deletes, size_bytes: usize) {
-        self.lock().keep(key.into(), deletes, size_bytes as u64, self.limit_bytes as u64);
+    /// Keeps `loaded` under `key`, dropping others where there is no room.
+    pub fn keep(&self, key: String, loaded: Loaded) {
+        let bytes = loaded.lease.bytes();
+        self.lock().keep(key.into(), loaded, bytes, self.limit_bytes as u64);
+    }
+
+    /// Drops everything.
+    pub fn clear(&self) {
+        *self.lock() = Lru::default();
     }
 
     /// A panic in another thread leaves the map whole: each change is complete before the next call that may panic.
-    fn lock(&self) -> MutexGuard<'_, Lru<str, Deletes>> {
+    fn lock(&self) -> MutexGuard<'_, Lru<str, Loaded>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -57,19 +73,22 @@ impl Default for DeleteCache {
 
 #[cfg(test)]
 mod tests {
+    use frazil_core::context::Budget;
+
     use super::*;
 
-    fn none() -> Deletes {
-        Deletes::Positions(Arc::default())
+    fn of_bytes(bytes: u64) -> Loaded {
+        let lease = Budget::default().lease(bytes).unwrap();
+        Loaded { deletes: Deletes::Positions(Arc::default()), lease: Arc::new(lease) }
     }
 
     #[test]
     fn the_least_recently_used_goes_first() {
         let cache = DeleteCache::new(10);
-        cache.keep("a".into(), none(), 4);
-        cache.keep("b".into(), none(), 4);
+        cache.keep("a".into(), of_bytes(4));
+        cache.keep("b".into(), of_bytes(4));
         assert!(cache.find("a").is_some());
-        cache.keep("c".into(), none(), 4);
+        cache.keep("c".into(), of_bytes(4));
         assert!(cache.find("b").is_none());
         assert!(cache.find("a").is_some() && cache.find("c").is_some());
     }
@@ -77,9 +96,9 @@ mod tests {
     #[test]
     fn replacing_an_entry_does_not_leak_its_bytes() {
         let cache = DeleteCache::new(10);
-        (0..10).for_each(|_| cache.keep("a".into(), none(), 6));
+        (0..10).for_each(|_| cache.keep("a".into(), of_bytes(6)));
         assert_eq!(cache.lock().bytes(), 6);
-        cache.keep("large".into(), none(), 11);
+        cache.keep("large".into(), of_bytes(11));
         assert!(cache.find("large").is_none() && cache.find("a").is_some());
     }
 }

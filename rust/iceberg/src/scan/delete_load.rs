@@ -6,19 +6,20 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Schema as ArrowSchema};
 use frazil_core::bitmap::Positions;
+use frazil_core::context::Lease;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::file_values::checked_text;
 
 use super::context::ReadContext;
-use super::delete_cache::Deletes;
+use super::delete_cache::{Deletes, Loaded};
 use super::delete_index::DeleteFile;
 use super::leaves::{LeafColumns, optional};
 use super::task::FileScanTask;
 use crate::deletes::equality::EqualityKeysBuilder;
-use crate::deletes::position::{PositionDeletes, PositionDeletesBuilder};
+use crate::deletes::position::PositionDeletesBuilder;
 use crate::deletes::{RowDeletes, vector};
 use crate::read::project::{FileColumns, Projector};
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
@@ -34,6 +35,8 @@ pub struct TaskDeletes {
     pending: Vec<DeleteFile>,
     /// Under which key the cache holds the deleted keys of these columns.
     cache_keys: BTreeMap<Vec<i32>, String>,
+    /// The memory of what is loaded.
+    leases: Vec<Arc<Lease>>,
 }
 
 impl TaskDeletes {
@@ -45,11 +48,14 @@ impl TaskDeletes {
             if file.is_vector() {
                 let positions = read_vector(&task.read, file)?;
                 refuse_beyond(&positions, task, file)?;
+                let mut lease = task.read.budget.lease(0)?;
+                task.read.resize(&mut lease, positions.size_bytes()).map_err(|e| corrupt_deletes(e, file))?;
+                deletes.leases.push(Arc::new(lease));
                 deletes.loaded.positions.push(Arc::new(positions));
             } else if file.content == FileContent::EqualityDeletes {
                 by_ids.entry(&file.equality_ids).or_default().push(file);
-            } else if let Some(Deletes::Positions(by_file)) = task.read.cache.find(&position_cache_key(file)) {
-                deletes.add_from(&by_file, task);
+            } else if let Some(loaded) = task.read.cache.find(&position_cache_key(file)) {
+                deletes.add(loaded, &file.equality_ids, task);
             } else {
                 deletes.pending.push(file.clone());
             }
@@ -57,8 +63,8 @@ impl TaskDeletes {
         for (ids, files) in by_ids {
             let cache_key = equality_cache_key(ids, &files);
             match task.read.cache.find(&cache_key) {
-                Some(Deletes::Equality(keys)) => deletes.loaded.equality.push((ids.to_vec(), keys)),
-                _ => deletes.pending.extend(files.into_iter().cloned()),
+                Some(loaded) => deletes.add(loaded, ids, task),
+                None => deletes.pending.extend(files.into_iter().cloned()),
             }
             deletes.cache_keys.insert(ids.to_vec(), cache_key);
         }
@@ -86,9 +92,15 @@ impl TaskDeletes {
         }
     }
 
-    fn add_from(&mut self, by_file: &PositionDeletes, task: &FileScanTask) {
-        let positions = by_file.for_path(&task.read.files.same_file_key(&task.file.path));
-        self.loaded.positions.extend(positions.cloned());
+    fn add(&mut self, Loaded { deletes, lease }: Loaded, equality_ids: &[i32], task: &FileScanTask) {
+        match deletes {
+            Deletes::Positions(by_file) => {
+                let positions = by_file.for_path(&task.read.files.same_file_key(&task.file.path));
+                self.loaded.positions.extend(positions.cloned());
+            }
+            Deletes::Equality(keys) => self.loaded.equality.push((equality_ids.to_vec(), keys)),
+        }
+        self.leases.push(lease);
     }
 }
 
@@ -96,7 +108,7 @@ impl TaskDeletes {
 #[derive(Debug)]
 pub struct DeleteLoader {
     read: Arc<ReadContext>,
-    keys: BTreeMap<Vec<i32>, EqualityKeysBuilder>,
+    keys: BTreeMap<Vec<i32>, (EqualityKeysBuilder, Lease)>,
 }
 
 /// One delete file that is being read.
@@ -106,6 +118,7 @@ pub struct DeleteFileReader {
     target: StructType,
     projector: Projector,
     positions: PositionDeletesBuilder,
+    lease: Lease,
     rows: u64,
 }
 
@@ -139,6 +152,7 @@ impl DeleteLoader {
             target,
             projector,
             positions: PositionDeletesBuilder::default(),
+            lease: self.read.budget.lease(0)?,
             rows: 0,
         })
     }
@@ -154,7 +168,7 @@ impl DeleteLoader {
             let positions =
                 reader.column(batch, DELETE_FILE_POS_ID).and_then(|column| column.as_primitive_opt::<Int64Type>());
             if let Some(positions) = positions {
-                return reader.positions.push(paths.as_ref(), positions);
+                return self.push_positions(reader, paths.as_ref(), positions);
             }
         }
         let columns = reader.projector.project(batch, batch.num_rows())?;
@@ -164,18 +178,25 @@ impl DeleteLoader {
             };
             let positions = positions.as_primitive_opt::<Int64Type>();
             let positions = positions.ok_or_else(|| Error::internal("positions are longs"))?;
-            return reader.positions.push(paths.as_ref(), positions);
+            return self.push_positions(reader, paths.as_ref(), positions);
         }
         let leaves = LeafColumns::new(&reader.target, &columns);
         let ids = &reader.file.equality_ids;
         let columns = ids.iter().map(|&id| leaves.leaf(id)).collect::<Result<Vec<_>>>()?;
-        let builder = if let Some(builder) = self.keys.get_mut(ids) {
-            builder
+        let (builder, lease) = if let Some(keys) = self.keys.get_mut(ids) {
+            keys
         } else {
             let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
-            self.keys.entry(ids.clone()).or_insert(EqualityKeysBuilder::new(&types)?)
+            let keys = (EqualityKeysBuilder::new(&types)?, self.read.budget.lease(0)?);
+            self.keys.entry(ids.clone()).or_insert(keys)
         };
-        builder.push(&columns, reader.file.sequence_number)
+        builder.push(&columns, reader.file.sequence_number)?;
+        self.read.resize(lease, builder.size_bytes())
+    }
+
+    fn push_positions(&self, reader: &mut DeleteFileReader, paths: &dyn Array, positions: &Int64Array) -> Result<()> {
+        reader.positions.push(paths, positions)?;
+        self.read.resize(&mut reader.lease, reader.positions.size_bytes())
     }
 
     /// Ends a delete file.
@@ -183,30 +204,30 @@ impl DeleteLoader {
     /// # Errors
     /// `CorruptDeletes` when it had another number of rows than its manifest says.
     pub fn finish(&mut self, reader: DeleteFileReader, task: &FileScanTask, deletes: &mut TaskDeletes) -> Result<()> {
-        let file = reader.file;
-        if u64::try_from(file.record_count).is_ok_and(|expected| expected != reader.rows) {
-            let message = format!("a delete file has {} rows, its manifest says {}", reader.rows, file.record_count);
+        let DeleteFileReader { file, positions, mut lease, rows, .. } = reader;
+        if u64::try_from(file.record_count).is_ok_and(|expected| expected != rows) {
+            let message = format!("a delete file has {rows} rows, its manifest says {}", file.record_count);
             return Err(corrupt_deletes(Error::corrupt(message), &file));
         }
         deletes.pending.retain(|pending| *pending != file);
         if file.content == FileContent::PositionDeletes {
-            let by_file = reader.positions.finish().with_paths(|path| self.read.files.same_file_key(path));
-            let by_file = Arc::new(by_file);
-            let size_bytes = by_file.size_bytes();
-            deletes.add_from(&by_file, task);
-            self.read.cache.keep(position_cache_key(&file), Deletes::Positions(by_file), size_bytes);
+            let by_file = positions.finish().with_paths(|path| self.read.files.same_file_key(path));
+            self.read.resize(&mut lease, by_file.size_bytes())?;
+            let loaded = Loaded { deletes: Deletes::Positions(Arc::new(by_file)), lease: Arc::new(lease) };
+            deletes.add(loaded.clone(), &file.equality_ids, task);
+            self.read.cache.keep(position_cache_key(&file), loaded);
             return Ok(());
         }
         if deletes.pending.iter().any(|pending| pending.equality_ids == file.equality_ids) {
             return Ok(());
         }
         // Files without rows never told their types, and delete nothing.
-        let Some(builder) = self.keys.remove(&file.equality_ids) else { return Ok(()) };
-        let keys = Arc::new(builder.finish());
+        let Some((builder, lease)) = self.keys.remove(&file.equality_ids) else { return Ok(()) };
+        let loaded = Loaded { deletes: Deletes::Equality(Arc::new(builder.finish())), lease: Arc::new(lease) };
         if let Some(cache_key) = deletes.cache_keys.get(&file.equality_ids) {
-            self.read.cache.keep(cache_key.clone(), Deletes::Equality(keys.clone()), keys.size_bytes());
+            self.read.cache.keep(cache_key.clone(), loaded.clone());
         }
-        deletes.loaded.equality.push((file.equality_ids, keys));
+        deletes.add(loaded, &file.equality_ids, task);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frazil_core::context::Context;
+use frazil_core::context::{Budget, Context};
 use frazil_core::error::Result;
 use frazil_core::predicate::Predicate;
 use frazil_core::predicate::bind::bind;
@@ -70,6 +70,13 @@ impl TableScan {
         let snapshots = appended(table.metadata(), range)?;
         let added_by = snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect();
         Ok(Self { snapshots, selection: Selection::AddedBy(added_by), ..Self::try_new(table, options)? })
+    }
+
+    /// The scan with what decoded deletes may hold: without it they are only held to the size of their cache.
+    #[must_use]
+    pub fn within(self, budget: Budget) -> Self {
+        let read = ReadContext { budget, ..Arc::unwrap_or_clone(self.read) };
+        Self { read: Arc::new(read), ..self }
     }
 
     /// What all tasks share.

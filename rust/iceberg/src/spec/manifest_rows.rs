@@ -36,20 +36,17 @@ pub fn read_entries(bytes: Bytes, partition: &StructType, context: &Context) -> 
     read(bytes, &manifest_entry(ROWS_VERSION, partition.clone()), context)
 }
 
-/// As [`read_entries`], for entries that go into another manifest: maps and lists of files stay as they are encoded,
-/// where that is how they are written here.
+/// Reads every entry of a manifest that goes into another one: maps and lists of files stay as they are encoded, where
+/// that is how they are written here.
 ///
 /// # Errors
 /// `CorruptManifest`.
-pub fn read_entries_to_copy(bytes: Bytes, partition: &StructType, context: &Context) -> Result<RecordBatch> {
+pub fn read_entries_to_copy(manifest: &AvroFile, partition: &StructType, context: &Context) -> Result<RecordBatch> {
     let entry = manifest_entry(ROWS_VERSION, partition.clone());
     let written = avro::Schema::parse(avro_schema("manifest_entry", &entry)?.as_bytes())?;
-    let read = AvroFile::open(bytes).and_then(|file| {
-        let mut columns = columns(&entry);
-        keep_encoded(&mut columns, file.schema(), &written);
-        file.read(&Projection::new(columns), context)
-    });
-    read.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+    let mut columns = columns(&entry);
+    keep_encoded(&mut columns, manifest.schema(), &written);
+    manifest.read(&Projection::new(columns), context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
 /// Leaves lists, and maps among them, encoded where `found` has the very types of `written`.

@@ -42,7 +42,8 @@ fn manifests_written_again_say_the_same() {
                 let spec = table.spec(listed.partition_spec_id).unwrap();
                 let partition = table.partition_type(spec);
                 let original = read_entries(bytes.clone(), &partition, &context).unwrap();
-                let copied = read_entries_to_copy(bytes.clone(), &partition, &context).unwrap();
+                let manifest = AvroFile::open(bytes.clone()).unwrap();
+                let copied = read_entries_to_copy(&manifest, &partition, &context).unwrap();
                 let file = AvroFile::open(bytes).unwrap();
                 let version = match file.metadata("format-version") {
                     Some(b"3") => 3,

@@ -61,7 +61,11 @@ impl Entries {
     /// # Errors
     /// `CorruptManifest`.
     pub(super) fn read_to_copy(bytes: Bytes, partition: &StructType, context: &Context) -> Result<Self> {
-        Self(read_entries_to_copy(bytes, partition, context)?).known()
+        Self::copied(&open(bytes)?, partition, context)
+    }
+
+    fn copied(manifest: &AvroFile, partition: &StructType, context: &Context) -> Result<Self> {
+        Self(read_entries_to_copy(manifest, partition, context)?).known()
     }
 
     /// The same, if each has a status that there is.
@@ -83,9 +87,9 @@ impl Entries {
         partition: &StructType,
         context: &Context,
     ) -> Result<Self> {
-        let file = AvroFile::open(bytes.clone()).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
+        let file = open(bytes)?;
         let written_by_v1 = file.metadata("format-version").is_none_or(|version| version == b"1");
-        let all = Self::read_to_copy(bytes, partition, context)?;
+        let all = Self::copied(&file, partition, context)?;
         let live = all.status()?.iter().map(|status| Some(status != Some(DELETED))).collect::<BooleanArray>();
         let entries = if live.false_count() == 0 { all } else { Self(filter_record_batch(&all.0, &live)?) };
         entries.resolved(manifest, written_by_v1).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
@@ -201,6 +205,10 @@ pub(super) fn partition_keys(files: &StructArray, partition: &Arc<StructType>) -
 /// A column of texts of `data_file`.
 pub(super) fn file_text<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a arrow_array::StringArray> {
     files.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| missing(name))
+}
+
+fn open(bytes: Bytes) -> Result<AvroFile> {
+    AvroFile::open(bytes).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
 fn missing(name: &'static str) -> Error {

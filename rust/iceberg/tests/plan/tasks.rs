@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apache_avro::types::Value;
-use frazil_core::context::Context;
+use frazil_core::context::{Budget, Context};
 use frazil_core::error::ErrorKind;
 use frazil_core::storage::faulty::{Fault, FaultyStorage};
 use frazil_iceberg::scan::output::{MetadataColumn, Output};
@@ -240,7 +240,7 @@ fn parts(plan: &Plan, target: i64, open_cost: i64) -> (Parts, Vec<i64>) {
     let mut parts = Parts::new();
     let mut weights = Vec::new();
     for group in plan.groups(target, open_cost, &Context::default()).unwrap() {
-        let tasks = wire::read(&group, storage.clone()).unwrap();
+        let tasks = wire::read(&group, storage.clone(), Budget::default()).unwrap();
         weights.push(tasks.iter().map(|task| task.size_bytes().max(open_cost)).sum());
         for task in tasks {
             parts.entry(task.file.path.rsplit('/').next().unwrap().to_string()).or_default().push(task.range);
@@ -289,7 +289,7 @@ fn deletes_travel_with_every_part_of_their_file() {
     let data = Manifest::data("m", 1, vec![sized("f", 1000, &[4, 500])]);
     let plan = plan(&table(&[data, Manifest::deletes("d", 1, vec![Entry::vector("v", "f")])]), "");
     let groups = plan.groups(400, 0, &Context::default()).unwrap();
-    let read = |group: &Vec<u8>| wire::read(group, plan.read().files.storage().clone()).unwrap();
+    let read = |group: &Vec<u8>| wire::read(group, plan.read().files.storage().clone(), Budget::default()).unwrap();
     let tasks: Vec<_> = groups.iter().flat_map(read).collect();
     assert_eq!(tasks.iter().map(|task| task.deletes.len()).collect::<Vec<_>>(), [1, 1]);
 }

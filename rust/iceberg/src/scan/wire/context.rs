@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use frazil_core::context::Budget;
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Storage;
 use frazil_core::storage::files::Files;
@@ -83,7 +84,7 @@ pub fn to_json(read: &ReadContext) -> Result<String> {
 }
 
 /// Reads the context.
-pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ReadContext> {
+pub fn from_json(text: &str, storage: Arc<dyn Storage>, budget: Budget) -> Result<ReadContext> {
     let wire: Wire =
         serde_json::from_str(text).map_err(|e| Error::corrupt("the context of a task is malformed").caused_by(e))?;
     let partition_type = struct_of(&wire.partition_type)?;
@@ -105,6 +106,7 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ReadContext> {
         filter: predicate::from_json(&wire.filter)?,
         name_mapping: wire.name_mapping.map(|raw| NameMapping::from_json(raw.get())).transpose()?,
         partitions: partitions.collect::<Result<_>>()?,
+        budget,
         cache: Arc::default(),
         spare: Arc::default(),
         files: Files::assemble(storage, &wire.relocation, &wire.allowed)?,

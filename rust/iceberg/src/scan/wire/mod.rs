@@ -17,6 +17,7 @@ mod rows;
 
 use std::sync::Arc;
 
+use frazil_core::context::Budget;
 use frazil_core::envelope::{self, Kind};
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Storage;
@@ -44,9 +45,9 @@ pub fn write(tasks: &[FileScanTask]) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// `Unsupported` for another version; `CorruptData` for anything else that was not written by [`write`].
-pub fn read(bytes: &[u8], storage: Arc<dyn Storage>) -> Result<Vec<FileScanTask>> {
+pub fn read(bytes: &[u8], storage: Arc<dyn Storage>, budget: Budget) -> Result<Vec<FileScanTask>> {
     let (context, batch) = envelope::open(TASK, bytes)?;
-    let read = context::from_json(&context, storage)
+    let read = context::from_json(&context, storage, budget)
         .map_err(|e| Error::corrupt("the context of a task is malformed").caused_by(e))?;
     rows::read(&batch, &Arc::new(read))
 }
