@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int32Array, Int64Array,
-    NullArray, RecordBatch, StringArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int32Array,
+    Int64Array, NullArray, RecordBatch, StringArray, TimestampMicrosecondArray,
 };
+use arrow_buffer::{BooleanBuffer, Buffer};
 use bytes::Bytes;
 use frazil_core::avro::{AvroFile, Projection};
 use frazil_core::bitmap::{Positions, kept_of_portable64};
 use frazil_core::expression::Expression;
 use frazil_core::expression::bind::Scope;
 use frazil_core::expression::rows::{Relation, Rows};
+use frazil_core::filter::{Filter, Spare};
 use frazil_core::hash::murmur3::{hash_byte_arrays, hash_bytes, hash_longs};
 use frazil_core::orc::OrcFile;
 use frazil_core::predicate::Predicate;
@@ -26,9 +29,17 @@ pub(super) const TARGETS: &[Target] = &[
     target("variant", variant, VARIANTS),
     target("roaring", roaring, &[ROARING]),
     target("hash", hash, &[b"\x10\x10\x10\x10 sixteen letters sixteen letters", b"\x03\x41\x00 of several lengths"]),
+    target("filter", filter, MASKS),
     target("predicate", predicate, PREDICATES),
     target("expression", expression, EXPRESSIONS),
     target("location", location, LOCATIONS),
+];
+
+/// With few, many and all rows of a word, and words that are not whole.
+const MASKS: &[&[u8]] = &[
+    &[0, 0x01, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0x40, 0, 0],
+    &[3, 0xff, 0xfe, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+    &[64, 0x55, 0xaa, 0x55, 0xaa, 0x0f, 0xf0, 0, 0xff, 0x55, 0xaa, 0x55, 0xaa, 0x0f, 0xf0, 0, 0xff, 0x33, 0xcc],
 ];
 
 /// How many rows masks have.
@@ -60,6 +71,30 @@ fn hash(input: &[u8]) -> Outcome {
     let hashes = hash_longs(&Int64Array::from(numbers.clone()), 42, |hash| hash);
     let as_bytes = numbers.iter().zip(hashes.values()).all(|(n, hash)| hash_bytes(&n.to_le_bytes(), 42) == *hash);
     law(as_bytes, "numbers hash as their bytes")
+}
+
+/// The first byte says where columns and mask begin in their buffers; the rest is the mask.
+fn filter(input: &[u8]) -> Outcome {
+    let (offset, input) = choice(input)?;
+    let bits = BooleanBuffer::new(Buffer::from(input), 0, 8 * input.len());
+    let rows = bits.len().checked_sub(offset).ok_or(Refusal::Error)?;
+    let keep = bits.slice(offset, rows);
+    let words = (0_i32..).zip(&bits).map(|(row, _)| (row % 5 > 0).then_some(row));
+    let words: Int32Array = words.collect();
+    let columns: [ArrayRef; 5] = [
+        Arc::new(words.unary::<_, Int64Type>(i64::from)),
+        Arc::new(words.unary::<_, Decimal128Type>(i128::from)),
+        Arc::new(words.iter().map(|word| word.map(|word| word.to_string())).collect::<StringArray>()),
+        Arc::new(words.iter().map(|word| word.map(|word| word % 3 > 0)).collect::<BooleanArray>()),
+        Arc::new(words),
+    ];
+    let (filter, spare, oracle) = (Filter::new(&keep), Spare::default(), BooleanArray::new(keep, None));
+    for column in columns.map(|column| column.slice(offset, rows)) {
+        let kept = filter.array(&column, &spare)?;
+        let expected = arrow_select::filter::filter(&column, &oracle);
+        law(expected.is_ok_and(|expected| kept == expected), "exactly the rows of the mask are kept")?;
+    }
+    Ok(())
 }
 
 fn roaring(input: &[u8]) -> Outcome {
