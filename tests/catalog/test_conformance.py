@@ -291,6 +291,23 @@ def test_threads_that_append_lose_nothing(catalog: Catalog[Any]) -> None:
     assert len(table.snapshots()) == 16
 
 
+def test_a_commit_that_always_loses_is_tried_as_often_as_the_table_says(
+    rows: Catalog[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = {"commit.retry.num-retries": "2", "commit.retry.min-wait-ms": "1"}
+    table = rows.create_table("ns.t", SCHEMA, properties=properties)
+    attempts = []
+
+    def lost(_: Any, __: str | None, new: str) -> bool:
+        attempts.append(new)
+        return False
+
+    monkeypatch.setattr(type(rows.row(("ns", "t"))), "replace", lost)
+    with pytest.raises(errors.CommitConflict, match="first 3 times"):
+        table.append(ROWS)
+    assert len(attempts) == 3
+
+
 def test_wrong_arguments_make_nothing(catalog: Catalog[Any], tmp_path: Path) -> None:
     for arguments in (
         {"schema": {"id": "long"}},

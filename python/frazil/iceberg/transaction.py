@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Transaction"]
 
+_RETRIES = "commit.retry.num-retries"
+
 
 class Written(Protocol):
     """Data files that a change wrote."""
@@ -246,9 +248,13 @@ def alone(table: Table, change: Callable[[Transaction], WriteResult]) -> WriteRe
             with transaction:
                 result = change(transaction)
             break
-        except CommitConflict:
-            # A number: the transaction has looked at it.
-            if conflicts >= int(table.properties.get("commit.retry.num-retries", "4")):
+        except CommitConflict as error:
+            # Numbers: the transaction has looked at them.
+            retries = int(table.properties.get(_RETRIES, "4"))
+            total_ms = int(table.properties.get("commit.retry.total-timeout-ms", "1800000"))
+            spent_ms = (time.perf_counter() - began) * 1000
+            # A commit that names the property has made all attempts that there are.
+            if conflicts >= retries or spent_ms >= total_ms or _RETRIES in str(error):
                 raise
             conflicts += 1
             # Writers who met should not meet again.
