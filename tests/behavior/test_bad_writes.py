@@ -165,6 +165,17 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path, case: str
     assert table.scan().count() == 2 * len(ROWS)
 
 
+@pytest.mark.parametrize("case", sorted(BAD.keys() - {"transaction that fails"}))
+def test_what_is_refused_in_a_transaction_leaves_nothing_to_commit(tmp_path: Path, case: str) -> None:
+    act, expected, words = BAD[case]
+    table = made(tmp_path)
+    with table.transaction() as changes:
+        with untouched(tmp_path), pytest.raises(expected, match=words):
+            act(changes)
+        changes.append(ROWS)
+    assert table.scan().count() == 2 * len(ROWS)
+
+
 @pytest.mark.parametrize("index", [pa.int8(), pa.uint32(), pa.int64()])
 def test_dictionaries_are_taken_whatever_their_order(tmp_path: Path, index: Any) -> None:
     table = made(tmp_path)

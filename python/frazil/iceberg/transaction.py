@@ -180,8 +180,14 @@ class Transaction(Writing):
         return self.table()
 
     def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
-        began = time.perf_counter()
-        return replace(change(self), seconds=time.perf_counter() - began)
+        began, before = time.perf_counter(), len(self._written)
+        try:
+            result = change(self)
+        except FrazilError:
+            # Any other error may be that of a signal, which came when the change was made already.
+            self._discard(before)
+            raise
+        return replace(result, seconds=time.perf_counter() - began)
 
     def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
         def write(tx: Transaction) -> WriteResult:
@@ -220,9 +226,10 @@ class Transaction(Writing):
             self._native.abort()
             self._discard()
 
-    def _discard(self) -> None:
-        for written in self._written:
+    def _discard(self, first: int = 0) -> None:
+        for written in self._written[first:]:
             written.abort()
+        del self._written[first:]
 
     def __enter__(self) -> Self:
         """Begin."""
