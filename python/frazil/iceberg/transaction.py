@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil import _native
-from frazil.arguments import property_texts
+from frazil.arguments import flag, property_texts, text
 from frazil.errors import CommitConflict, FrazilError
 from frazil.iceberg.write_result import RowCounts, WriteResult
 from frazil.iceberg.writing import Writing
@@ -157,13 +157,13 @@ class Transaction(Writing):
     ) -> WriteResult:
         """Make a snapshot of a branch: with new files, without rows of `delta` or the files that are replaced."""
         counts = self._native.snapshot(
-            branch,
-            property_texts(properties or {}),
+            text("branch", branch),
+            property_texts(properties, "snapshot_properties"),
             rows=list(files),
             delta=delta,
             replace=replace,
             validation=validation,
-            fast=fast,
+            fast=flag("fast", fast),
         )
         snapshot_id = counts.pop("snapshot_id")
         known = {name: count for name, count in counts.items() if count is not None}
