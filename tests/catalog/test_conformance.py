@@ -416,10 +416,13 @@ def test_a_table_is_renamed_across_namespaces(rows: Catalog[Any]) -> None:
         table.append(ROWS)
     with pytest.raises(errors.AlreadyExists, match="taken"):
         rows.rename_table("other.deep.u", "ns.taken")
+    with pytest.raises(errors.AlreadyExists, match="taken"):
+        rows.rename_table("ns.taken", "ns.taken")
     with pytest.raises(errors.NoSuchNamespace):
         rows.rename_table("other.deep.u", "no.u")
-    with pytest.raises(errors.NoSuchTable):
-        rows.rename_table("ns.no", "ns.new")
+    for new in ("ns.new", "ns.no"):
+        with pytest.raises(errors.NoSuchTable):
+            rows.rename_table("ns.no", new)
     assert rows.load_table("ns.taken").scan().count() == 0
     again = rows.create_table("ns.t", SCHEMA)
     assert again.location.startswith(f"{table.location}-")

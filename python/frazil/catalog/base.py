@@ -105,12 +105,15 @@ class Catalog(Lookups[T]):
         """Give a table another name, in another namespace too; its files stay where they are.
 
         Raises:
-            AlreadyExists: There is a table of the new name.
+            AlreadyExists: There is a table of the new name, be it this one.
             NoSuchNamespace: There is no such namespace to go to.
             NoSuchTable: There is no such table.
         """
         old, new = table_levels(from_identifier), table_levels(to_identifier)
         self._check_namespace_of_new(new[:-1])
+        # A database finds nothing wrong with it.
+        if new == old and self._has_table(old):
+            raise self._exists_already(new)
         self._rename(old, new)
         return self._load_after("renamed", new)
 
