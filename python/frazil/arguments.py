@@ -5,15 +5,12 @@ from __future__ import annotations
 import datetime
 import operator
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from frazil import _native
 from frazil.config import config
 from frazil.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SnapshotChoice = tuple[str, int | str]
 """Which snapshot: `("id", 7)`, `("ref", "name")` or `("as_of", milliseconds)`."""
@@ -26,12 +23,17 @@ def table_files(root: str, relocate: Mapping[str, str], properties: Mapping[str,
 
 def place_of_new(location: str | os.PathLike[str]) -> str:
     """Give the location that a new table records, which is read from other folders, too."""
-    text = os.fspath(location).rstrip("/")
-    if not text:
+    place = path_text("location", location).rstrip("/")
+    if not place:
         message = "the location of a table is empty"
         raise InvalidArgument(message)
     # resolve() would follow links.
-    return text if ":" in text.partition("/")[0] else os.path.abspath(text)  # noqa: PTH100
+    return place if ":" in place.partition("/")[0] else os.path.abspath(place)  # noqa: PTH100
+
+
+def path_text(name: str, location: object) -> str:
+    """Give a path or a URI as text."""
+    return text(name, os.fspath(location) if isinstance(location, os.PathLike) else location)
 
 
 def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noqa: FBT001
@@ -44,12 +46,17 @@ def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noq
     raise InvalidArgument(message)
 
 
-def field_names(fields: Sequence[str], name: str = "selected_fields") -> list[str]:
+def field_names(fields: object, name: str = "selected_fields") -> list[str]:
     """Give the names of columns, which the user gave as `name`, as a list."""
     if isinstance(fields, str):
         message = f"{name} is a sequence of names, not the text {fields!r}"
         raise InvalidArgument(message, hint=f"write {name}=[{fields!r}]")
-    return list(fields)
+    names: list[Any] = list(fields) if isinstance(fields, Iterable) else [fields]
+    for wrong in names:
+        if not isinstance(wrong, str):
+            message = f"{name} is a sequence of names, not {wrong!r}"
+            raise InvalidArgument(message)
+    return names
 
 
 def row_limit(limit: int | None) -> int | None:
@@ -83,18 +90,41 @@ def snapshot_choice(
     return given[0] if given else None
 
 
-def property_texts(properties: Mapping[str, object]) -> dict[str, str]:
-    """Give the texts of properties, as formats write them: numbers, and `true` and `false`."""
+def property_texts(properties: Mapping[str, object] | None, name: str = "properties") -> dict[str, str]:
+    """Give the texts of properties, as formats write them: numbers, and `true` and `false`; none for None."""
+    if properties is None:
+        return {}
     if not isinstance(properties, Mapping):
-        message = f"properties are a mapping of names to texts, not {type(properties).__name__}"  # type: ignore[unreachable]
+        message = f"{name} is a mapping of names to texts, not {type(properties).__name__}"  # type: ignore[unreachable]
         raise InvalidArgument(message)
     texts = {}
-    for name, value in properties.items():
+    for key, value in properties.items():
         if not isinstance(value, (str, int, float)):
-            message = f"the property {name!r} is a text, not {type(value).__name__}"
+            message = f"the property {key!r} is a text, not {type(value).__name__}"
             raise InvalidArgument(message)
-        texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
+        texts[text("the name of a property", key)] = str(value).lower() if isinstance(value, bool) else str(value)
     return texts
+
+
+def text(name: str, value: object) -> str:
+    """Give a text that the native module takes."""
+    if not isinstance(value, str):
+        message = f"{name} is a text, not {value!r}"
+        raise InvalidArgument(message)
+    return value
+
+
+def optional_text(name: str, value: object) -> str | None:
+    """Give a text or None."""
+    return None if value is None else text(name, value)
+
+
+def flag(name: str, value: object) -> bool:
+    """Give True or False, which nothing else stands for."""
+    if not isinstance(value, bool):
+        message = f"{name} is True or False, not {value!r}"
+        raise InvalidArgument(message)
+    return value
 
 
 def whole_number(name: str, value: object) -> int:

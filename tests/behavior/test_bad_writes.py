@@ -146,6 +146,100 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     "partition by an unknown column": (lambda t: t.update_spec().add_field("nope").commit(), INVALID, "nope"),
     "column that is there": (lambda t: t.update_schema().add_column("n", "int").commit(), INVALID, "n"),
     "narrower column": (lambda t: t.update_schema().update_column("id", "int").commit(), INVALID, "id"),
+    "branch that is no text": (lambda t: t.append(ROWS, branch=5), INVALID, "branch is a text, not 5"),
+    "branch that is None": (lambda t: t.append(ROWS, branch=None), INVALID, "branch is a text, not None"),
+    "overwrite of no branch": (lambda t: t.overwrite(ROWS, branch=None), INVALID, "branch is a text"),
+    "dynamic overwrite of no branch": (
+        lambda t: t.dynamic_partition_overwrite(ROWS, branch=5),
+        INVALID,
+        "branch is a text",
+    ),
+    "delete of no branch": (lambda t: t.delete("id = 1", branch=["main"]), INVALID, "branch is a text"),
+    "delete of all of no branch": (lambda t: t.delete(branch=None), INVALID, "branch is a text"),
+    "update of no branch": (lambda t: t.update({"n": "1"}, branch=None), INVALID, "branch is a text"),
+    "upsert of no branch": (lambda t: t.upsert(ROWS, ["id"], branch=None), INVALID, "branch is a text"),
+    "merge of no branch": (
+        lambda t: t.merge(ROWS, ["id"], branch=5).when_matched_delete().execute(),
+        INVALID,
+        "branch is a text",
+    ),
+    "append that is fast or not": (lambda t: t.append(ROWS, fast="no"), INVALID, "fast is True or False, not 'no'"),
+    "delete by case or not": (lambda t: t.delete("id = 1", case_sensitive=1), INVALID, "case_sensitive is True or"),
+    "upsert that updates or not": (
+        lambda t: t.upsert(ROWS, ["id"], when_matched_update_all=None),
+        INVALID,
+        "when_matched_update_all is True or",
+    ),
+    "upsert that inserts or not": (
+        lambda t: t.upsert(ROWS, ["id"], when_not_matched_insert_all=1),
+        INVALID,
+        "when_not_matched_insert_all is True or",
+    ),
+    "empty list of a summary": (lambda t: t.append(ROWS, snapshot_properties=[]), INVALID, "snapshot_properties is a"),
+    "summary by number": (lambda t: t.append(ROWS, snapshot_properties={5: "x"}), INVALID, "name of a property.* 5"),
+    "upsert by a number": (lambda t: t.upsert(ROWS, 5), INVALID, "join_cols is a sequence of names, not 5"),
+    "upsert by numbers": (lambda t: t.upsert(ROWS, ["id", 5]), INVALID, "join_cols is a sequence of names, not 5"),
+    "update of a number": (lambda t: t.update({5: "1"}), INVALID, "the name of a column is a text, not 5"),
+    "merge on a number": (lambda t: t.merge(ROWS, 5), INVALID, "on is a sequence of names, not 5"),
+    "merge by no alias": (lambda t: t.merge(ROWS, ["id"], source_alias=5), INVALID, "source_alias is a text"),
+    "merge into no alias": (lambda t: t.merge(ROWS, ["id"], target_alias=None), INVALID, "target_alias is a text"),
+    "merge by no condition": (
+        lambda t: t.merge(ROWS, ["id"]).when_matched_delete(condition=True),
+        INVALID,
+        "condition is a text, not True",
+    ),
+    "merge except a text": (
+        lambda t: t.merge(ROWS, ["id"]).when_matched_update_all(except_columns="n"),
+        INVALID,
+        "except_columns is a sequence of names",
+    ),
+    "merge except a number": (
+        lambda t: t.merge(ROWS, ["id"]).when_matched_update_all(except_columns=5),
+        INVALID,
+        "except_columns is a sequence of names",
+    ),
+    "properties that are a list": (lambda t: t.set_properties(["a"]), INVALID, "properties is a mapping of names"),
+    "property by number": (lambda t: t.set_properties({5: "x"}), INVALID, "the name of a property is a text, not 5"),
+    "location that is none": (lambda t: t.update_location(5), INVALID, "location is a text, not 5"),
+    "version that is a text": (lambda t: t.upgrade("3"), INVALID, "format_version is '3', expected a whole number"),
+    "version beyond all": (lambda t: t.upgrade(300), INVALID, None),
+    "schema by case or not": (lambda t: t.update_schema(case_sensitive=1), INVALID, "case_sensitive is True or"),
+    "schema that may break or not": (
+        lambda t: t.update_schema(allow_incompatible_changes="no"),
+        INVALID,
+        "allow_incompatible_changes is True or",
+    ),
+    "column to no name": (
+        lambda t: t.update_schema().rename_column("n", b"m"),
+        INVALID,
+        "new_name is a text, not b'm'",
+    ),
+    "column of no doc": (lambda t: t.update_schema().add_column("q", "int", doc=5), INVALID, "doc is a text, not 5"),
+    "column that is required or not": (
+        lambda t: t.update_schema().add_column("q", "int", required="no"),
+        INVALID,
+        "required is True or",
+    ),
+    "partition by a number": (lambda t: t.update_spec().add_field(5), INVALID, "source_column_name is a text"),
+    "partition of no name": (
+        lambda t: t.update_spec().add_field("n", "identity", 5),
+        INVALID,
+        "partition_field_name is a text",
+    ),
+    "partition to no name": (lambda t: t.update_spec().rename_field("p", 5), INVALID, "new_name is a text"),
+    "partition without a name": (lambda t: t.update_spec().remove_field(5), INVALID, "name is a text"),
+    "spec by case or not": (lambda t: t.update_spec(case_sensitive=None), INVALID, "case_sensitive is True or"),
+    "order by a number": (lambda t: t.update_sort_order().asc(5), INVALID, "source_column_name is a text"),
+    "order of NULLs": (lambda t: t.update_sort_order().desc("n", nulls_first="no"), INVALID, "nulls_first is True or"),
+    "branch without a name": (lambda t: t.manage_snapshots().remove_branch(5), INVALID, "branch or a tag is a text"),
+    "branch to no name": (lambda t: t.manage_snapshots().rename_branch("x", 5), INVALID, "new_name is a text"),
+    "forward to nothing": (lambda t: t.manage_snapshots().fast_forward("main", None), INVALID, "to is a text"),
+    "stage of no id": (lambda t: t.manage_snapshots().publish_changes(5), INVALID, "wap_id is a text"),
+    "snapshot of no name": (
+        lambda t: t.manage_snapshots().set_current_snapshot(ref_name=5),
+        INVALID,
+        "ref_name is a text",
+    ),
     "version back": (lambda t: t.upgrade(2), INVALID, None),
     "transaction that fails": (fail_in_a_transaction, RuntimeError, "enough"),
 }
@@ -162,6 +256,40 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path, case: str
     assert str(caught.value)
     assert table.metadata_location == location
     table.append(ROWS)
+    assert table.scan().count() == 2 * len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"location": 5}, "location is a text, not 5"),
+        ({"schema": {"id": "long"}}, "the schema of a table is an Arrow schema"),
+        ({"partition_by": 5}, "partition_by is a sequence of names, not 5"),
+        ({"partition_by": "p"}, "partition_by is a sequence of names, not the text 'p'"),
+        ({"partition_by": ["p", None]}, "partition_by is a sequence of names, not None"),
+        ({"format_version": "2"}, "format_version is '2', expected a whole number"),
+        ({"format_version": None}, "format_version is None"),
+        ({"format_version": -1}, "format_version is -1, expected 1, 2 or 3"),
+        ({"format_version": 300}, "format_version is 300, expected 1, 2 or 3"),
+        ({"properties": ["a"]}, "properties is a mapping of names"),
+        ({"properties": 0}, "properties is a mapping of names"),
+        ({"properties": {5: "a"}}, "the name of a property is a text, not 5"),
+        ({"storage": ["a"]}, "storage is a mapping of names"),
+    ],
+)
+def test_a_table_is_not_made_of_wrong_arguments(tmp_path: Path, arguments: dict[str, Any], words: str) -> None:
+    with untouched(tmp_path), pytest.raises(INVALID, match=words):
+        frazil.create_table(**{"location": tmp_path / "t", "schema": SCHEMA, **arguments})
+
+
+@pytest.mark.parametrize("case", sorted(BAD.keys() - {"transaction that fails"}))
+def test_what_is_refused_in_a_transaction_leaves_nothing_to_commit(tmp_path: Path, case: str) -> None:
+    act, expected, words = BAD[case]
+    table = made(tmp_path)
+    with table.transaction() as changes:
+        with untouched(tmp_path), pytest.raises(expected, match=words):
+            act(changes)
+        changes.append(ROWS)
     assert table.scan().count() == 2 * len(ROWS)
 
 

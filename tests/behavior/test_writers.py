@@ -207,17 +207,17 @@ class Beaten:
 
 
 @contextlib.contextmanager
-def beaten_once(meanwhile: Callable[[], Any]) -> Iterator[None]:
-    """Let others make a change before the first commit, which they take part in no more."""
-    begin, changes = Transaction.__init__, [meanwhile]
+def beaten(meanwhile: Callable[[], Any], times: int = 1) -> Iterator[None]:
+    """Let others make a change before each of the first commits, which they take part in no more."""
+    begin, changes = Transaction.__init__, [meanwhile] * times
 
-    def beaten(self: Transaction, table: Table) -> None:
+    def init(self: Transaction, table: Table) -> None:
         begin(self, table)
         if changes:
             self._native = Beaten(self._native, changes.pop())
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Transaction, "__init__", beaten)
+        patched.setattr(Transaction, "__init__", init)
         yield
 
 
@@ -225,7 +225,7 @@ def beaten_once(meanwhile: Callable[[], Any]) -> Iterator[None]:
 def test_the_rows_of_a_stream_come_although_others_were_first(tmp_path: Path, change: str) -> None:
     table = frazil.create_table(tmp_path / "t", SCHEMA, partition_by=["writer"])
     rows = pa.table({"id": pa.array([1, 2]), "writer": pa.array([1, 1])}).to_reader()
-    with beaten_once(lambda: None):
+    with beaten(lambda: None):
         done = getattr(table, change)(rows, *([["id"]] if change == "upsert" else []))
     assert (done.added_records, done.attempts) == (2, 2)
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
@@ -233,12 +233,23 @@ def test_the_rows_of_a_stream_come_although_others_were_first(tmp_path: Path, ch
     assert len(list((tmp_path / "t" / "data").rglob("*.parquet"))) == 1
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "attempts"), [("commit.retry.num-retries", "1", 2), ("commit.retry.total-timeout-ms", "0", 1)]
+)
+def test_a_change_is_made_again_as_often_as_the_table_says(tmp_path: Path, key: str, value: str, attempts: int) -> None:
+    table = frazil.create_table(tmp_path / "t", SCHEMA, properties={key: value})
+    made = []
+    with beaten(lambda: made.append(1), times=3), pytest.raises(CommitConflict, match="others were first"):
+        table.append([{"id": 1, "writer": 1}])
+    assert len(made) == attempts
+
+
 def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tmp_path: Path) -> None:
     properties = {"commit.retry.num-retries": "1"}
     table = frazil.create_table(tmp_path / "t", SCHEMA, partition_by=["writer"], properties=properties)
     table.append([{"id": 1, "writer": 1}])
     with (
-        beaten_once(lambda: frazil.load_table(tmp_path / "t").update_spec().add_field("bucket(4, id)").commit()),
+        beaten(lambda: frazil.load_table(tmp_path / "t").update_spec().add_field("bucket(4, id)").commit()),
         pytest.raises(CommitConflict, match="the partition spec changed"),
     ):
         table.dynamic_partition_overwrite([{"id": 2, "writer": 1}])

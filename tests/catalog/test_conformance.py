@@ -291,6 +291,23 @@ def test_threads_that_append_lose_nothing(catalog: Catalog[Any]) -> None:
     assert len(table.snapshots()) == 16
 
 
+def test_a_commit_that_always_loses_is_tried_as_often_as_the_table_says(
+    rows: Catalog[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = {"commit.retry.num-retries": "2", "commit.retry.min-wait-ms": "1"}
+    table = rows.create_table("ns.t", SCHEMA, properties=properties)
+    attempts = []
+
+    def lost(_: Any, __: str | None, new: str) -> bool:
+        attempts.append(new)
+        return False
+
+    monkeypatch.setattr(type(rows.row(("ns", "t"))), "replace", lost)
+    with pytest.raises(errors.CommitConflict, match="first 3 times"):
+        table.append(ROWS)
+    assert len(attempts) == 3
+
+
 def test_wrong_arguments_make_nothing(catalog: Catalog[Any], tmp_path: Path) -> None:
     for arguments in (
         {"schema": {"id": "long"}},
@@ -298,6 +315,11 @@ def test_wrong_arguments_make_nothing(catalog: Catalog[Any], tmp_path: Path) -> 
         {"schema": SCHEMA, "partition_by": ["no"]},
         {"schema": SCHEMA, "partition_by": ["id"], "partition_spec": ["id"]},
         {"schema": SCHEMA, "location": "/"},
+        {"schema": SCHEMA, "location": 5},
+        {"schema": SCHEMA, "partition_by": 0},
+        {"schema": SCHEMA, "partition_spec": 5},
+        {"schema": SCHEMA, "format_version": "2"},
+        {"schema": SCHEMA, "properties": ["a"]},
     ):
         with pytest.raises(errors.FrazilError):
             catalog.create_table("ns.t", **arguments)
@@ -394,10 +416,13 @@ def test_a_table_is_renamed_across_namespaces(rows: Catalog[Any]) -> None:
         table.append(ROWS)
     with pytest.raises(errors.AlreadyExists, match="taken"):
         rows.rename_table("other.deep.u", "ns.taken")
+    with pytest.raises(errors.AlreadyExists, match="taken"):
+        rows.rename_table("ns.taken", "ns.taken")
     with pytest.raises(errors.NoSuchNamespace):
         rows.rename_table("other.deep.u", "no.u")
-    with pytest.raises(errors.NoSuchTable):
-        rows.rename_table("ns.no", "ns.new")
+    for new in ("ns.new", "ns.no"):
+        with pytest.raises(errors.NoSuchTable):
+            rows.rename_table("ns.no", new)
     assert rows.load_table("ns.taken").scan().count() == 0
     again = rows.create_table("ns.t", SCHEMA)
     assert again.location.startswith(f"{table.location}-")
@@ -420,8 +445,21 @@ def test_namespaces_have_properties(rows: Catalog[Any], tmp_path: Path) -> None:
     assert given.location == f"{tmp_path}/given"
     with pytest.raises(errors.InvalidArgument, match="both"):
         rows.update_namespace_properties("p", {"owner"}, {"owner": "x"})
-    with pytest.raises(errors.InvalidArgument):
-        rows.update_namespace_properties("p", updates={"owner": 1})  # type: ignore[dict-item]
+    for arguments, words in (
+        ({"updates": {"owner": None}}, "the property 'owner' is a text"),
+        ({"updates": ["owner"]}, "updates is a mapping of names"),
+        ({"removals": "owner"}, "removals is a sequence of names"),
+        ({"removals": 5}, "removals is a sequence of names, not 5"),
+    ):
+        with pytest.raises(errors.InvalidArgument, match=words):
+            rows.update_namespace_properties("p", **arguments)  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidArgument, match="properties is a mapping of names"):
+        rows.create_namespace("q", ["owner"])  # type: ignore[arg-type]
+    rows.update_namespace_properties("p", updates={"owner": 1, "shared": True})  # type: ignore[dict-item]
+    assert rows.load_namespace_properties("p").items() >= {"owner": "1", "shared": "true"}.items()
+    for location in (5, b"x"):
+        with pytest.raises(errors.InvalidArgument, match="metadata_location is a text"):
+            rows.register_table("ns.t", location)  # type: ignore[arg-type]
     rows.update_namespace_properties("ns", updates={"only": "one"})
     rows.update_namespace_properties("ns", ["only"])
     assert rows.namespace_exists("ns")

@@ -163,6 +163,10 @@ def test_columns_and_types_are_checked_before_a_task_runs(spark: SparkSession, t
         write(spark.sql("select 1L id"), table, overwrite_filter="id > 1")
     with pytest.raises(InvalidArgument, match="none, hash, range"):
         write(spark.sql("select 1L id"), table, distribution_mode="odd")  # type: ignore[arg-type]
+    wrong: list[dict[str, Any]] = [{"branch": None}, {"branch": 5}, {"distribution_mode": 5}, {"write_format": 5}]
+    for arguments in [*wrong, {"target_file_size_bytes": "much"}]:
+        with pytest.raises(InvalidArgument, match=next(iter(arguments))):
+            write(spark.sql("select 1L id"), table, **arguments)
     assert files(tmp_path / "t") == []
     # An int widens, and what is left out is NULL.
     assert write(spark.sql("select 1 id"), table).added_records == 1

@@ -152,3 +152,7 @@ def test_what_does_not_fit_is_refused_before_a_task_runs(spark: SparkSession, tm
         delete(spark, table, "colour = 1")
     with pytest.raises(InvalidArgument, match="colour"):
         update(spark, table, {"colour": 1})
+    with pytest.raises(InvalidArgument, match="branch is a text, not None"):
+        delete(spark, table, "id = 1", branch=None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="broadcast_limit_bytes is 'much'"):
+        merge(frame(spark, data(0, 3)), table, ["id"], broadcast_limit_bytes="much")  # type: ignore[arg-type]

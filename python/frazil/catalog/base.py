@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil import errors
-from frazil.arguments import place_of_new
+from frazil.arguments import field_names, path_text, place_of_new, property_texts
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog.lookups import Lookups, T
 from frazil.catalog.purge import PurgePlan
@@ -76,8 +75,8 @@ class Catalog(Lookups[T]):
             message = "partition_by and partition_spec exclude each other"
             raise InvalidArgument(message)
         place = self._location_of_new(levels, location)
-        fields = partition_by or partition_spec
-        self._create(levels, NewTable(place, schema, fields, format_version, properties or {}))
+        fields = field_names(partition_spec, "partition_spec") or partition_by
+        self._create(levels, NewTable(place, schema, fields, format_version, properties))
         return self._load_after("made", levels)
 
     def create_table_if_not_exists(self, identifier: Identifier, schema: Any, *args: Any, **kwargs: Any) -> T:
@@ -99,19 +98,22 @@ class Catalog(Lookups[T]):
         """
         levels = table_levels(identifier)
         self._check_namespace_of_new(levels[:-1])
-        self._register(levels, os.fspath(metadata_location))
+        self._register(levels, path_text("metadata_location", metadata_location))
         return self._load_after("registered", levels)
 
     def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> T:
         """Give a table another name, in another namespace too; its files stay where they are.
 
         Raises:
-            AlreadyExists: There is a table of the new name.
+            AlreadyExists: There is a table of the new name, be it this one.
             NoSuchNamespace: There is no such namespace to go to.
             NoSuchTable: There is no such table.
         """
         old, new = table_levels(from_identifier), table_levels(to_identifier)
         self._check_namespace_of_new(new[:-1])
+        # A database finds nothing wrong with it.
+        if new == old and self._has_table(old):
+            raise self._exists_already(new)
         self._rename(old, new)
         return self._load_after("renamed", new)
 
@@ -175,7 +177,7 @@ class Catalog(Lookups[T]):
         """
         levels = _named(namespace)
         self._prepare()
-        if self.namespace_exists(levels) or not self._create_namespace(levels, _texts(properties or {})):
+        if self.namespace_exists(levels) or not self._create_namespace(levels, property_texts(properties)):
             message = f"catalog {self.name!r} has a namespace {dotted(levels)!r} already"
             raise AlreadyExists(message, context={"catalog": self.name, "namespace": dotted(levels)})
 
@@ -210,7 +212,8 @@ class Catalog(Lookups[T]):
             InvalidArgument: A property is to be both removed and set.
             NoSuchNamespace: There is no such namespace.
         """
-        removed, updated = set(removals or ()), _texts(updates or {})
+        removed = set(field_names(() if removals is None else removals, "removals"))
+        updated = property_texts(updates, "updates")
         if both := sorted(removed & updated.keys()):
             message = f"properties are to be both removed and set: {', '.join(both)}"
             raise InvalidArgument(message)
@@ -309,11 +312,3 @@ def _named(namespace: Identifier) -> Levels:
         message = "the name of a namespace is empty"
         raise InvalidArgument(message)
     return levels
-
-
-def _texts(properties: Mapping[str, str]) -> dict[str, str]:
-    wrong = [key for key, value in properties.items() if not isinstance(key, str) or not isinstance(value, str)]
-    if wrong:
-        message = f"properties of a namespace are texts; {wrong[0]!r} is not"
-        raise InvalidArgument(message)
-    return dict(properties)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from frazil.arguments import text
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
 Commit: TypeAlias = "Callable[[dict[str, Any]], None]"
+
+
+def term(source_column_name: str, transform: Any) -> dict[str, str]:
+    """Give a column with a transform; both are in one text where there is no transform."""
+    column = text("source_column_name", source_column_name)
+    return {"transform": column} if transform is None else {"column": column, "transform": str(transform)}
 
 
 class Change:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-from frazil.arguments import property_texts
+from frazil.arguments import flag, path_text, property_texts, whole_number
 from frazil.errors import InvalidArgument
 from frazil.iceberg.manage_snapshots import ManageSnapshots
 from frazil.iceberg.update_schema import UpdateSchema
@@ -13,6 +12,7 @@ from frazil.iceberg.update_sort_order import UpdateSortOrder
 from frazil.iceberg.update_spec import UpdateSpec
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
 
@@ -32,15 +32,19 @@ class Evolving:
             allow_incompatible_changes: Whether columns may become required, which rows that are there may break.
             case_sensitive: Whether `ID` is another column than `id`.
         """
-        return UpdateSchema(self._commit, case_sensitive=case_sensitive, allow_incompatible=allow_incompatible_changes)
+        return UpdateSchema(
+            self._commit,
+            case_sensitive=flag("case_sensitive", case_sensitive),
+            allow_incompatible=flag("allow_incompatible_changes", allow_incompatible_changes),
+        )
 
     def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:  # noqa: FBT001, FBT002 - as PyIceberg has it
         """Change how new files are partitioned: `table.update_spec().add_field("day(ts)").commit()`."""
-        return UpdateSpec(self._commit, case_sensitive=case_sensitive)
+        return UpdateSpec(self._commit, case_sensitive=flag("case_sensitive", case_sensitive))
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:  # noqa: FBT001, FBT002
         """Say how new files are sorted: `table.update_sort_order().asc("id").commit()`."""
-        return UpdateSortOrder(self._commit, case_sensitive=case_sensitive)
+        return UpdateSortOrder(self._commit, case_sensitive=flag("case_sensitive", case_sensitive))
 
     def manage_snapshots(self) -> ManageSnapshots:
         """Change branches and tags: `table.manage_snapshots().create_tag(None, "v1").commit()`."""
@@ -52,7 +56,7 @@ class Evolving:
         Raises:
             InvalidArgument: A value that a known property does not take, or a name that is reserved.
         """
-        self._commit({"update": "properties", "set": property_texts({**(properties or {}), **more})})
+        self._commit({"update": "properties", "set": property_texts(properties) | property_texts(more)})
 
     def remove_properties(self, *names: str) -> None:
         """Remove properties; those that are not there are no error.
@@ -68,11 +72,11 @@ class Evolving:
 
     def update_location(self, location: str | os.PathLike[str]) -> None:
         """Say where new files go; tables that are found by their folder cannot move."""
-        self._commit({"update": "properties", "location": os.fspath(location)})
+        self._commit({"update": "properties", "location": path_text("location", location)})
 
     def upgrade(self, format_version: int) -> None:
         """Upgrade the table to format version 2 or 3; there is no way back."""
-        self._commit({"update": "properties", "format_version": format_version})
+        self._commit({"update": "properties", "format_version": whole_number("format_version", format_version)})
 
     def _commit(self, change: dict[str, Any]) -> None:
         """Make a change in its wire form."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frazil.arguments import milliseconds, whole_number
+from frazil.arguments import milliseconds, text, whole_number
 from frazil.errors import InvalidArgument
 from frazil.iceberg.change import Change
 
@@ -76,15 +76,15 @@ class ManageSnapshots(Change):
 
     def remove_branch(self, branch_name: str) -> Self:
         """Remove a branch; its snapshots stay until they expire."""
-        return self._then("remove_branch", name=branch_name)
+        return self._named("remove_branch", branch_name)
 
     def remove_tag(self, tag_name: str) -> Self:
         """Remove a tag."""
-        return self._then("remove_tag", name=tag_name)
+        return self._named("remove_tag", tag_name)
 
     def rename_branch(self, name: str, new_name: str) -> Self:
         """Rename a branch."""
-        return self._then("rename_branch", name=name, new_name=new_name)
+        return self._then("rename_branch", name=text("name", name), new_name=text("new_name", new_name))
 
     def set_retention(
         self,
@@ -117,12 +117,12 @@ class ManageSnapshots(Change):
             message = "give either snapshot_id or ref_name"
             raise InvalidArgument(message)
         if ref_name is not None:
-            return self._then("set_current_reference", name=ref_name)
+            return self._then("set_current_reference", name=text("ref_name", ref_name))
         return self._then("set_current_snapshot", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def fast_forward(self, branch_name: str, to: str) -> Self:
         """Move a branch to the snapshot of another reference, whose ancestor it is; make it if there is none."""
-        return self._then("fast_forward", name=branch_name, to=to)
+        return self._then("fast_forward", name=text("branch_name", branch_name), to=text("to", to))
 
     def cherry_pick(self, snapshot_id: int) -> Self:
         """Make a staged snapshot that was made from the current one current."""
@@ -130,7 +130,7 @@ class ManageSnapshots(Change):
 
     def publish_changes(self, wap_id: str) -> Self:
         """Make the snapshot current that was staged under this `wap.id`."""
-        return self._then("publish_changes", wap_id=wap_id)
+        return self._then("publish_changes", wap_id=text("wap_id", wap_id))
 
     def _named(self, operation: str, name: str, **numbers: int | None) -> Self:
         if not isinstance(name, str):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from frazil import _native
+from frazil.arguments import field_names, optional_text, text
 from frazil.errors import InvalidArgument
 from frazil.literal import lit
 
@@ -29,7 +30,10 @@ def set_clause(values: Mapping[str, Value]) -> list[tuple[str, str]]:
     if not values:
         message = "no column is set"
         raise InvalidArgument(message)
-    return [(name, value if isinstance(value, str) else str(lit(value))) for name, value in values.items()]
+    return [
+        (text("the name of a column", name), value if isinstance(value, str) else str(lit(value)))
+        for name, value in values.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,12 @@ class MergeBuilder(Generic[Result]):
         target_alias: str = "target",
     ) -> None:
         self._execute = execute
-        self._plan = MergePlan(on if isinstance(on, str) else list(on), source_alias, target_alias, ())
+        self._plan = MergePlan(
+            on if isinstance(on, str) else field_names(on, "on"),
+            text("source_alias", source_alias),
+            text("target_alias", target_alias),
+            (),
+        )
 
     @property
     def plan(self) -> MergePlan:
@@ -124,10 +133,8 @@ class MergeBuilder(Generic[Result]):
         values: list[tuple[str, str]] | None = None,
         except_columns: Iterable[str] = (),
     ) -> MergeBuilder[Result]:
-        if isinstance(except_columns, str):
-            message = "except_columns is a list of names"
-            raise InvalidArgument(message, hint=f"write except_columns=[{except_columns!r}]")
-        clause = (when, condition, action, values or [], list(except_columns))
+        excepted = field_names(except_columns, "except_columns")
+        clause = (when, optional_text("condition", condition), action, values or [], excepted)
         plan = self._plan
         plan = MergePlan(plan.on, plan.source_alias, plan.target_alias, (*plan.clauses, clause))
         built = MergeBuilder(self._execute, plan.on, source_alias=plan.source_alias, target_alias=plan.target_alias)

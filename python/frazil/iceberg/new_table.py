@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
-from frazil.arguments import property_texts
+from frazil.arguments import field_names, property_texts, whole_number
 from frazil.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -23,15 +23,16 @@ class NewTable:
     schema: Any
     partition_by: Sequence[str]
     format_version: int
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] | None
 
     def make(self, files: _native.Files, row: CatalogRow | None) -> _native.Table:
         """Make the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""
-        if isinstance(self.partition_by, str):
-            message = f"partition_by is a sequence of texts, not the text {self.partition_by!r}"
+        fields, properties = field_names(self.partition_by, "partition_by"), property_texts(self.properties)
+        version = whole_number("format_version", self.format_version)
+        if version not in range(1 << 8):
+            message = f"format_version is {version}, expected 1, 2 or 3"
             raise InvalidArgument(message)
         if not hasattr(self.schema, "__arrow_c_schema__"):
             message = f"the schema of a table is an Arrow schema, not {type(self.schema).__name__}"
             raise InvalidArgument(message)
-        fields, properties = list(self.partition_by), property_texts(self.properties)
-        return _native.create_table(files, self.location, self.schema, fields, self.format_version, properties, row)
+        return _native.create_table(files, self.location, self.schema, fields, version, properties, row)

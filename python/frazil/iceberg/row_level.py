@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil import _native
+from frazil.arguments import flag, text
 from frazil.config import config
 from frazil.errors import InvalidArgument
 from frazil.iceberg.position_deletes import write_position_deletes
@@ -50,9 +51,9 @@ class RowLevel:
     ) -> None:
         """Plan the files whose rows may match; `tasks` are some of them, which another process planned."""
         self.table = table
-        self.branch = branch
+        self.branch = text("branch", branch)
         self._operation = operation
-        self._filter, self._case_sensitive = row_filter, case_sensitive
+        self._filter, self._case_sensitive = row_filter, flag("case_sensitive", case_sensitive)
         properties = table.properties
         self.isolation = properties.get(f"write.{operation}.isolation-level", "serializable")
         self.on_read = _on_read(table, operation)

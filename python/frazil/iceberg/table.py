@@ -10,6 +10,7 @@ from frazil.arguments import (
     field_names,
     filter_text,
     place_of_new,
+    property_texts,
     row_limit,
     snapshot_choice,
     table_files,
@@ -80,9 +81,9 @@ class Table(Opened, Writing):
     ) -> Table:
         """Make a table in a folder; see `frazil.create_table`."""
         location = place_of_new(location)
-        options: dict[str, Any] = {"relocate": {}, "properties": dict(storage or {})}
+        options: dict[str, Any] = {"relocate": {}, "properties": property_texts(storage, "storage")}
         files = table_files(location, {}, options["properties"])
-        native = NewTable(location, schema, partition_by, format_version, properties or {}).make(files, None)
+        native = NewTable(location, schema, partition_by, format_version, properties).make(files, None)
         return cls(native, files, location, options)
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil import _native
-from frazil.arguments import property_texts
+from frazil.arguments import flag, property_texts, text
 from frazil.errors import CommitConflict, FrazilError
 from frazil.iceberg.write_result import RowCounts, WriteResult
 from frazil.iceberg.writing import Writing
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     """Files that come: of this process, or of others."""
 
 __all__ = ["Transaction"]
+
+_RETRIES = "commit.retry.num-retries"
 
 
 class Written(Protocol):
@@ -155,13 +157,13 @@ class Transaction(Writing):
     ) -> WriteResult:
         """Make a snapshot of a branch: with new files, without rows of `delta` or the files that are replaced."""
         counts = self._native.snapshot(
-            branch,
-            property_texts(properties or {}),
+            text("branch", branch),
+            property_texts(properties, "snapshot_properties"),
             rows=list(files),
             delta=delta,
             replace=replace,
             validation=validation,
-            fast=fast,
+            fast=flag("fast", fast),
         )
         snapshot_id = counts.pop("snapshot_id")
         known = {name: count for name, count in counts.items() if count is not None}
@@ -178,8 +180,14 @@ class Transaction(Writing):
         return self.table()
 
     def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
-        began = time.perf_counter()
-        return replace(change(self), seconds=time.perf_counter() - began)
+        began, before = time.perf_counter(), len(self._written)
+        try:
+            result = change(self)
+        except FrazilError:
+            # Any other error may be that of a signal, which came when the change was made already.
+            self._discard(before)
+            raise
+        return replace(result, seconds=time.perf_counter() - began)
 
     def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
         def write(tx: Transaction) -> WriteResult:
@@ -218,9 +226,10 @@ class Transaction(Writing):
             self._native.abort()
             self._discard()
 
-    def _discard(self) -> None:
-        for written in self._written:
+    def _discard(self, first: int = 0) -> None:
+        for written in self._written[first:]:
             written.abort()
+        del self._written[first:]
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -246,9 +255,13 @@ def alone(table: Table, change: Callable[[Transaction], WriteResult]) -> WriteRe
             with transaction:
                 result = change(transaction)
             break
-        except CommitConflict:
-            # A number: the transaction has looked at it.
-            if conflicts >= int(table.properties.get("commit.retry.num-retries", "4")):
+        except CommitConflict as error:
+            # Numbers: the transaction has looked at them.
+            retries = int(table.properties.get(_RETRIES, "4"))
+            total_ms = int(table.properties.get("commit.retry.total-timeout-ms", "1800000"))
+            spent_ms = (time.perf_counter() - began) * 1000
+            # A commit that names the property has made all attempts that there are.
+            if conflicts >= retries or spent_ms >= total_ms or _RETRIES in str(error):
                 raise
             conflicts += 1
             # Writers who met should not meet again.

@@ -10,6 +10,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from frazil import _native
+from frazil.arguments import flag, optional_text, text
 from frazil.errors import InvalidArgument
 from frazil.iceberg.change import Change
 from frazil.literal import plain
@@ -52,8 +53,8 @@ class UpdateSchema(Change):
             "add_column",
             path=_path(path),
             type=_type(field_type),
-            doc=doc,
-            required=required,
+            doc=optional_text("doc", doc),
+            required=flag("required", required),
             default=_json_default(default_value),
         )
 
@@ -63,7 +64,7 @@ class UpdateSchema(Change):
 
     def rename_column(self, path_from: Path, new_name: str) -> Self:
         """Rename a column; `new_name` is its own name, without those around it."""
-        return self._then("rename_column", path=_path(path_from), name=new_name)
+        return self._then("rename_column", path=_path(path_from), name=text("new_name", new_name))
 
     def update_column(
         self,
@@ -78,6 +79,8 @@ class UpdateSchema(Change):
         timestamp_ns, and unknown to anything.
         """
         widened = None if field_type is None else _type(field_type)
+        required = None if required is None else flag("required", required)
+        doc = optional_text("doc", doc)
         return self._then("update_column", path=_path(path), type=widened, required=required, doc=doc)
 
     def make_column_optional(self, path: Path) -> Self:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from frazil.iceberg.change import Change
+from frazil.arguments import flag
+from frazil.iceberg.change import Change, term
 
 if TYPE_CHECKING:
     from typing import Self
@@ -31,7 +32,6 @@ class UpdateSortOrder(Change):
         self._operations, self._is_committed = [], True
 
     def _by(self, column: str, transform: Any, *, descending: bool, nulls_first: bool) -> Self:
-        whole = {"transform": column}
-        term = whole if transform is None else {"column": column, "transform": str(transform)}
-        self._operations.append({"term": term, "descending": descending, "nulls_first": nulls_first})
+        nulls_first = flag("nulls_first", nulls_first)
+        self._operations.append({"term": term(column, transform), "descending": descending, "nulls_first": nulls_first})
         return self

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from frazil.iceberg.change import Change
+from frazil.arguments import optional_text, text
+from frazil.iceberg.change import Change, term
 
 if TYPE_CHECKING:
     from typing import Self
@@ -25,10 +26,8 @@ class UpdateSpec(Change):
             transform: `identity`, `year`, `month`, `day`, `hour`, `bucket[16]`, `truncate[4]`.
             partition_field_name: Its name; made of the column and the transform unless given.
         """
-        if transform is None:
-            return self._then("add_field", term={"transform": source_column_name}, name=partition_field_name)
-        term = {"column": source_column_name, "transform": str(transform)}
-        return self._then("add_field", term=term, name=partition_field_name)
+        name = optional_text("partition_field_name", partition_field_name)
+        return self._then("add_field", term=term(source_column_name, transform), name=name)
 
     def add_identity(self, source_column_name: str) -> Self:
         """Add a field that holds the values of a column."""
@@ -36,8 +35,8 @@ class UpdateSpec(Change):
 
     def remove_field(self, name: str) -> Self:
         """Remove a field, by its name or as it is written: `day(ts)`."""
-        return self._then("remove_field", name=name)
+        return self._then("remove_field", name=text("name", name))
 
     def rename_field(self, name: str, new_name: str) -> Self:
         """Rename a field."""
-        return self._then("rename_field", name=name, new_name=new_name)
+        return self._then("rename_field", name=text("name", name), new_name=text("new_name", new_name))

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
-from frazil.arguments import field_names, filter_text, property_texts
+from frazil.arguments import field_names, filter_text, flag, property_texts
 from frazil.errors import CommitConflict, InvalidArgument
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder, set_clause
@@ -112,7 +112,7 @@ class Writing(Evolving):
             CommitConflict: As in `append`, or another writer changed the partition spec.
             CommitStateUnknown: As in `append`.
         """
-        properties = {**property_texts(snapshot_properties or {}), "replace-partitions": "true"}
+        properties = {**property_texts(snapshot_properties, "snapshot_properties"), "replace-partitions": "true"}
 
         def change(tx: Transaction, rows: Rows) -> WriteResult:
             if rows.spec_id != tx.table().spec().spec_id:
@@ -235,8 +235,8 @@ class Writing(Evolving):
         def merger(target: pa.Schema) -> _native.Merger:
             return _native.Merger.upsert(
                 given,
-                update=when_matched_update_all,
-                insert=when_not_matched_insert_all,
+                update=flag("when_matched_update_all", when_matched_update_all),
+                insert=flag("when_not_matched_insert_all", when_not_matched_insert_all),
                 target_schema=target,
                 source_schema=source.schema,
             )

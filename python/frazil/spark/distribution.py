@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from frazil.arguments import optional_text
 from frazil.errors import InvalidArgument
 from frazil.spark import functions
 
@@ -37,7 +38,8 @@ def distributed(frame: DataFrame, table: Table, mode: str | None) -> DataFrame:
     order = table.sort_order().fields
     partitions = [part for part in table.spec().fields if part.transform != "void"]
     default = "range" if order else "hash" if partitions else "none"
-    mode = (mode or table.properties.get("write.distribution-mode") or default).lower()
+    given = optional_text("distribution_mode", mode) or table.properties.get("write.distribution-mode")
+    mode = (given or default).lower()
     if mode not in MODES:
         message = f"the distribution mode is {mode!r}, expected one of {', '.join(MODES)}"
         raise InvalidArgument(message)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from frazil.arguments import filter_text
+from frazil.arguments import filter_text, whole_number
 from frazil.errors import InvalidArgument, LimitExceeded
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
@@ -140,9 +140,10 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
         LimitExceeded: When it is executed: the source has more than `broadcast_limit_bytes` bytes.
     """
     opened = open_table(table, relocate, properties)
+    limit_bytes = whole_number("broadcast_limit_bytes", broadcast_limit_bytes)
 
     def execute(plan: MergePlan) -> WriteResult:
-        asked = Merge(plan, _collected(source, opened, broadcast_limit_bytes))
+        asked = Merge(plan, _collected(source, opened, limit_bytes))
         return _carry_out(source.sparkSession, opened, asked, branch, snapshot_properties)
 
     return MergeBuilder(execute, on, source_alias=source_alias, target_alias=target_alias)

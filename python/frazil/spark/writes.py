@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from frazil import _native
-from frazil.arguments import filter_text
+from frazil.arguments import filter_text, optional_text, text, whole_number
 from frazil.errors import InvalidArgument, Unsupported
 from frazil.iceberg import Table
 from frazil.iceberg.transaction import Rows
@@ -77,11 +77,14 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
         message = "overwrite_filter goes with the mode `overwrite`"
         raise InvalidArgument(message)
     filter_text(overwrite_filter, "overwrite_filter")
+    target_bytes = (
+        None if target_file_size_bytes is None else whole_number("target_file_size_bytes", target_file_size_bytes)
+    )
     began = time.perf_counter()
     opened = open_table(table, relocate, properties)
     check_columns(opened, frame.schema)
     check_branch(opened, branch)
-    operation = Operation(opened, write_format, target_file_size_bytes)
+    operation = Operation(opened, optional_text("write_format", write_format), target_bytes)
     messages = write_frame(distributed(frame, opened, distribution_mode), operation)
     result = commit(
         opened, operation, messages, mode, overwrite_filter, branch=branch, snapshot_properties=snapshot_properties
@@ -142,7 +145,7 @@ def check_branch(table: Table, branch: str) -> None:
         InvalidArgument: It is a tag.
         NoSuchSnapshot: There is none.
     """
-    found = table.refs().get(branch)
+    found = table.refs().get(text("branch", branch))
     if found is not None and found.type == "tag":
         message = f"`{branch}` is a tag, which never changes"
         raise InvalidArgument(message)
