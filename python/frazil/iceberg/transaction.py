@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Transaction"]
 
-_RETRIES = "commit.retry.num-retries"
-
 
 class Written(Protocol):
     """Data files that a change wrote."""
@@ -257,11 +255,11 @@ def alone(table: Table, change: Callable[[Transaction], WriteResult]) -> WriteRe
             break
         except CommitConflict as error:
             # Numbers: the transaction has looked at them.
-            retries = int(table.properties.get(_RETRIES, "4"))
+            retries = int(table.properties.get("commit.retry.num-retries", "4"))
             total_ms = int(table.properties.get("commit.retry.total-timeout-ms", "1800000"))
             spent_ms = (time.perf_counter() - began) * 1000
-            # A commit that names the property has made all attempts that there are.
-            if conflicts >= retries or spent_ms >= total_ms or _RETRIES in str(error):
+            # A commit that says how often it tried has made all attempts that there are.
+            if conflicts >= retries or spent_ms >= total_ms or "attempts" in error.context:
                 raise
             conflicts += 1
             # Writers who met should not meet again.

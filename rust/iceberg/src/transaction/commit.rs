@@ -145,8 +145,8 @@ fn attempts(
             Swap::Refused(error) => return Err(error),
             Swap::Unknown(error) => return Err(unknown(&error)),
             Swap::Lost if attempt > retry.retries || begun.elapsed() >= retry.total => {
-                let message = format!("other writers were first {attempt} times");
-                return Err(Error::new(ErrorKind::CommitConflict, message)
+                return Err(Error::new(ErrorKind::CommitConflict, "other writers were first each time")
+                    .with("attempts", attempt)
                     .hint("try again later, or raise the table property commit.retry.num-retries"));
             }
             // What was known was not the newest; whoever waits for a turn will not be first the next time.
