@@ -62,6 +62,15 @@ impl HadoopPointer {
             .hint("restore the missing file, or move the later ones away"))
     }
 
+    /// Whether the file of `base` is still that of its table: one that was dropped and made again counts from 1, too.
+    fn is_there(&self, base: &State) -> Result<bool> {
+        let location = self.files.openable(&base.metadata_location);
+        match location.and_then(|location| read_metadata(&self.files, &location)) {
+            Err(error) if error.kind() == ErrorKind::MissingFile => Ok(false),
+            found => found.map(|found| found.table_uuid == base.metadata.table_uuid),
+        }
+    }
+
     /// Whether a version is there, in any spelling that is written here.
     fn exists(&self, version: u64) -> Result<bool> {
         for codec in [MetadataCodec::None, MetadataCodec::Gzip] {
@@ -115,6 +124,11 @@ impl Pointer for HadoopPointer {
         let prepared = || -> Result<(u64, String, Bytes)> {
             if base.is_some_and(|base| base.metadata.location != next.location) {
                 return Err(Error::unsupported("a table without a catalog stays where it is"));
+            }
+            if let Some(base) = base
+                && !self.is_there(base)?
+            {
+                return Err(Error::new(ErrorKind::AlreadyExists, "the table was replaced"));
             }
             // Of the state before, which all writers of this version share: two spellings would be two files.
             let codec = base.map_or(Ok(MetadataCodec::None), |base| MetadataCodec::of(&base.metadata))?;

@@ -473,6 +473,42 @@ fn a_state_beyond_a_missing_one_is_not_overwritten() {
 }
 
 #[test]
+fn a_table_that_was_made_again_in_its_folder_is_not_overwritten() {
+    for made_again in [true, false] {
+        let storage = memory();
+        let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+        let mut transaction = Transaction::new(create(&storage, 2).unwrap().state);
+        let change = appending(&storage, MAIN_BRANCH, &names("a", 1));
+        transaction.add(Box::new(change), &context).unwrap();
+        for file in storage.list(&format!("{ROOT}/metadata")).unwrap() {
+            storage.delete(&file.location).unwrap();
+        }
+        let new = made_again.then(|| create(&storage, 2).unwrap().state.metadata.table_uuid.clone());
+        let error = transaction.commit(&pointer, &context).unwrap_err();
+        let expected = if made_again { ErrorKind::CommitConflict } else { ErrorKind::NoSuchTable };
+        assert_eq!(error.kind(), expected, "{error}");
+        assert_eq!(pointer.load().unwrap().map(|state| state.metadata.table_uuid.clone()), new);
+    }
+}
+
+#[test]
+fn a_base_that_was_deleted_meanwhile_is_only_an_old_one() {
+    let storage = memory();
+    let mut table = table(2);
+    for (key, value) in [("previous-versions-max", "1"), ("delete-after-commit.enabled", "true")] {
+        table.properties.insert(format!("write.metadata.{key}"), value.to_string());
+    }
+    let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+    let base = commit(&pointer, None, &mut table, &context).unwrap().state;
+    for name in ["a", "b", "c"] {
+        append(&storage, &names(name, 1)).unwrap();
+    }
+    let mut change = appending(&storage, MAIN_BRANCH, &names("d", 1));
+    commit(&pointer, Some(base), &mut change, &context).unwrap();
+    assert_eq!(live_names(&storage), ["a0", "b0", "c0", "d0"]);
+}
+
+#[test]
 fn a_branch_that_does_not_exist_and_a_tag_are_refused() {
     let storage = memory();
     create(&storage, 2).unwrap();
