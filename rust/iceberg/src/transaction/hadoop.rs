@@ -71,10 +71,11 @@ impl HadoopPointer {
         }
     }
 
-    /// Whether a version is there, in any spelling that is written here.
+    /// Whether a version is there, in any spelling that is written here. As for readers, an empty file is none.
     fn exists(&self, version: u64) -> Result<bool> {
         for codec in [MetadataCodec::None, MetadataCodec::Gzip] {
             match self.files.size(&self.metadata_file(version, codec)) {
+                Ok(0) => {}
                 Err(error) if error.kind() == ErrorKind::MissingFile => {}
                 found => return found.map(|_| true),
             }
@@ -86,6 +87,12 @@ impl HadoopPointer {
     fn settle(&self, location: &str, content: &Bytes, error: Error) -> Swap {
         match self.files.read(location, METADATA_LIMIT_BYTES) {
             Ok(found) if found == *content => Swap::Done(location.to_string()),
+            // Readers take it for absent, but the name is taken: nobody could ever commit.
+            Ok(found) if found.is_empty() => Swap::Refused(
+                Error::new(ErrorKind::CommitConflict, "an empty file is in the place of the next state")
+                    .with("file", location)
+                    .hint("delete it, unless the table is being deleted or another writer is at work"),
+            ),
             // The name is taken for good, so ours can never arrive.
             Ok(_) => Swap::Lost,
             Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(error.kind()) => {

@@ -473,6 +473,20 @@ fn a_state_beyond_a_missing_one_is_not_overwritten() {
 }
 
 #[test]
+fn an_empty_file_in_the_place_of_the_next_state_is_named() {
+    let storage = memory();
+    create(&storage, 2).unwrap();
+    let torn = format!("{ROOT}/metadata/v2.metadata.json");
+    storage.put(&torn, Vec::new().into()).unwrap();
+    let error = append(&storage, &names("a", 1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict);
+    assert!(error.to_string().contains(&torn), "{error}");
+    storage.delete(&torn).unwrap();
+    append(&storage, &names("a", 1)).unwrap();
+    assert_eq!(live_names(&storage), ["a0"]);
+}
+
+#[test]
 fn a_table_that_was_made_again_in_its_folder_is_not_overwritten() {
     for made_again in [true, false] {
         let storage = memory();
