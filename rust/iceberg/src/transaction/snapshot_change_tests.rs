@@ -409,6 +409,32 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
     }
 }
 
+/// The branch ends with the same snapshot then as when the user decided to go back.
+#[test]
+fn what_comes_below_a_snapshot_of_the_same_transaction_is_not_rolled_back() {
+    for others in [0, 1] {
+        let storage = two_files(2);
+        let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+        let mut transaction = Transaction::new(pointer.load().unwrap().unwrap());
+        let first = transaction.base().metadata.snapshots[0].snapshot_id;
+        let change = appending(&storage, MAIN_BRANCH, &names("b", 1));
+        transaction.add(Box::new(change), &context).unwrap();
+        let operation = format!(r#"{{"operation": "rollback_to_snapshot", "snapshot_id": {first}}}"#);
+        let back = format!(r#"{{"update": "snapshots", "operations": [{operation}]}}"#);
+        transaction.add(Box::new(Evolution::from_json(&back).unwrap()), &context).unwrap();
+        append(&storage, &names("c", others)).unwrap();
+        let outcome = transaction.commit(&pointer, &context);
+        let left: &[&str] = if others == 0 {
+            outcome.unwrap();
+            &["a0"]
+        } else {
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::CommitConflict);
+            &["a0", "a1", "c0"]
+        };
+        assert_eq!(live_names(&storage), left);
+    }
+}
+
 /// A change that writes files.
 #[derive(Debug)]
 struct Writing;

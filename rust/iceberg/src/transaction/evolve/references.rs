@@ -19,9 +19,9 @@ use crate::transaction::update::TableUpdate;
 pub struct ManageSnapshots {
     /// What to do.
     pub operations: Vec<ReferenceOperation>,
-    /// What the references named when this change was made first.
+    /// The history of the references that leave a snapshot behind, the newest first, when this change was made first.
     #[serde(skip)]
-    seen: Option<BTreeMap<String, i64>>,
+    seen: BTreeMap<String, Vec<i64>>,
 }
 
 /// What expiry keeps of a reference; None is what the table's properties say.
@@ -100,13 +100,11 @@ pub enum ReferenceOperation {
 impl ManageSnapshots {
     /// These operations.
     pub fn new(operations: Vec<ReferenceOperation>) -> Self {
-        Self { operations, seen: None }
+        Self { operations, seen: BTreeMap::new() }
     }
 
     pub(in crate::transaction) fn updates(&mut self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
-        let named = || base.refs.iter().map(|(name, reference)| (name.clone(), reference.snapshot_id)).collect();
-        let seen = self.seen.get_or_insert_with(named);
-        let mut draft = Draft { base, seen, refs: base.refs.clone() };
+        let mut draft = Draft { base, seen: &mut self.seen, refs: base.refs.clone() };
         self.operations.iter().try_for_each(|operation| draft.apply(operation))?;
         let removed = base.refs.keys().filter(|&name| !draft.refs.contains_key(name));
         let mut updates: Vec<TableUpdate> = removed.map(|name| TableUpdate::RemoveRef(name.clone())).collect();
@@ -118,7 +116,7 @@ impl ManageSnapshots {
 
 struct Draft<'a> {
     base: &'a TableMetadata,
-    seen: &'a BTreeMap<String, i64>,
+    seen: &'a mut BTreeMap<String, Vec<i64>>,
     refs: BTreeMap<String, SnapshotRef>,
 }
 
@@ -309,10 +307,15 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Refuses to leave a snapshot behind that was not there when the user decided to.
-    fn check_unmoved(&self, name: &str) -> Result<()> {
-        let now = self.base.refs.get(name).map(|reference| reference.snapshot_id);
-        if now == self.seen.get(name).copied() {
+    /// Refuses to leave a snapshot behind that was not there when the user decided to. The newest one may be of the same
+    /// transaction, below which those of others come to lie when it is made again.
+    fn check_unmoved(&mut self, name: &str) -> Result<()> {
+        let head = self.base.refs.get(name).map(|reference| reference.snapshot_id);
+        let history = head.into_iter().flat_map(|head| self.base.ancestors(head));
+        let now: Vec<i64> = history.map(|snapshot| snapshot.snapshot_id).collect();
+        let seen = self.seen.entry(name.to_string()).or_insert_with(|| now.clone());
+        // The oldest may expire meanwhile.
+        if now.first() == seen.first() && seen.starts_with(&now) {
             return Ok(());
         }
         Err(Error::new(ErrorKind::CommitConflict, format!("another writer moved `{name}` meanwhile"))
