@@ -221,39 +221,12 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Java: `CherryPickOperation`.
     fn cherry_pick(&mut self, picked: &Snapshot) -> Result<()> {
-        let id = picked.snapshot_id;
-        let refused = |why: &str| {
-            let message = format!("snapshot {id} cannot be picked: {why}");
-            Err(Error::new(ErrorKind::CommitValidation, message))
-        };
-        let current = self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id);
-        let wap_id = picked.summary.value("wap.id");
-        for ancestor in current.into_iter().flat_map(|current| self.base.ancestors(current)) {
-            if ancestor.snapshot_id == id {
-                return refused("it is an ancestor of the current snapshot already");
-            }
-            if ancestor.summary.count("source-snapshot-id") == Some(id) {
-                return refused("it was picked before");
-            }
-            let published = [ancestor.summary.value("wap.id"), ancestor.summary.value("published-wap-id")];
-            if wap_id.is_some() && published.contains(&wap_id) {
-                return refused("changes of its wap.id were published before");
-            }
+        match Pick::of(picked, self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id), self.base)? {
+            Pick::Move => self.move_main(picked.snapshot_id),
+            Pick::Append => return Err(not_picked_yet(picked)),
         }
-        if picked.parent_snapshot_id == current {
-            self.move_main(id);
-            return Ok(());
-        }
-        let operation = picked.operation().unwrap_or("none");
-        if operation == "append" || picked.summary.value("replace-partitions") == Some("true") {
-            let message = format!(
-                "picking snapshot {id} ({operation}), which was not made from the current snapshot, is not supported yet"
-            );
-            return Err(Error::unsupported(message).hint("write its rows again"));
-        }
-        refused("it is no append, and was not made from the current snapshot")
+        Ok(())
     }
 
     fn set_current(&mut self, snapshot_id: i64) -> Result<()> {
@@ -325,6 +298,60 @@ impl Draft<'_> {
     fn is_ancestor(&self, id: i64, of: i64) -> bool {
         self.base.ancestors(of).any(|snapshot| snapshot.snapshot_id == id)
     }
+}
+
+/// How a staged snapshot becomes current (Java: `CherryPickOperation`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::transaction) enum Pick {
+    /// `main` moves to it.
+    Move,
+    /// `main` has moved on since it was staged: its files are added again.
+    Append,
+}
+
+impl Pick {
+    /// Where `main` names `current`.
+    ///
+    /// # Errors
+    /// `CommitValidation` for what is current already, or cannot be; `Unsupported` for replaced partitions.
+    pub(in crate::transaction) fn of(picked: &Snapshot, current: Option<i64>, base: &TableMetadata) -> Result<Self> {
+        let id = picked.snapshot_id;
+        let refused = |why: &str| {
+            let message = format!("snapshot {id} cannot be picked: {why}");
+            Err(Error::new(ErrorKind::CommitValidation, message))
+        };
+        let wap_id = picked.summary.value("wap.id");
+        for ancestor in current.into_iter().flat_map(|current| base.ancestors(current)) {
+            if ancestor.snapshot_id == id {
+                return refused("it is an ancestor of the current snapshot already");
+            }
+            if ancestor.summary.count("source-snapshot-id") == Some(id) {
+                return refused("it was picked before");
+            }
+            let published = [ancestor.summary.value("wap.id"), ancestor.summary.value("published-wap-id")];
+            if wap_id.is_some() && published.contains(&wap_id) {
+                return refused("changes of its wap.id were published before");
+            }
+        }
+        if picked.parent_snapshot_id == current {
+            return Ok(Self::Move);
+        }
+        if picked.operation() == Some("append") {
+            return Ok(Self::Append);
+        }
+        if picked.summary.value("replace-partitions") == Some("true") {
+            return Err(not_picked_yet(picked));
+        }
+        refused("it is no append, and was not made from the current snapshot")
+    }
+}
+
+fn not_picked_yet(picked: &Snapshot) -> Error {
+    let (id, operation) = (picked.snapshot_id, picked.operation().unwrap_or("none"));
+    let message = format!(
+        "picking snapshot {id} ({operation}), which was not made from the current snapshot, is not supported yet"
+    );
+    Error::unsupported(message).hint("write its rows again")
 }
 
 /// The newest snapshot that was staged under a `wap.id`.
