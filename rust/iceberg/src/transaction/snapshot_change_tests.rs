@@ -472,6 +472,17 @@ fn partitions_whose_type_another_writer_changes_are_a_conflict() {
 }
 
 #[test]
+fn partitions_of_another_spec_than_that_of_the_table_are_not_replaced() {
+    let metadata = table(2).metadata().unwrap();
+    let changes = |spec_id| {
+        let data = added(&names("a", 1)).into_iter().map(|files| AddedFiles { spec_id, ..files });
+        FileChanges { data: data.collect(), ..FileChanges::default() }
+    };
+    assert_eq!(changes(0).partitions_of(&metadata).unwrap().1.len(), 1);
+    assert_eq!(changes(1).partitions_of(&metadata).unwrap_err().kind(), ErrorKind::CommitConflict);
+}
+
+#[test]
 fn a_history_that_does_not_lead_back_is_refused() {
     let storage = two_files(2);
     let mut change = removing(&storage, &["a0"], &[]);
