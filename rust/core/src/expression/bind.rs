@@ -9,12 +9,13 @@ pub use super::bound::Bound;
 use super::bound::{Node, all_together, together};
 use super::cast::castable;
 use super::literal::{as_decimal, literal_value};
-use super::types::{is_numeric, normal_type, shown};
+use super::types::{is_numeric, normal_type, scalar_type, shown};
 use super::{ArithmeticOp, Expression, arithmetic};
 use crate::error::{Error, Result};
-use crate::predicate::bind::nearest;
+use crate::predicate::bind::{distinct, nearest};
 use crate::predicate::parse::special_number;
 use crate::predicate::{ColumnName, CompareOp, Literal};
+use crate::scalar::Scalar;
 
 /// The relations that an expression may name, and the moment of the statement.
 #[derive(Debug)]
@@ -72,11 +73,8 @@ impl<'a> Scope<'a> {
             }
             Expression::In(value, members) => {
                 let value = self.bind(value)?;
-                let equal = |member: &Expression| -> Result<Bound> {
-                    let [value, member] = together([value.clone(), self.bind(member)?])?;
-                    Ok(boolean(Node::Compare(CompareOp::Eq, Box::new(value), Box::new(member))))
-                };
-                Ok(boolean(Node::Or(members.iter().map(equal).collect::<Result<_>>()?)))
+                let pair = |member| together([value.clone(), self.bind(member)?]);
+                Ok(boolean(Node::Or(any_of(members.iter().map(pair).collect::<Result<_>>()?))))
             }
             Expression::Like(value, pattern) => {
                 let value = self.bind(value)?;
@@ -214,6 +212,25 @@ impl<'a> Scope<'a> {
         let data_type = values.first().map_or(DataType::Null, |value| value.data_type.clone());
         Ok(Bound::new(Node::Case(conditions.into_iter().zip(values).collect(), otherwise), data_type, "".into()))
     }
+}
+
+/// The parts of an IN, given as the value and each member in one type: literals of one type are looked up together.
+fn any_of(pairs: Vec<[Bound; 2]>) -> Vec<Bound> {
+    let mut sets: Vec<(Bound, Vec<Scalar>)> = Vec::new();
+    let mut parts = Vec::new();
+    for [value, member] in pairs {
+        match member.node {
+            Node::Literal(Some(scalar)) if scalar_type(&value.data_type).is_some() => {
+                match sets.iter_mut().find(|(known, _)| *known == value) {
+                    Some((_, set)) => set.push(scalar),
+                    None => sets.push((value, vec![scalar])),
+                }
+            }
+            _ => parts.push(boolean(Node::Compare(CompareOp::Eq, Box::new(value), Box::new(member)))),
+        }
+    }
+    let set = |(value, set)| boolean(Node::In(Box::new(value), distinct(set).into()));
+    sets.into_iter().map(set).chain(parts).collect()
 }
 
 fn boolean(node: Node) -> Bound {

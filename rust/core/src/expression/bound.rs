@@ -36,6 +36,8 @@ pub(super) enum Node {
     IsNull(Box<Bound>),
     IsNan(Box<Bound>),
     Like(Box<Bound>, LikePattern),
+    /// One of these, which are of its type: sorted, distinct.
+    In(Box<Bound>, Arc<[Scalar]>),
     Case(Vec<(Bound, Bound)>, Option<Box<Bound>>),
     /// To the type of the whole; `true` gives NULL where it fails.
     Cast(Box<Bound>, bool),
@@ -57,7 +59,9 @@ impl Bound {
             Node::Widen(inner) => {
                 inner.fallible || matches!(data_type, DataType::Decimal128(..) | DataType::Timestamp(..))
             }
-            Node::Not(inner) | Node::IsNull(inner) | Node::IsNan(inner) | Node::Like(inner, _) => inner.fallible,
+            Node::Not(inner) | Node::IsNull(inner) | Node::IsNan(inner) | Node::Like(inner, _) | Node::In(inner, _) => {
+                inner.fallible
+            }
             Node::Case(branches, otherwise) => {
                 branches.iter().any(|(a, b)| a.fallible || b.fallible) || otherwise.as_ref().is_some_and(|o| o.fallible)
             }
@@ -106,6 +110,7 @@ impl Bound {
                 | Node::IsNull(inner)
                 | Node::IsNan(inner)
                 | Node::Like(inner, _)
+                | Node::In(inner, _)
                 | Node::Cast(inner, _)
                 | Node::Widen(inner) => rest.push(inner),
                 Node::Case(branches, otherwise) => {

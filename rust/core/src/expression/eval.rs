@@ -15,10 +15,12 @@ use super::bound::{Bound, Node};
 use super::cast::{cast, widened};
 use super::compare::{compare, distinct};
 use super::rows::Rows;
+use super::types::scalar_type;
 use super::{arithmetic, function};
 use crate::error::{Error, Result};
 use crate::floats::canonical;
 use crate::nested::child;
+use crate::predicate::eval::among;
 
 /// One side of a comparison.
 type Side = Box<dyn Datum>;
@@ -77,6 +79,11 @@ impl Bound {
                     return Ok(BooleanArray::new_null(rows.len()));
                 };
                 Ok(texts.iter().map(|text| text.map(|text| pattern.matches(text))).collect())
+            }
+            Node::In(inner, members) => {
+                let values = inner.evaluate(rows)?;
+                let data_type = scalar_type(&inner.data_type).ok_or_else(|| Error::internal("an IN of no scalars"))?;
+                Ok(BooleanArray::new(among(values.as_ref(), data_type, members)?, values.logical_nulls()))
             }
             _ => {
                 let values = self.evaluate(rows)?;

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, LargeListArray, NullArray, RecordBatch,
-    StringArray, StructArray,
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, LargeListArray, NullArray,
+    RecordBatch, StringArray, StructArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
@@ -169,6 +169,34 @@ fn refused<T>() -> Result<T, ErrorKind> {
 fn a_column_of_nothing_is_compared_as_null_is(#[case] text: &str, #[case] expected: Option<bool>) {
     let found = values(text, &batch(vec![("x", Arc::new(NullArray::new(3)))])).unwrap();
     assert_eq!(found.as_ref(), &BooleanArray::from(vec![expected; 3]) as &dyn Array);
+}
+
+/// Members are looked up together; what that gives is what comparing with each of them gives.
+#[rstest]
+#[case("i", &["1", "2", "1.5", "null", "i", "10 / i"])]
+#[case("cast(i as long)", &["0", "3000000000"])]
+#[case("cast(i as float)", &["0.1", "1"])]
+#[case("f", &["0", "nan", "7"])]
+#[case("cast(i as decimal(9, 2))", &["0", "1.00", "1.005"])]
+#[case("s", &["'b'", "'a'", "'b'", "null"])]
+#[case("cast(s as binary)", &["X'61'", "X''"])]
+#[case("cast(i as boolean)", &["true", "null"])]
+#[case("d", &["date '1970-01-02'", "timestamp '1970-01-01 00:00:00'"])]
+#[case("cast(d as timestamp)", &["timestamp '1970-01-02 00:00:00'", "date '1970-01-01'"])]
+#[case("null", &["1", "null"])]
+#[case("1", &["1", "2"])]
+fn in_is_equal_to_one_of_them(#[case] value: &str, #[case] members: &[&str]) {
+    let numbers = numbers();
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(1), None, Some(0)]));
+    let columns = ["i", "f", "s"].map(|name| (name, numbers[name].clone())).into_iter();
+    let batch = batch(columns.chain([("d", days)]).collect());
+    for count in 1..=members.len() {
+        let members = &members[..count];
+        let each: Vec<String> = members.iter().map(|member| format!("{value} = {member}")).collect();
+        let together = format!("{value} in ({})", members.join(", "));
+        let expected = values(&each.join(" or "), &batch).unwrap();
+        assert_eq!(values(&together, &batch).unwrap().as_ref(), expected.as_ref(), "{together}");
+    }
 }
 
 #[test]

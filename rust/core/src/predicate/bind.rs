@@ -170,9 +170,7 @@ fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<B
     if negated && literals.is_empty() {
         return Ok(BoundPredicate::True);
     }
-    // They are of one type, so that they always compare.
-    values.sort_unstable_by(|a, b| a.compare(b).unwrap_or(std::cmp::Ordering::Equal));
-    values.dedup_by(|a, b| a.compare(b).is_some_and(std::cmp::Ordering::is_eq));
+    let mut values = distinct(values);
     let op = if negated { CompareOp::NotEq } else { CompareOp::Eq };
     Ok(match (values.pop(), values.is_empty()) {
         (None, _) if negated => not_null(column),
@@ -184,6 +182,13 @@ fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<B
             BoundPredicate::Leaf(column, if negated { Test::NotIn(values) } else { Test::In(values) })
         }
     })
+}
+
+/// Values of one type, which always compare, in order and each once.
+pub(crate) fn distinct(mut values: Vec<Scalar>) -> Vec<Scalar> {
+    values.sort_unstable_by(|a, b| a.compare(b).unwrap_or(std::cmp::Ordering::Equal));
+    values.dedup_by(|a, b| a.compare(b).is_some_and(std::cmp::Ordering::is_eq));
+    values
 }
 
 /// Numbers that cannot be NaN are not, NULL included; other types cannot be asked.

@@ -1,6 +1,7 @@
 //! Finds the rows of Arrow arrays for which a bound predicate is TRUE.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, PrimitiveArray, make_array};
@@ -73,6 +74,12 @@ pub fn evaluate(predicate: &BoundPredicate, columns: &dyn RowColumns, length: us
             leaf(column, test, array.as_ref())
         }
     }
+}
+
+/// Which values of an array of this type are among these, which are [`distinct`](super::bind::distinct); NULL is not.
+pub(crate) fn among(array: &dyn Array, data_type: ScalarType, members: &Arc<[Scalar]>) -> Result<BooleanBuffer> {
+    let column = BoundColumn { id: 0, name: "".into(), data_type, nullable: true };
+    leaf(&column, &Test::In(members.clone()), array)
 }
 
 fn leaf(column: &BoundColumn, test: &Test, array: &dyn Array) -> Result<BooleanBuffer> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::bind::{Bound, Scope, now_micros};
@@ -40,6 +40,10 @@ pub struct Merger {
     not_matched: Vec<BoundClause>,
     not_matched_by_source: Vec<BoundClause>,
     unique_source: bool,
+    /// Which columns of the target decide what becomes of its rows.
+    needed: Vec<bool>,
+    /// The target, whose other columns may be NULL.
+    completed: SchemaRef,
     batches: Vec<RecordBatch>,
     sealed: Option<Sealed>,
 }
@@ -93,10 +97,15 @@ impl Merger {
             )));
         }
         let clauses = |when| bind_clauses(plan, when, &target, &source, now);
+        let nullable = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
+        let completed = Schema::new(target.fields().iter().map(nullable).collect::<Vec<_>>());
+        let (matched, not_matched_by_source) = (clauses(When::Matched)?, clauses(When::NotMatchedBySource)?);
         Ok(Self {
-            matched: clauses(When::Matched)?,
+            needed: needed(&target, &keys, &residual, matched.iter().chain(&not_matched_by_source)),
+            matched,
             not_matched: clauses(When::NotMatched)?,
-            not_matched_by_source: clauses(When::NotMatchedBySource)?,
+            not_matched_by_source,
+            completed: completed.into(),
             target,
             source,
             keys,
@@ -153,23 +162,8 @@ impl Merger {
 
     /// The columns of the target that decide what becomes of its rows, in order: [`Merger::probe`] needs no others.
     pub fn target_columns(&self) -> Vec<&str> {
-        let mut needed = vec![false; self.target.fields().len()];
-        let mut need = |columns: Vec<usize>| {
-            for column in columns {
-                needed.get_mut(column).into_iter().for_each(|needed| *needed = true);
-            }
-        };
-        self.keys.iter().for_each(|key| need(key.target.columns(TARGET)));
-        self.residual.iter().for_each(|part| need(part.columns(TARGET)));
-        for clause in self.matched.iter().chain(&self.not_matched_by_source) {
-            clause.condition.iter().for_each(|condition| need(condition.columns(TARGET)));
-            let BoundAction::Update(set) = &clause.action else { continue };
-            for (place, value) in set.iter().enumerate() {
-                need(value.as_ref().map_or_else(|| vec![place], |value| value.columns(TARGET)));
-            }
-        }
-        let fields = self.target.fields().iter().zip(needed);
-        fields.filter(|(_, needed)| *needed).map(|(field, _)| field.name().as_str()).collect()
+        let fields = self.target.fields().iter().zip(&self.needed);
+        fields.filter(|(_, needed)| **needed).map(|(field, _)| field.name().as_str()).collect()
     }
 
     /// A filter, as SQL text over the columns of the target, for the rows that can match a row of the source. None where
@@ -347,18 +341,15 @@ impl Merger {
         if batch.num_columns() == self.target.fields().len() {
             return Ok(batch.clone());
         }
-        let needed = self.target_columns();
-        let column = |field: &arrow_schema::FieldRef| match batch.column_by_name(field.name()) {
+        let column = |(field, needed): (&FieldRef, &bool)| match batch.column_by_name(field.name()) {
             Some(column) => Ok(column.clone()),
-            None if needed.contains(&field.name().as_str()) => {
+            None if *needed => {
                 Err(Error::invalid(format!("a batch of the target lacks the column `{}`", field.name())))
             }
             None => Ok(new_null_array(field.data_type(), batch.num_rows())),
         };
-        let columns = self.target.fields().iter().map(column).collect::<Result<Vec<_>>>()?;
-        let nullable = |field: &arrow_schema::FieldRef| field.as_ref().clone().with_nullable(true);
-        let schema = Schema::new(self.target.fields().iter().map(nullable).collect::<Vec<_>>());
-        Ok(RecordBatch::try_new(schema.into(), columns)?)
+        let columns = self.target.fields().iter().zip(&self.needed).map(column).collect::<Result<Vec<_>>>()?;
+        Ok(RecordBatch::try_new(self.completed.clone(), columns)?)
     }
 
     fn keys_of(&self, batch: &RecordBatch, relation: usize) -> Result<Vec<ArrayRef>> {
@@ -400,6 +391,32 @@ fn first_of<'a>(rest: &mut Vec<u32>, clause: &BoundClause, rows: &impl Fn(Vec<u3
     }
     *rest = left;
     Ok(taken)
+}
+
+/// Which columns of the target decide what becomes of its rows: those of keys, conditions and new values.
+fn needed<'a>(
+    target: &Schema,
+    keys: &[Key],
+    residual: &[Bound],
+    clauses: impl Iterator<Item = &'a BoundClause>,
+) -> Vec<bool> {
+    let mut needed = vec![false; target.fields().len()];
+    let mut need = |columns: Vec<usize>| {
+        for column in columns {
+            needed.get_mut(column).into_iter().for_each(|needed| *needed = true);
+        }
+    };
+    for value in keys.iter().map(|key| &key.target).chain(residual) {
+        need(value.columns(TARGET));
+    }
+    for clause in clauses {
+        clause.condition.iter().for_each(|condition| need(condition.columns(TARGET)));
+        let BoundAction::Update(set) = &clause.action else { continue };
+        for (place, value) in set.iter().enumerate() {
+            need(value.as_ref().map_or_else(|| vec![place], |value| value.columns(TARGET)));
+        }
+    }
+    needed
 }
 
 /// Keys for a message.

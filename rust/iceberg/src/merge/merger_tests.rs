@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use arrow_array::{Date32Array, TimestampMicrosecondArray};
+use arrow_array::{Date32Array, Int64Array, TimestampMicrosecondArray};
+use frazil_core::error::ErrorKind;
 use frazil_core::expression::Expression;
 use frazil_core::predicate::Predicate;
 
@@ -41,4 +42,31 @@ fn instants_are_compared_with_days_without_a_filter() {
     let (merger, target) = merger(Some("UTC"));
     assert_eq!(merger.filter().unwrap(), None);
     assert_eq!(merger.probe(&target).unwrap().deleted, [0]);
+}
+
+#[test]
+fn only_columns_that_decide_are_needed() {
+    let longs = |values: &[i64]| -> ArrayRef { Arc::new(Int64Array::from(values.to_vec())) };
+    let whole = RecordBatch::try_from_iter(["a", "b", "c"].map(|name| (name, longs(&[1, 2])))).unwrap();
+    let source = RecordBatch::try_from_iter([("a", longs(&[2]))]).unwrap();
+    let plan = MergePlan {
+        target_alias: "t".to_string(),
+        source_alias: "s".to_string(),
+        on: Expression::parse("t.a = s.a").unwrap(),
+        clauses: vec![Clause {
+            when: When::Matched,
+            condition: Some(Expression::parse("t.c > 0").unwrap()),
+            action: Action::Delete,
+        }],
+        unique_source: false,
+    };
+    let mut merger = Merger::new(&plan, whole.schema(), source.schema()).unwrap();
+    merger.source(source).unwrap();
+    merger.seal().unwrap();
+    assert_eq!(merger.target_columns(), ["a", "c"]);
+    for columns in [&[0, 2][..], &[0, 1, 2]] {
+        assert_eq!(merger.probe_partial(&whole.project(columns).unwrap()).unwrap().deleted, [1]);
+    }
+    let error = merger.probe_partial(&whole.project(&[0, 1]).unwrap()).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("`c`"), "{error}");
 }

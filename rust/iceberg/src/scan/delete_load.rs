@@ -291,12 +291,12 @@ fn read_vector(read: &ReadContext, file: &DeleteFile) -> Result<Positions> {
 
 /// A deletion vector is for one file: a position that the file does not have shows that one of them is the wrong one.
 fn refuse_beyond(positions: &Positions, task: &FileScanTask, file: &DeleteFile) -> Result<()> {
-    match positions.max() {
-        Some(last) if last >= task.file.record_count.unsigned_abs() => {
+    match task.file.beyond(positions) {
+        Some(last) => {
             let message = format!("position {last} is deleted in a file of {} rows", task.file.record_count);
             Err(corrupt_deletes(Error::corrupt(message).with("data file", &task.file.path), file))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ use arrow_array::{ArrayRef, StringArray};
 use arrow_buffer::BooleanBuffer;
 use frazil_core::context::{Context, Lease};
 use frazil_core::error::{Error, Result};
+use frazil_core::storage::Files;
 
 use super::context::{PartitionContext, ReadContext};
 use super::delete_index::{Assignments, DeleteIndex};
@@ -16,7 +17,8 @@ use super::duplicates::refuse_duplicates;
 use super::partition::PartitionTuples;
 use super::planner::Planner;
 use super::task::FileScanTask;
-use crate::spec::manifest::ManifestEntries;
+use crate::spec::manifest::{self, ManifestEntries};
+use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestFile};
 use crate::spec::snapshot::Snapshot;
 
 /// Which files of a snapshot are wanted.
@@ -90,8 +92,25 @@ impl Plan {
     /// # Errors
     /// `CorruptManifest`, `MissingFile`, `PathNotAllowed` naming the manifest or manifest list.
     pub fn try_new(read: Arc<ReadContext>, request: &PlanRequest<'_>, context: &Context) -> Result<Self> {
+        let mut manifests = Vec::new();
+        for snapshot in request.snapshots {
+            manifests.extend(manifests_of(snapshot, &read.files, context)?);
+        }
+        Self::of_manifests(read, manifests, request, context)
+    }
+
+    /// Plans a scan of snapshots whose manifests are known.
+    ///
+    /// # Errors
+    /// As [`Plan::try_new`].
+    pub(crate) fn of_manifests(
+        read: Arc<ReadContext>,
+        manifests: Vec<ManifestFile>,
+        request: &PlanRequest<'_>,
+        context: &Context,
+    ) -> Result<Self> {
         let planner = Planner::new(&read, request, context);
-        let (data, deletes) = planner.manifests()?;
+        let (data, deletes) = planner.wanted(manifests);
         let mut metrics = ScanMetrics { manifests: data.len(), ..ScanMetrics::default() };
         let deletes = match request.selection {
             Selection::Live => planner.delete_index(&planner.matching(&deletes)?)?,
@@ -224,6 +243,24 @@ impl PlannedFiles {
         let tuples = self.tuples.slice(0..needed);
         Ok(Self { entries, tuples, ..self })
     }
+}
+
+/// The manifests of a snapshot.
+pub(crate) fn manifests_of(snapshot: &Snapshot, files: &Files, context: &Context) -> Result<Vec<ManifestFile>> {
+    let named = |e: Error| e.with("snapshot", snapshot.snapshot_id);
+    if let Some(list) = &snapshot.manifest_list {
+        let bytes = files.read(list, MANIFEST_LIMIT_BYTES).map_err(named)?;
+        return manifest_list::read(bytes, context).map_err(|e| named(e.with("file", list)));
+    }
+    // v1 snapshots may name their manifests inline; what a list would say is in the manifests.
+    let inline = snapshot.manifests.iter().flatten();
+    inline
+        .map(|path| {
+            let bytes = files.read(path, MANIFEST_LIMIT_BYTES).map_err(named)?;
+            let spec_id = manifest::partition_spec_id(&bytes).map_err(|e| named(e.with("file", path)))?;
+            Ok(ManifestFile { partition_spec_id: spec_id, ..ManifestFile::inline(path) })
+        })
+        .collect()
 }
 
 fn starts(files: &[PlannedFiles]) -> Vec<usize> {

@@ -22,8 +22,7 @@ use super::plan::{PlanRequest, PlannedFiles, ScanMetrics, Selection};
 use super::prune::{EntryStats, KeyColumns, ManifestSummaries};
 use super::statistics::ManifestStatistics;
 use crate::spec::manifest::{self, DELETE_FILE_PATH_ID, ManifestEntries};
-use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
-use crate::spec::snapshot::Snapshot;
+use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 
 /// What is kept of manifests: [`ManifestStatistics`].
 const KEPT: &str = "statistics of an Iceberg manifest";
@@ -69,32 +68,11 @@ impl<'a> Planner<'a> {
         Self { read, request, context, specs }
     }
 
-    /// The manifests of the snapshots that may hold wanted files, each once: of data and of deletes.
-    pub(super) fn manifests(&self) -> Result<(Vec<ManifestFile>, Vec<ManifestFile>)> {
-        let mut manifests = Vec::new();
-        for snapshot in self.request.snapshots {
-            manifests.extend(self.manifests_of(snapshot)?);
-        }
+    /// Those of the manifests that may hold wanted files, each once: of data and of deletes.
+    pub(super) fn wanted(&self, mut manifests: Vec<ManifestFile>) -> (Vec<ManifestFile>, Vec<ManifestFile>) {
         let mut seen = HashSet::new();
         manifests.retain(|manifest| self.selected(manifest) && seen.insert(manifest.manifest_path.clone()));
-        Ok(manifests.into_iter().partition(|manifest| manifest.content == ManifestContent::Data))
-    }
-
-    fn manifests_of(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
-        let named = |e: Error| e.with("snapshot", snapshot.snapshot_id);
-        if let Some(list) = &snapshot.manifest_list {
-            let bytes = self.read.files.read(list, MANIFEST_LIMIT_BYTES).map_err(named)?;
-            return manifest_list::read(bytes, self.context).map_err(|e| named(e.with("file", list)));
-        }
-        // v1 snapshots may name their manifests inline; what a list would say is in the manifests.
-        let inline = snapshot.manifests.iter().flatten();
-        inline
-            .map(|path| {
-                let bytes = self.read.files.read(path, MANIFEST_LIMIT_BYTES).map_err(named)?;
-                let spec_id = manifest::partition_spec_id(&bytes).map_err(|e| named(e.with("file", path)))?;
-                Ok(ManifestFile { partition_spec_id: spec_id, ..ManifestFile::inline(path) })
-            })
-            .collect()
+        manifests.into_iter().partition(|manifest| manifest.content == ManifestContent::Data)
     }
 
     /// The manifests whose partition summaries do not rule them out, in their order.

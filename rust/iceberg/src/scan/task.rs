@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::predicate::BoundPredicate;
 use frazil_core::scalar::Scalar;
@@ -39,6 +40,13 @@ pub struct DataFile {
     pub first_row_id: Option<i64>,
     /// Where it can be split, ascending; empty when not known.
     pub split_offsets: Vec<i64>,
+}
+
+impl DataFile {
+    /// The highest of some positions, where the file has no row at it.
+    pub(crate) fn beyond(&self, positions: &Positions) -> Option<u64> {
+        positions.max().filter(|highest| *highest >= u64::try_from(self.record_count).unwrap_or(0))
+    }
 }
 
 /// A data file to read, or a part of it.

@@ -11,7 +11,7 @@ use frazil_core::storage::Files;
 
 use super::commit::{Change, Revision};
 use super::entries::Entries;
-use super::evolve::{ManageSnapshots, ReferenceOperation, staged_as};
+use super::evolve::{ManageSnapshots, Pick, ReferenceOperation, staged_as};
 use super::snapshot_change::{AddedFiles, FileChanges, SnapshotChange};
 use crate::spec::manifest::ADDED;
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent};
@@ -38,11 +38,11 @@ impl CherryPick {
         }
     }
 
-    fn picked<'a>(&self, base: &'a TableMetadata) -> Option<&'a Arc<Snapshot>> {
+    fn picked<'a>(&self, base: &'a TableMetadata) -> Result<&'a Arc<Snapshot>> {
         match &self.operation {
-            ReferenceOperation::CherryPick { snapshot_id } => base.snapshot(*snapshot_id).ok(),
-            ReferenceOperation::PublishChanges { wap_id } => staged_as(base, wap_id).ok(),
-            _ => None,
+            ReferenceOperation::CherryPick { snapshot_id } => base.snapshot(*snapshot_id),
+            ReferenceOperation::PublishChanges { wap_id } => staged_as(base, wap_id),
+            _ => Err(Error::internal("a pick of no snapshot")),
         }
     }
 
@@ -78,19 +78,15 @@ impl CherryPick {
 impl Change for CherryPick {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
-        let moved = ManageSnapshots::new(vec![self.operation.clone()]).updates(base);
-        let picked = self.picked(base).filter(|picked| picked.operation() == Some("append")).cloned();
-        match (moved, picked) {
-            // `main` cannot just move.
-            (Err(error), Some(picked)) if error.kind() == ErrorKind::Unsupported => {
-                if self.again.is_none() {
-                    self.again = Some(self.append(&picked, base, context)?);
-                }
-                let again = self.again.as_mut().ok_or_else(|| Error::internal("a pick went missing"))?;
-                again.revise(Some(base), attempt, context)
-            }
-            (moved, _) => moved.map(Revision::Update),
+        let picked = self.picked(base)?;
+        if Pick::of(picked, base.main_snapshot_id(), base)? == Pick::Move {
+            return ManageSnapshots::new(vec![self.operation.clone()]).updates(base).map(Revision::Update);
         }
+        if self.again.is_none() {
+            self.again = Some(self.append(picked, base, context)?);
+        }
+        let again = self.again.as_mut().ok_or_else(|| Error::internal("a pick went missing"))?;
+        again.revise(Some(base), attempt, context)
     }
 
     fn clean(&mut self, committed: Option<&TableMetadata>) {

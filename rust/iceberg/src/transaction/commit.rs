@@ -16,6 +16,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::pointer::{Pointer, State, Swap};
+use super::requirement::Requirement;
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::spec::table_metadata::{MetadataLogEntry, TableMetadata};
 
@@ -128,7 +129,10 @@ fn attempts(
     loop {
         context.check()?;
         if attempt > 1 || base.is_none() {
+            let uuid = base.and_then(|known| known.metadata.table_uuid.clone());
             base = pointer.load()?;
+            let newest = base.as_ref().map(|state| state.metadata.as_ref());
+            uuid.map_or(Ok(()), |uuid| Requirement::Uuid(uuid).check(newest))?;
         }
         let metadata = base.as_ref().map(|state| state.metadata.as_ref());
         let revision = change.revise(metadata, attempt, context)?;

@@ -23,9 +23,9 @@ use super::entries::{Entries, file_text, partition_keys};
 use super::removals::Removals;
 use crate::scan::context::ReadContext;
 use crate::scan::output::Output;
-use crate::scan::plan::{Plan, PlanRequest, Selection};
+use crate::scan::plan::{Plan, PlanRequest, Selection, manifests_of};
 use crate::spec::manifest::{ADDED, DELETED};
-use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
+use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_metadata::TableMetadata;
 
@@ -100,14 +100,15 @@ impl Check<'_> {
             planned_on.flat_map(|id| self.base.ancestors(id)).map(|snapshot| snapshot.snapshot_id).collect()
         });
         let since = self.since(head, seen)?;
-        if since.is_empty() {
-            return Ok(());
-        }
+        let list = |snapshot: Arc<Snapshot>| Ok((manifests_of(&snapshot, self.files, self.context)?, snapshot));
+        let since = since.into_iter().map(list).collect::<Result<Vec<_>>>()?;
         if self.validation.isolation == Isolation::Serializable {
             self.no_new_rows(&since)?;
         }
-        since.iter().try_for_each(|snapshot| self.no_conflicting_files(snapshot))?;
-        seen.extend(since.iter().map(|snapshot| snapshot.snapshot_id));
+        since
+            .iter()
+            .try_for_each(|(manifests, snapshot)| self.no_conflicting_files(manifests, snapshot.snapshot_id))?;
+        seen.extend(since.iter().map(|(_, snapshot)| snapshot.snapshot_id));
         Ok(())
     }
 
@@ -127,9 +128,9 @@ impl Check<'_> {
         Ok(history.into_iter().filter(|snapshot| !seen.contains(&snapshot.snapshot_id)).cloned().collect())
     }
 
-    fn no_new_rows(&self, since: &[Arc<Snapshot>]) -> Result<()> {
-        let adding: Vec<Arc<Snapshot>> =
-            since.iter().filter(|s| matches!(s.operation(), Some("append" | "overwrite") | None)).cloned().collect();
+    fn no_new_rows(&self, since: &[(Vec<ManifestFile>, Arc<Snapshot>)]) -> Result<()> {
+        let adds = |snapshot: &Snapshot| matches!(snapshot.operation(), Some("append" | "overwrite") | None);
+        let adding: Vec<_> = since.iter().filter(|(_, snapshot)| adds(snapshot)).collect();
         if adding.is_empty() {
             return Ok(());
         }
@@ -139,9 +140,10 @@ impl Check<'_> {
             .map_err(|e| conflict("the columns of the filter changed meanwhile").caused_by(e))?;
         let output = Output::select(&schema, self.base, &[], true)?;
         let read = Arc::new(ReadContext::try_new(self.base, schema, output, filter, self.files.clone())?);
-        let ids = adding.iter().map(|snapshot| snapshot.snapshot_id).collect();
-        let request = PlanRequest { snapshots: &adding, selection: Selection::AddedBy(ids), limit: None, workers: 1 };
-        let plan = Plan::try_new(read, &request, self.context)?;
+        let ids = adding.iter().map(|(_, snapshot)| snapshot.snapshot_id).collect();
+        let manifests = adding.iter().flat_map(|(manifests, _)| manifests.iter().cloned()).collect();
+        let request = PlanRequest { snapshots: &[], selection: Selection::AddedBy(ids), limit: None, workers: 1 };
+        let plan = Plan::of_manifests(read, manifests, &request, self.context)?;
         if plan.is_empty() {
             return Ok(());
         }
@@ -149,11 +151,7 @@ impl Check<'_> {
         Err(conflict("rows were added meanwhile that this operation may have had to look at").with("file", path))
     }
 
-    fn no_conflicting_files(&self, snapshot: &Snapshot) -> Result<()> {
-        let id = snapshot.snapshot_id;
-        let Some(list) = &snapshot.manifest_list else { return Ok(()) };
-        let bytes = self.files.read(list, MANIFEST_LIMIT_BYTES).map_err(|e| e.with("snapshot", id))?;
-        let manifests = manifest_list::read(bytes, self.context).map_err(|e| e.with("file", list))?;
+    fn no_conflicting_files(&self, manifests: &[ManifestFile], id: i64) -> Result<()> {
         // Of data files those matter that went, of delete files those that came.
         let matters = |manifest: &&ManifestFile| match manifest.content {
             ManifestContent::Data => manifest.deleted_files_count != Some(0),

@@ -62,10 +62,20 @@ impl HadoopPointer {
             .hint("restore the missing file, or move the later ones away"))
     }
 
-    /// Whether a version is there, in any spelling that is written here.
+    /// Whether the file of `base` is still that of its table: one that was dropped and made again counts from 1, too.
+    fn is_there(&self, base: &State) -> Result<bool> {
+        let location = self.files.openable(&base.metadata_location);
+        match location.and_then(|location| read_metadata(&self.files, &location)) {
+            Err(error) if error.kind() == ErrorKind::MissingFile => Ok(false),
+            found => found.map(|found| found.table_uuid == base.metadata.table_uuid),
+        }
+    }
+
+    /// Whether a version is there, in any spelling that is written here. As for readers, an empty file is none.
     fn exists(&self, version: u64) -> Result<bool> {
         for codec in [MetadataCodec::None, MetadataCodec::Gzip] {
             match self.files.size(&self.metadata_file(version, codec)) {
+                Ok(0) => {}
                 Err(error) if error.kind() == ErrorKind::MissingFile => {}
                 found => return found.map(|_| true),
             }
@@ -77,6 +87,12 @@ impl HadoopPointer {
     fn settle(&self, location: &str, content: &Bytes, error: Error) -> Swap {
         match self.files.read(location, METADATA_LIMIT_BYTES) {
             Ok(found) if found == *content => Swap::Done(location.to_string()),
+            // Readers take it for absent, but the name is taken: nobody could ever commit.
+            Ok(found) if found.is_empty() => Swap::Refused(
+                Error::new(ErrorKind::CommitConflict, "an empty file is in the place of the next state")
+                    .with("file", location)
+                    .hint("delete it, unless the table is being deleted or another writer is at work"),
+            ),
             // The name is taken for good, so ours can never arrive.
             Ok(_) => Swap::Lost,
             Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(error.kind()) => {
@@ -115,6 +131,11 @@ impl Pointer for HadoopPointer {
         let prepared = || -> Result<(u64, String, Bytes)> {
             if base.is_some_and(|base| base.metadata.location != next.location) {
                 return Err(Error::unsupported("a table without a catalog stays where it is"));
+            }
+            if let Some(base) = base
+                && !self.is_there(base)?
+            {
+                return Err(Error::new(ErrorKind::AlreadyExists, "the table was replaced"));
             }
             // Of the state before, which all writers of this version share: two spellings would be two files.
             let codec = base.map_or(Ok(MetadataCodec::None), |base| MetadataCodec::of(&base.metadata))?;

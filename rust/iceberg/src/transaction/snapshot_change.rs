@@ -58,11 +58,19 @@ pub struct FileChanges {
 
 impl FileChanges {
     /// The spec and the partitions of the data files that come, which are of the default spec of `table`.
+    ///
+    /// # Errors
+    /// `CommitConflict` where they are of another spec: what they replace is not known.
     pub fn partitions_of(&self, table: &TableMetadata) -> Result<(i32, HashSet<Vec<u8>>)> {
         let spec_id = table.default_spec_id;
         let partition = Arc::new(table.partition_type(table.spec(spec_id)?));
         let mut partitions = HashSet::new();
-        for AddedFiles { data_files, .. } in self.data.iter().filter(|files| files.spec_id == spec_id) {
+        for AddedFiles { data_files, spec_id: own } in &self.data {
+            if *own != spec_id {
+                let message =
+                    format!("the rows were written by the partition spec {own}, and that of the table is {spec_id}");
+                return Err(Error::new(ErrorKind::CommitConflict, message).hint("write the rows again"));
+            }
             let keys = partition_keys(data_files, &partition)?;
             partitions.extend((0..data_files.len()).map(|row| keys.row(row).to_vec()));
         }

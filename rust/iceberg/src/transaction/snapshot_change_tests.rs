@@ -409,6 +409,32 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
     }
 }
 
+/// The branch ends with the same snapshot then as when the user decided to go back.
+#[test]
+fn what_comes_below_a_snapshot_of_the_same_transaction_is_not_rolled_back() {
+    for others in [0, 1] {
+        let storage = two_files(2);
+        let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+        let mut transaction = Transaction::new(pointer.load().unwrap().unwrap());
+        let first = transaction.base().metadata.snapshots[0].snapshot_id;
+        let change = appending(&storage, MAIN_BRANCH, &names("b", 1));
+        transaction.add(Box::new(change), &context).unwrap();
+        let operation = format!(r#"{{"operation": "rollback_to_snapshot", "snapshot_id": {first}}}"#);
+        let back = format!(r#"{{"update": "snapshots", "operations": [{operation}]}}"#);
+        transaction.add(Box::new(Evolution::from_json(&back).unwrap()), &context).unwrap();
+        append(&storage, &names("c", others)).unwrap();
+        let outcome = transaction.commit(&pointer, &context);
+        let left: &[&str] = if others == 0 {
+            outcome.unwrap();
+            &["a0"]
+        } else {
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::CommitConflict);
+            &["a0", "a1", "c0"]
+        };
+        assert_eq!(live_names(&storage), left);
+    }
+}
+
 /// A change that writes files.
 #[derive(Debug)]
 struct Writing;
@@ -446,6 +472,17 @@ fn partitions_whose_type_another_writer_changes_are_a_conflict() {
 }
 
 #[test]
+fn partitions_of_another_spec_than_that_of_the_table_are_not_replaced() {
+    let metadata = table(2).metadata().unwrap();
+    let changes = |spec_id| {
+        let data = added(&names("a", 1)).into_iter().map(|files| AddedFiles { spec_id, ..files });
+        FileChanges { data: data.collect(), ..FileChanges::default() }
+    };
+    assert_eq!(changes(0).partitions_of(&metadata).unwrap().1.len(), 1);
+    assert_eq!(changes(1).partitions_of(&metadata).unwrap_err().kind(), ErrorKind::CommitConflict);
+}
+
+#[test]
 fn a_history_that_does_not_lead_back_is_refused() {
     let storage = two_files(2);
     let mut change = removing(&storage, &["a0"], &[]);
@@ -470,6 +507,56 @@ fn a_state_beyond_a_missing_one_is_not_overwritten() {
     let error = append(&storage, &names("b", 1)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitValidation, "{error}");
     assert_eq!(live(&storage).len(), 1);
+}
+
+#[test]
+fn an_empty_file_in_the_place_of_the_next_state_is_named() {
+    let storage = memory();
+    create(&storage, 2).unwrap();
+    let torn = format!("{ROOT}/metadata/v2.metadata.json");
+    storage.put(&torn, Vec::new().into()).unwrap();
+    let error = append(&storage, &names("a", 1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict);
+    assert!(error.to_string().contains(&torn), "{error}");
+    storage.delete(&torn).unwrap();
+    append(&storage, &names("a", 1)).unwrap();
+    assert_eq!(live_names(&storage), ["a0"]);
+}
+
+#[test]
+fn a_table_that_was_made_again_in_its_folder_is_not_overwritten() {
+    for made_again in [true, false] {
+        let storage = memory();
+        let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+        let mut transaction = Transaction::new(create(&storage, 2).unwrap().state);
+        let change = appending(&storage, MAIN_BRANCH, &names("a", 1));
+        transaction.add(Box::new(change), &context).unwrap();
+        for file in storage.list(&format!("{ROOT}/metadata")).unwrap() {
+            storage.delete(&file.location).unwrap();
+        }
+        let new = made_again.then(|| create(&storage, 2).unwrap().state.metadata.table_uuid.clone());
+        let error = transaction.commit(&pointer, &context).unwrap_err();
+        let expected = if made_again { ErrorKind::CommitConflict } else { ErrorKind::NoSuchTable };
+        assert_eq!(error.kind(), expected, "{error}");
+        assert_eq!(pointer.load().unwrap().map(|state| state.metadata.table_uuid.clone()), new);
+    }
+}
+
+#[test]
+fn a_base_that_was_deleted_meanwhile_is_only_an_old_one() {
+    let storage = memory();
+    let mut table = table(2);
+    for (key, value) in [("previous-versions-max", "1"), ("delete-after-commit.enabled", "true")] {
+        table.properties.insert(format!("write.metadata.{key}"), value.to_string());
+    }
+    let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+    let base = commit(&pointer, None, &mut table, &context).unwrap().state;
+    for name in ["a", "b", "c"] {
+        append(&storage, &names(name, 1)).unwrap();
+    }
+    let mut change = appending(&storage, MAIN_BRANCH, &names("d", 1));
+    commit(&pointer, Some(base), &mut change, &context).unwrap();
+    assert_eq!(live_names(&storage), ["a0", "b0", "c0", "d0"]);
 }
 
 #[test]

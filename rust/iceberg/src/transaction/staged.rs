@@ -125,10 +125,6 @@ impl Change for Transaction {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
         if attempt > 1 {
-            let (ours, theirs) = (&self.base.metadata.table_uuid, &base.table_uuid);
-            if ours.is_some() && ours != theirs {
-                return Err(Error::new(ErrorKind::CommitConflict, "the table was replaced by another one"));
-            }
             self.staged = Staged::new(Arc::new(base.clone()));
             for (change, before) in self.changes.iter_mut().zip(&self.made_on) {
                 if change.writes_files() {

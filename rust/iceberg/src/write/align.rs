@@ -12,7 +12,7 @@
 //!
 //! Structs, lists and maps are taken part by part. Nothing is narrowed, and no text becomes a number.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -22,7 +22,7 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Fields, SchemaRef, TimeUnit};
 use frazil_core::error::{Error, Result};
 use frazil_core::file_values::lost_row;
 use frazil_core::nested::{Repeated, child};
@@ -57,22 +57,35 @@ impl Align {
     /// `InvalidArgument` naming the column: one that the table does not have, that is there twice, whose type does not
     /// widen to the table's, and the row where a required column is NULL or a value does not fit.
     pub fn align(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let names = batch.schema();
-        let mut seen = HashSet::new();
-        for field in names.fields() {
-            if !seen.insert(field.name()) {
-                return Err(Error::invalid(format!("two columns have the name `{}`", field.name())));
-            }
-            if self.schema.fields.fields.iter().all(|known| known.name != *field.name()) {
-                return Err(self.schema.no_such_column(field.name()));
-            }
-        }
-        let found = |name: &str| batch.column_by_name(name).cloned();
+        let names = batch.schema_ref().fields();
+        let places = places(names, &self.schema.fields, "", |name| self.schema.no_such_column(name))?;
+        let found = |name: &str| places.get(name).map(|&place| batch.column(place).clone());
         let columns = columns(&self.schema.fields, &found, None, batch.num_rows(), "", &RowNumbers::From(self.rows))?;
         self.rows += batch.num_rows();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(self.arrow.clone(), columns, &options)?)
     }
+}
+
+/// Where each of the columns of `found` is, which all are of `fields`.
+fn places<'a>(
+    found: &'a Fields,
+    fields: &StructType,
+    prefix: &str,
+    unknown: impl Fn(&str) -> Error,
+) -> Result<HashMap<&'a str, usize>> {
+    let known: HashSet<&str> = fields.fields.iter().map(|field| field.name.as_str()).collect();
+    let mut places = HashMap::new();
+    for (place, field) in found.iter().enumerate() {
+        let name = field.name().as_str();
+        if places.insert(name, place).is_some() {
+            return Err(Error::invalid(format!("two columns have the name `{prefix}{name}`")));
+        }
+        if !known.contains(name) {
+            return Err(unknown(name));
+        }
+    }
+    Ok(places)
 }
 
 /// The columns of `fields`; `parents` are the rows at which they are inside a NULL, `rows` are the numbers of the rows.
@@ -174,16 +187,14 @@ fn converted(field: &NestedField, values: &ArrayRef, name: &str, rows: &RowNumbe
 }
 
 fn converted_struct(fields: &StructType, parent: &StructArray, name: &str, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
-    let known: HashSet<&str> = fields.fields.iter().map(|field| field.name.as_str()).collect();
-    if let Some(unknown) = parent.fields().iter().find(|field| !known.contains(field.name().as_str())) {
-        let message = format!("the table has no field `{}` in `{name}`", unknown.name());
-        return Err(Error::invalid(message).with("column", name));
-    }
-    let position = |name: &str| parent.fields().iter().position(|field| field.name() == name);
+    let prefix = format!("{name}.");
+    let places = places(parent.fields(), fields, &prefix, |unknown| {
+        Error::invalid(format!("the table has no field `{unknown}` in `{name}`")).with("column", name)
+    })?;
     let parts = (0..parent.num_columns()).map(|i| child(parent, i)).collect::<Result<Vec<_>>>()?;
-    let found = |name: &str| position(name).and_then(|i| parts.get(i).cloned());
+    let found = |name: &str| places.get(name).and_then(|&place| parts.get(place).cloned());
     let nulls = parent.nulls();
-    let parts = columns(fields, &found, nulls, parent.len(), &format!("{name}."), rows)?;
+    let parts = columns(fields, &found, nulls, parent.len(), &prefix, rows)?;
     Ok(Arc::new(StructArray::try_new_with_length(arrow_fields(fields), parts, nulls.cloned(), parent.len())?))
 }
 

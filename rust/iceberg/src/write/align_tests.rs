@@ -3,6 +3,7 @@ use arrow_array::{
     DictionaryArray, Float32Array, Int8Array, Int32Array, Int64Array, LargeStringArray, NullArray, StringArray,
     TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
 };
+use arrow_schema::Field;
 use frazil_core::error::ErrorKind;
 
 use super::*;
@@ -126,6 +127,12 @@ fn a_column_that_is_there_twice_is_refused() {
     let columns: Vec<ArrayRef> = vec![Arc::new(Int32Array::from(vec![1])), Arc::new(Int32Array::from(vec![2]))];
     let twice = RecordBatch::try_new(Arc::new(arrow_schema::Schema::new(fields)), columns).unwrap();
     assert!(one(r#""int""#).align(&twice).unwrap_err().message().contains("two columns"));
+    let x: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let x_twice = StructArray::from(
+        ["x", "x"].map(|name| (Arc::new(Field::new(name, DataType::Int32, true)), x.clone())).to_vec(),
+    );
+    let inside = r#"{"type": "struct", "fields": [{"id": 2, "name": "x", "required": false, "type": "int"}]}"#;
+    assert!(taken(inside, Arc::new(x_twice)).unwrap_err().message().contains("two columns have the name `a.x`"));
 }
 
 #[test]

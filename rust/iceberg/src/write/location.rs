@@ -36,14 +36,14 @@ impl LocationProvider {
             return Err(Error::unsupported(format!("the location provider {class}"))
                 .hint("remove the property write.location-provider.impl"));
         }
-        let hashed = property("write.object-storage.enabled") == Some("true");
+        let hashed = table.flag("write.object-storage.enabled", false);
         let own = property("write.data.path").or(if hashed { property("write.object-storage.path") } else { None });
         let own = own.or_else(|| property("write.folder-storage.path"));
         let folder = own.map_or_else(|| format!("{}/data", table.location.trim_end_matches('/')), str::to_string);
         Ok(Self {
             folder: folder.trim_end_matches('/').to_string(),
             hashed,
-            partitioned: property("write.object-storage.partitioned-paths") != Some("false"),
+            partitioned: table.flag("write.object-storage.partitioned-paths", true),
         })
     }
 
@@ -167,6 +167,29 @@ mod tests {
             "p+x=a%2Fb%3Dc+%27d+%C3%A9"
         );
         assert_eq!(path(&of("identity", 2), Arc::new(StringArray::from(vec![None::<&str>]))), "p+x=null");
+    }
+
+    #[test]
+    fn properties_say_so_in_any_case() {
+        let location = |enabled: &str, partitioned: &str| {
+            let json = format!(
+                r#"{{"format-version": 2, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": "/t",
+                "last-sequence-number": 0, "last-updated-ms": 1, "last-column-id": 0, "current-schema-id": 0,
+                "schemas": [{{"type": "struct", "schema-id": 0, "fields": []}}],
+                "default-spec-id": 0, "partition-specs": [{{"spec-id": 0, "fields": []}}], "last-partition-id": 999,
+                "default-sort-order-id": 0, "sort-orders": [{{"order-id": 0, "fields": []}}], "properties": {{
+                    "write.object-storage.enabled": "{enabled}",
+                    "write.object-storage.partitioned-paths": "{partitioned}"}}}}"#
+            );
+            let table = TableMetadata::parse(json.as_bytes()).unwrap();
+            let tuple = StructArray::new_empty_fields(1, None);
+            let provider = LocationProvider::of(&table).unwrap();
+            provider.data_file(&PartitionSpec::default(), &StructType::default(), &tuple, "f").unwrap()
+        };
+        assert_eq!(location("FALSE", "true"), "/t/data/f");
+        let hash = entropy("f").replace('-', "/");
+        assert_eq!(location("TRUE", "True"), format!("/t/data/{hash}/f"));
+        assert_eq!(location("TRUE", "FALSE"), format!("/t/data/{hash}-f"));
     }
 
     #[test]

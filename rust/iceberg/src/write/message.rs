@@ -23,7 +23,7 @@ use arrow_schema::{DataType, Field, Fields};
 use arrow_select::concat::concat;
 use frazil_core::bitmap::Positions;
 use frazil_core::envelope::{self, Kind};
-use frazil_core::error::{Error, Result};
+use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::location::LocationProvider;
 use crate::deletes::vector;
@@ -69,7 +69,7 @@ impl Message {
     /// Writes the message.
     ///
     /// # Errors
-    /// `LimitExceeded` for deletions that a vector does not hold.
+    /// `LimitExceeded` for deletions that a vector or a message does not hold.
     pub fn write(&self) -> Result<Vec<u8>> {
         let (spec_id, data) = match &self.data {
             Some(files) => (Some(files.spec_id), list_of(files.data_files.clone())?),
@@ -78,11 +78,13 @@ impl Message {
         let vectors = |of: fn(&Deletion) -> &Positions| -> Result<ArrayRef> {
             let blobs = self.deletions.iter().map(|deletion| vector::encode(of(deletion)));
             let blobs = blobs.collect::<Result<Vec<_>>>()?;
+            check_length(blobs.iter().map(Vec::len))?;
             Ok(Arc::new(BinaryArray::from_iter_values(blobs)))
         };
         let task = |deletion: &Deletion| {
             i32::try_from(deletion.task).map_err(|_| Error::invalid("above 2^31 tasks in one group"))
         };
+        check_length(self.deletions.iter().map(|deletion| deletion.path.len()))?;
         let tasks = self.deletions.iter().map(task).collect::<Result<Vec<_>>>()?;
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int32Array::from(tasks)),
@@ -226,6 +228,16 @@ fn deletion_fields() -> Fields {
         field("goes", DataType::Boolean),
     ]
     .into()
+}
+
+/// Refuses values that one column does not hold: its offsets have 32 bits.
+fn check_length(lengths: impl Iterator<Item = usize>) -> Result<()> {
+    let total = lengths.fold(0, usize::saturating_add);
+    if i32::try_from(total).is_ok() {
+        return Ok(());
+    }
+    let message = format!("{total} bytes of deletions in one commit message, more than 2 GiB");
+    Err(Error::new(ErrorKind::LimitExceeded, message).hint("delete in several steps, or in more tasks"))
 }
 
 /// A list of all rows, as one row.

@@ -3,7 +3,6 @@ use std::path::PathBuf;
 
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_select::concat::concat;
-use frazil_core::error::ErrorKind;
 
 use super::super::rows::{RowOptions, RowWriter, WrittenFile};
 use super::*;
@@ -125,4 +124,13 @@ fn files_of_one_spec_come_together() {
     let expected = concat(&[&first.data.unwrap().data_files as &dyn Array, &second.data.unwrap().data_files]).unwrap();
     assert_eq!(files.len(), 1);
     assert_eq!(&files[0].data_files, expected.as_struct());
+}
+
+#[test]
+fn what_a_column_does_not_hold_is_an_error() {
+    let most = usize::try_from(i32::MAX).unwrap();
+    check_length([most - 1, 1].into_iter()).unwrap();
+    for lengths in [[most, 1], [usize::MAX, usize::MAX]] {
+        assert_eq!(check_length(lengths.into_iter()).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    }
 }

@@ -23,11 +23,12 @@ use crate::deletes::vector;
 use crate::puffin::{BlobMetadata, Writer};
 use crate::read::arrow::arrow_fields;
 use crate::read::default::repeated;
+use crate::scan::context::PartitionContext;
 use crate::scan::delete_load::DELETE_FILE_POS_ID;
 use crate::scan::output::MetadataColumn;
 use crate::scan::partition::PartitionTuples;
 use crate::scan::plan::Plan;
-use crate::scan::task::FileScanTask;
+use crate::scan::task::{self, FileScanTask};
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::table_metadata::TableMetadata;
@@ -122,15 +123,20 @@ impl RowDelta {
     /// Deletes rows of the data file at `index` of the plan, of which `before` were deleted before.
     ///
     /// # Errors
-    /// `CorruptData` for negative positions.
+    /// `CorruptData` for negative positions, and for those behind the last row of the data file: readers refuse them.
     pub fn delete_rows(&mut self, index: usize, rows: &Int64Array, before: &[Arc<Positions>]) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }
         let touched = self.touch(index)?;
         touched.rows.insert_all(rows.values())?;
+        let data = &touched.task.file;
+        if let Some(last) = data.beyond(&touched.rows) {
+            let message = format!("position {last} was to be deleted in a file of {} rows", data.record_count);
+            return Err(Error::corrupt(message).with("file", &data.path));
+        }
         if touched.before.is_empty() {
-            touched.before = before.to_vec();
+            touched.before = before.iter().map(|positions| of_rows(positions, data)).collect::<Result<_>>()?;
         }
         Ok(())
     }
@@ -153,10 +159,9 @@ impl RowDelta {
     pub fn take(&mut self, index: usize, deletion: &Deletion) -> Result<()> {
         let touched = self.touch(index)?;
         let data = &touched.task.file;
-        let beyond = |rows: &Positions| {
-            rows.max().is_some_and(|most| i64::try_from(most).map_or(true, |most| most >= data.record_count))
-        };
-        if *data.path != *deletion.path || beyond(&deletion.rows) || beyond(&deletion.before) {
+        if *data.path != *deletion.path
+            || [&deletion.rows, &deletion.before].iter().any(|rows| data.beyond(rows).is_some())
+        {
             let message = "a commit message deletes rows of another data file than was planned";
             return Err(Error::corrupt(message).with("file", deletion.path.as_str()));
         }
@@ -203,7 +208,7 @@ impl RowDelta {
     /// that could go.
     pub fn remove_emptied(&mut self) {
         for file in self.files.values_mut().filter(|file| !file.goes) {
-            file.goes = is_emptied(file.task.file.record_count, &file.all_deleted());
+            file.goes = u64::try_from(file.task.file.record_count) == Ok(file.all_deleted().len());
         }
     }
 
@@ -237,7 +242,7 @@ impl RowDelta {
     pub fn vectors(&mut self, table: &TableMetadata) -> Result<Option<(String, Bytes)>> {
         let created_by = format!("frazil {}", env!("CARGO_PKG_VERSION"));
         let mut puffin = Writer::new([("created-by".to_string(), created_by)].into());
-        let mut entries: BTreeMap<i32, (StructType, Vec<DataFile>)> = BTreeMap::new();
+        let mut entries: BTreeMap<i32, (Arc<PartitionContext>, Vec<DataFile>)> = BTreeMap::new();
         let location = puffin_location(table)?;
         for file in self.files.values().filter(|file| !file.goes) {
             let data = &file.task.file;
@@ -259,7 +264,7 @@ impl RowDelta {
             };
             let range = puffin.add(metadata, &vector::encode(&rows)?);
             let long = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-            let (_, fields, partition) = file.partition()?;
+            let (context, partition) = file.partition()?;
             let entry = DataFile {
                 content: FileContent::PositionDeletes,
                 file_path: location.clone(),
@@ -273,7 +278,7 @@ impl RowDelta {
                 referenced_data_file: Some(data.path.to_string()),
                 content_range: Some((long(range.start), long(range.end - range.start))),
             };
-            entries.entry(data.spec_id).or_insert_with(|| (fields, Vec::new())).1.push(entry);
+            entries.entry(data.spec_id).or_insert_with(|| (context, Vec::new())).1.push(entry);
             for deletes in file.task.deletes.iter().filter(|deletes| deletes.referenced_data_file.is_some()) {
                 let offset = deletes.content_range.map(|(offset, _)| offset);
                 self.removals.delete_files.insert((deletes.path.to_string(), offset));
@@ -283,12 +288,12 @@ impl RowDelta {
             return Ok(None);
         }
         let content = Bytes::from(puffin.finish()?);
-        for (spec_id, (fields, mut files)) in entries {
+        for (spec_id, (context, mut files)) in entries {
             let size = i64::try_from(content.len()).unwrap_or(i64::MAX);
             for file in &mut files {
                 file.file_size_bytes = size;
             }
-            self.added.push(AddedFiles { spec_id, data_files: data_file_rows(&files, &fields)? });
+            self.added.push(AddedFiles { spec_id, data_files: data_file_rows(&files, &context.fields)? });
         }
         Ok(Some((location, content)))
     }
@@ -359,34 +364,40 @@ impl Touched {
 
     /// The key of the partition among those of its spec.
     fn partition_key(&self) -> Result<Vec<u8>> {
-        let (_, fields, tuple) = self.partition()?;
-        Ok(PartitionTuples::of_rows(&tuple, &Arc::new(fields))?.keys()?.row(0).to_vec())
+        let (context, tuple) = self.partition()?;
+        Ok(PartitionTuples::of_rows(&tuple, &context.fields)?.keys()?.row(0).to_vec())
     }
 
-    /// The spec, the type of its tuples, and the tuple of the file as one row.
-    fn partition(&self) -> Result<(PartitionSpec, StructType, StructArray)> {
-        let partition = self.task.partition()?;
-        let fields = partition.fields.as_ref().clone();
+    /// The spec, and the tuple of the file as one row.
+    fn partition(&self) -> Result<(Arc<PartitionContext>, StructArray)> {
+        let context = self.task.partition()?;
+        let fields = &context.fields;
         let values = |id: i32| self.task.file.partition.iter().find(|(own, _)| *own == id).and_then(|(_, v)| v.clone());
         let columns = fields
             .fields
             .iter()
             .map(|field| repeated(&field.field_type, values(field.id).map(Value::Scalar).as_ref(), 1))
             .collect::<Result<Vec<ArrayRef>>>()?;
-        let tuple = StructArray::try_new_with_length(arrow_fields(&fields), columns, None, 1)?;
-        Ok((partition.spec.clone(), fields, tuple))
+        let tuple = StructArray::try_new_with_length(arrow_fields(fields), columns, None, 1)?;
+        Ok((context, tuple))
     }
 }
 
-/// Whether no row is left. A position delete file may name positions that the data file does not have.
-fn is_emptied(record_count: i64, deleted: &Positions) -> bool {
-    u64::try_from(record_count).is_ok_and(|count| deleted.count_in(0..count) == count)
+/// The positions at which a data file has rows: a position delete file may name others, a deletion vector may not.
+fn of_rows(positions: &Arc<Positions>, data: &task::DataFile) -> Result<Arc<Positions>> {
+    if data.beyond(positions).is_none() {
+        return Ok(positions.clone());
+    }
+    let rows: Vec<i64> = positions.iter().map(u64::cast_signed).filter(|row| *row < data.record_count).collect();
+    let mut kept = Positions::new();
+    kept.insert_all(&rows)?;
+    Ok(Arc::new(kept))
 }
 
 fn position_file(mut members: Vec<&Touched>, locations: &LocationProvider, name: &str) -> Result<PositionFile> {
     members.sort_by(|a, b| a.task.file.path.as_bytes().cmp(b.task.file.path.as_bytes()));
     let Some(first) = members.first() else { return Err(Error::internal("no position deletes")) };
-    let (spec, fields, partition) = first.partition()?;
+    let (context, partition) = first.partition()?;
     let rows = position_rows(members.iter().map(|file| (&*file.task.file.path, &file.rows)))?;
     let positions = rows.column(1).as_primitive::<Int64Type>().values();
     let path = |file: &&Touched| file.task.file.path.as_bytes().to_vec();
@@ -394,9 +405,9 @@ fn position_file(mut members: Vec<&Touched>, locations: &LocationProvider, name:
     let least = positions.iter().min().copied().unwrap_or_default().to_le_bytes().to_vec();
     let most = positions.iter().max().copied().unwrap_or_default().to_le_bytes().to_vec();
     Ok(PositionFile {
-        path: locations.data_file(&spec, &fields, &partition, name)?,
+        path: locations.data_file(&context.spec, &context.fields, &partition, name)?,
         rows,
-        spec_id: spec.spec_id,
+        spec_id: context.spec.spec_id,
         partition,
         referenced: (members.len() == 1).then(|| first.task.file.path.to_string()),
         bounds: [(low.unwrap_or_default(), high.unwrap_or_default()), (least, most)],
@@ -436,16 +447,6 @@ mod tests {
     use arrow_array::types::Int32Type;
 
     use super::*;
-
-    #[test]
-    fn positions_behind_the_last_row_do_not_empty_a_file() {
-        let mut positions = Positions::new();
-        positions.insert_all(&[0, 1, 9]).unwrap();
-        assert!(!is_emptied(3, &positions));
-        positions.insert(2).unwrap();
-        assert!(is_emptied(3, &positions));
-        assert!(!is_emptied(-1, &positions));
-    }
 
     #[test]
     fn paths_are_not_repeated_for_every_row() {

@@ -1,6 +1,13 @@
 //! Which deletes apply to which data files (spec: "Scan Planning").
 
+use std::sync::Arc;
+
+use arrow_array::Int64Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use frazil_core::bitmap::Positions;
 use frazil_core::error::ErrorKind;
+use frazil_iceberg::write::row_delta::{DataFiles, RowDelta};
 use rstest::rstest;
 
 use crate::support::*;
@@ -143,4 +150,32 @@ fn sequence_numbers_on_added_entries_are_honoured() {
 fn the_highest_sequence_number_overflows_nothing() {
     let manifests = [data(i64::MAX, BY_A), delete(Entry::equality("e"), 3, BY_A, 1)];
     assert_eq!(deletes_of(&plan(&table(&manifests), ""), "f").len(), 0);
+}
+
+/// Readers of a vector refuse positions behind the last row; readers of position delete files do not.
+#[test]
+fn vectors_hold_no_positions_behind_the_last_row() {
+    let table = table(&[data(1, BY_A)]);
+    let plan = Arc::new(plan(&table, ""));
+    let before = |rows: &[i64]| {
+        let mut positions = Positions::new();
+        positions.insert_all(rows).unwrap();
+        vec![Arc::new(positions)]
+    };
+    let delta = |rows: Vec<i64>, before: &[Arc<Positions>]| {
+        let mut delta = RowDelta::new(DataFiles::Plan(plan.clone()));
+        delta.delete_rows(0, &Int64Array::from(rows), before)?;
+        Ok::<_, frazil_core::error::Error>(delta)
+    };
+    let mut ten_rows = delta(vec![0, 9], &before(&[3, 10, 11])).unwrap();
+    ten_rows.remove_emptied();
+    assert_eq!(ten_rows.staying(), [0]);
+    ten_rows.vectors(table.metadata()).unwrap().unwrap();
+    let vectors = &ten_rows.added()[0].data_files;
+    assert_eq!(vectors.column_by_name("record_count").unwrap().as_primitive::<Int64Type>().values(), &[3]);
+    let mut emptied = delta((0..9).collect(), &before(&[9, 10])).unwrap();
+    emptied.remove_emptied();
+    assert!(emptied.staying().is_empty());
+    let error = delta(vec![10], &[]).unwrap_err();
+    assert!(error.kind() == ErrorKind::CorruptData && error.to_string().contains("file of 10 rows"), "{error}");
 }

@@ -19,8 +19,8 @@ mod update_spec;
 
 pub use column_path::ColumnPath;
 pub use properties::UpdateProperties;
-pub(super) use references::staged_as;
 pub use references::{ManageSnapshots, ReferenceOperation, Retention};
+pub(super) use references::{Pick, staged_as};
 pub use sort_order::{SortTerm, UpdateSortOrder};
 pub use term::Term;
 pub use update_schema::{SchemaOperation, UpdateSchema};

@@ -19,9 +19,9 @@ use crate::transaction::update::TableUpdate;
 pub struct ManageSnapshots {
     /// What to do.
     pub operations: Vec<ReferenceOperation>,
-    /// What the references named when this change was made first.
+    /// The history of the references that leave a snapshot behind, the newest first, when this change was made first.
     #[serde(skip)]
-    seen: Option<BTreeMap<String, i64>>,
+    seen: BTreeMap<String, Vec<i64>>,
 }
 
 /// What expiry keeps of a reference; None is what the table's properties say.
@@ -100,13 +100,11 @@ pub enum ReferenceOperation {
 impl ManageSnapshots {
     /// These operations.
     pub fn new(operations: Vec<ReferenceOperation>) -> Self {
-        Self { operations, seen: None }
+        Self { operations, seen: BTreeMap::new() }
     }
 
     pub(in crate::transaction) fn updates(&mut self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
-        let named = || base.refs.iter().map(|(name, reference)| (name.clone(), reference.snapshot_id)).collect();
-        let seen = self.seen.get_or_insert_with(named);
-        let mut draft = Draft { base, seen, refs: base.refs.clone() };
+        let mut draft = Draft { base, seen: &mut self.seen, refs: base.refs.clone() };
         self.operations.iter().try_for_each(|operation| draft.apply(operation))?;
         let removed = base.refs.keys().filter(|&name| !draft.refs.contains_key(name));
         let mut updates: Vec<TableUpdate> = removed.map(|name| TableUpdate::RemoveRef(name.clone())).collect();
@@ -118,7 +116,7 @@ impl ManageSnapshots {
 
 struct Draft<'a> {
     base: &'a TableMetadata,
-    seen: &'a BTreeMap<String, i64>,
+    seen: &'a mut BTreeMap<String, Vec<i64>>,
     refs: BTreeMap<String, SnapshotRef>,
 }
 
@@ -223,39 +221,12 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Java: `CherryPickOperation`.
     fn cherry_pick(&mut self, picked: &Snapshot) -> Result<()> {
-        let id = picked.snapshot_id;
-        let refused = |why: &str| {
-            let message = format!("snapshot {id} cannot be picked: {why}");
-            Err(Error::new(ErrorKind::CommitValidation, message))
-        };
-        let current = self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id);
-        let wap_id = picked.summary.value("wap.id");
-        for ancestor in current.into_iter().flat_map(|current| self.base.ancestors(current)) {
-            if ancestor.snapshot_id == id {
-                return refused("it is an ancestor of the current snapshot already");
-            }
-            if ancestor.summary.count("source-snapshot-id") == Some(id) {
-                return refused("it was picked before");
-            }
-            let published = [ancestor.summary.value("wap.id"), ancestor.summary.value("published-wap-id")];
-            if wap_id.is_some() && published.contains(&wap_id) {
-                return refused("changes of its wap.id were published before");
-            }
+        match Pick::of(picked, self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id), self.base)? {
+            Pick::Move => self.move_main(picked.snapshot_id),
+            Pick::Append => return Err(not_picked_yet(picked)),
         }
-        if picked.parent_snapshot_id == current {
-            self.move_main(id);
-            return Ok(());
-        }
-        let operation = picked.operation().unwrap_or("none");
-        if operation == "append" || picked.summary.value("replace-partitions") == Some("true") {
-            let message = format!(
-                "picking snapshot {id} ({operation}), which was not made from the current snapshot, is not supported yet"
-            );
-            return Err(Error::unsupported(message).hint("write its rows again"));
-        }
-        refused("it is no append, and was not made from the current snapshot")
+        Ok(())
     }
 
     fn set_current(&mut self, snapshot_id: i64) -> Result<()> {
@@ -309,10 +280,15 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Refuses to leave a snapshot behind that was not there when the user decided to.
-    fn check_unmoved(&self, name: &str) -> Result<()> {
-        let now = self.base.refs.get(name).map(|reference| reference.snapshot_id);
-        if now == self.seen.get(name).copied() {
+    /// Refuses to leave a snapshot behind that was not there when the user decided to. The newest one may be of the same
+    /// transaction, below which those of others come to lie when it is made again.
+    fn check_unmoved(&mut self, name: &str) -> Result<()> {
+        let head = self.base.refs.get(name).map(|reference| reference.snapshot_id);
+        let history = head.into_iter().flat_map(|head| self.base.ancestors(head));
+        let now: Vec<i64> = history.map(|snapshot| snapshot.snapshot_id).collect();
+        let seen = self.seen.entry(name.to_string()).or_insert_with(|| now.clone());
+        // The oldest may expire meanwhile.
+        if now.first() == seen.first() && seen.starts_with(&now) {
             return Ok(());
         }
         Err(Error::new(ErrorKind::CommitConflict, format!("another writer moved `{name}` meanwhile"))
@@ -322,6 +298,60 @@ impl Draft<'_> {
     fn is_ancestor(&self, id: i64, of: i64) -> bool {
         self.base.ancestors(of).any(|snapshot| snapshot.snapshot_id == id)
     }
+}
+
+/// How a staged snapshot becomes current (Java: `CherryPickOperation`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::transaction) enum Pick {
+    /// `main` moves to it.
+    Move,
+    /// `main` has moved on since it was staged: its files are added again.
+    Append,
+}
+
+impl Pick {
+    /// Where `main` names `current`.
+    ///
+    /// # Errors
+    /// `CommitValidation` for what is current already, or cannot be; `Unsupported` for replaced partitions.
+    pub(in crate::transaction) fn of(picked: &Snapshot, current: Option<i64>, base: &TableMetadata) -> Result<Self> {
+        let id = picked.snapshot_id;
+        let refused = |why: &str| {
+            let message = format!("snapshot {id} cannot be picked: {why}");
+            Err(Error::new(ErrorKind::CommitValidation, message))
+        };
+        let wap_id = picked.summary.value("wap.id");
+        for ancestor in current.into_iter().flat_map(|current| base.ancestors(current)) {
+            if ancestor.snapshot_id == id {
+                return refused("it is an ancestor of the current snapshot already");
+            }
+            if ancestor.summary.count("source-snapshot-id") == Some(id) {
+                return refused("it was picked before");
+            }
+            let published = [ancestor.summary.value("wap.id"), ancestor.summary.value("published-wap-id")];
+            if wap_id.is_some() && published.contains(&wap_id) {
+                return refused("changes of its wap.id were published before");
+            }
+        }
+        if picked.parent_snapshot_id == current {
+            return Ok(Self::Move);
+        }
+        if picked.operation() == Some("append") {
+            return Ok(Self::Append);
+        }
+        if picked.summary.value("replace-partitions") == Some("true") {
+            return Err(not_picked_yet(picked));
+        }
+        refused("it is no append, and was not made from the current snapshot")
+    }
+}
+
+fn not_picked_yet(picked: &Snapshot) -> Error {
+    let (id, operation) = (picked.snapshot_id, picked.operation().unwrap_or("none"));
+    let message = format!(
+        "picking snapshot {id} ({operation}), which was not made from the current snapshot, is not supported yet"
+    );
+    Error::unsupported(message).hint("write its rows again")
 }
 
 /// The newest snapshot that was staged under a `wap.id`.

@@ -584,6 +584,19 @@ fn properties_are_checked_before_they_are_set() {
 }
 
 #[test]
+fn locations_change_and_change_back() {
+    let to = |location: &str| json!({"update": "properties", "location": location});
+    let base = table(2);
+    let moved = made(&base, &to("s3://bucket/elsewhere/")).unwrap();
+    assert_eq!(moved.location, "s3://bucket/elsewhere");
+    assert_eq!((&moved.schemas, &moved.properties), (&base.schemas, &base.properties));
+    assert_eq!(made(&moved, &to(&base.location)).unwrap().location, base.location);
+    for empty in ["", "/"] {
+        assert_eq!(made(&base, &to(empty)).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+}
+
+#[test]
 fn tables_are_upgraded_and_given_what_they_lack() {
     let upgrade = |version: u8| json!({"update": "properties", "format_version": version});
     let bare = changed_json(1, |table| {
