@@ -64,10 +64,13 @@ impl HadoopPointer {
 
     /// Whether the file of `base` is still that of its table: one that was dropped and made again counts from 1, too.
     fn is_there(&self, base: &State) -> Result<bool> {
-        let location = self.files.openable(&base.metadata_location);
-        match location.and_then(|location| read_metadata(&self.files, &location)) {
+        match self.files.read(&base.metadata_location, METADATA_LIMIT_BYTES) {
             Err(error) if error.kind() == ErrorKind::MissingFile => Ok(false),
-            found => found.map(|found| found.table_uuid == base.metadata.table_uuid),
+            found => {
+                let uuid = TableMetadata::parse_uuid(&found?)
+                    .map_err(|e| e.corrupt_as(ErrorKind::CorruptMetadata).with("file", &base.metadata_location))?;
+                Ok(uuid == base.metadata.table_uuid)
+            }
         }
     }
 
