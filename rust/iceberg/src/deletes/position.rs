@@ -56,6 +56,8 @@ impl PositionDeletes {
 #[derive(Debug, Default)]
 pub struct PositionDeletesBuilder {
     by_path: BTreeMap<Box<str>, Positions>,
+    /// Of all paths, kept up with each run of rows: they may be many, and it is asked for after each batch.
+    size_bytes: usize,
 }
 
 impl PositionDeletesBuilder {
@@ -88,7 +90,7 @@ impl PositionDeletesBuilder {
 
     /// The memory this holds, roughly.
     pub fn size_bytes(&self) -> usize {
-        self.by_path.iter().map(|(path, positions)| named_bytes(path, positions)).sum()
+        self.size_bytes
     }
 
     /// What was collected.
@@ -118,12 +120,15 @@ impl PositionDeletesBuilder {
         if added.is_empty() {
             return Ok(());
         }
-        if let Some(own) = self.by_path.get_mut(path) {
-            return own.insert_all(&added).map_err(|error| error.with("data file", path));
-        }
-        let mut own = Positions::new();
+        let (own, before) = match self.by_path.get_mut(path) {
+            Some(own) => {
+                let before = named_bytes(path, own);
+                (own, before)
+            }
+            None => (self.by_path.entry(path.into()).or_default(), 0),
+        };
         own.insert_all(&added).map_err(|error| error.with("data file", path))?;
-        self.by_path.insert(path.into(), own);
+        self.size_bytes = self.size_bytes - before + named_bytes(path, own);
         Ok(())
     }
 }
@@ -158,7 +163,10 @@ mod tests {
     fn built(batches: &[(ArrayRef, Int64Array)]) -> Result<PositionDeletes> {
         let mut builder = PositionDeletesBuilder::new();
         batches.iter().try_for_each(|(paths, positions)| builder.push(paths, positions))?;
-        Ok(builder.finish())
+        let size_bytes = builder.size_bytes();
+        let deletes = builder.finish();
+        assert_eq!(size_bytes, deletes.size_bytes());
+        Ok(deletes)
     }
 
     fn of(deletes: &PositionDeletes, path: &str) -> Vec<u64> {
