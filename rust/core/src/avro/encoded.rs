@@ -28,7 +28,6 @@ impl Encoded {
         Self { skip: Skip::new(schema), values: Vec::new(), offsets: vec![0], nulls: NullBufferBuilder::new(0) }
     }
 
-    #[inline]
     pub(super) fn read(&mut self, wire: &mut Wire<'_>) -> Result<()> {
         let start = wire.mark();
         self.skip.run(wire)?;

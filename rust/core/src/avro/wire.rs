@@ -96,7 +96,8 @@ impl<'a> Wire<'a> {
     }
 
     /// `int`.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a tenth of decoding a manifest")]
+    #[inline(always)]
     pub(super) fn int(&mut self) -> Result<i32> {
         let value = self.long()?;
         i32::try_from(value).map_err(|_| self.error(format_args!("{value} is no int")))
@@ -115,7 +116,8 @@ impl<'a> Wire<'a> {
     }
 
     /// `bytes` and `string`.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a tenth of decoding a manifest")]
+    #[inline(always)]
     pub(super) fn sized(&mut self) -> Result<&'a [u8]> {
         let length = self.long()?;
         self.take_declared(length)

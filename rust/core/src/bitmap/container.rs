@@ -165,7 +165,8 @@ impl Container {
         match self {
             Self::Array(values) => clear_values(values, window, first_word),
             Self::Bits { words, .. } => {
-                window.iter_mut().zip(words.iter().skip(first_word)).for_each(|(kept, word)| *kept &= !word);
+                let words = words.get(first_word..).unwrap_or_default();
+                window.iter_mut().zip(words).for_each(|(kept, word)| *kept &= !word);
             }
             Self::Runs { runs, .. } => runs.iter().for_each(|run| clear_run(*run, window, first_word)),
         }

@@ -182,7 +182,11 @@ pub(super) enum Stored<'a> {
 impl Stored<'_> {
     fn checked(self, cardinality: u32) -> Result<Container> {
         let container = match self {
-            Self::Bits(bits) => Container::from_words(Box::new(bits.map(u64::from_le_bytes))),
+            Self::Bits(bits) => {
+                let mut words = Box::new([0; WORDS]);
+                words.iter_mut().zip(bits).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+                Container::from_words(words)
+            }
             Self::Other(container) => container,
         };
         check_cardinality(container.len(), cardinality)?;
