@@ -187,13 +187,16 @@ impl Block {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "longer values do not come into lanes")]
     fn hash(&mut self, data: &[u8], starts: &[usize; LANES + 1], seed: u32) -> [i32; LANES] {
-        let mut longest = 0;
+        let (mut longest, mut uneven) = (0, 0);
         for lane in 0..LANES {
             let length = starts[lane + 1].wrapping_sub(starts[lane]);
             self.lengths[lane] = length as u32;
             longest = longest.max(length);
+            uneven |= length ^ starts[1].wrapping_sub(starts[0]);
         }
         let filled = match longest {
+            // Keys of 128 bits: UUIDs, digests.
+            16 if uneven == 0 => self.fill_side_by_side::<16>(data, starts[0]),
             0..=8 => self.fill::<8>(data, starts),
             9..=16 => self.fill::<16>(data, starts),
             17..=LONGEST => self.fill::<WORDS_BYTES>(data, starts),
@@ -206,7 +209,7 @@ impl Block {
             }
             return lanes;
         }
-        let mut hashes = self.mixed(longest, seed);
+        let mut hashes = self.mixed(longest, uneven == 0, seed);
         if longest > WORDS_BYTES {
             for lane in 0..LANES {
                 let rest = data.get(starts[lane].saturating_add(WORDS_BYTES)..starts[lane + 1]);
@@ -239,17 +242,25 @@ impl Block {
         Some(())
     }
 
-    /// The hashes after the first words of each value, and its tail where that is among them. `longest` is the length of
-    /// the longest value.
+    /// Takes values of `BYTES` bytes, which lie side by side; None where there are not so many.
     #[inline(always)]
-    fn mixed(&self, longest: usize, seed: u32) -> [u32; LANES] {
+    fn fill_side_by_side<const BYTES: usize>(&mut self, data: &[u8], start: usize) -> Option<()> {
+        let values: &[[u8; BYTES]; LANES] = data.get(start..)?.as_chunks().0.first_chunk()?;
+        for number in 0..BYTES / 4 {
+            for lane in 0..LANES {
+                self.words[number][lane] = word(&values[lane], number);
+            }
+        }
+        Some(())
+    }
+
+    /// The hashes after the first words of each value, and its tail where that is among them. `longest` is the length of
+    /// the longest value, and of each where they are even.
+    #[inline(always)]
+    fn mixed(&self, longest: usize, even: bool, seed: u32) -> [u32; LANES] {
         let words = WORDS.min(longest.div_ceil(4));
         let mut hashes = [seed; LANES];
-        let mut uneven = longest % 4;
-        for lane in 0..LANES {
-            uneven |= longest ^ self.lengths[lane] as usize;
-        }
-        if uneven == 0 {
+        if even && longest.is_multiple_of(4) {
             for number in 0..words {
                 for lane in 0..LANES {
                     hashes[lane] = mix(hashes[lane], self.words[number][lane]);
