@@ -99,6 +99,7 @@ BARE, BARE_STREAM = Work("pyarrow", "read_files", "T3r"), Work("pyarrow", "strea
 STREAM = frazil("stream_rows", "T3r")
 SPARK_PARQUET = Work("spark_parquet", "aggregate", "T3r")
 IN_SPARK = {table: Work("spark_frazil", "aggregate", table) for table in ("T3r", "T3", "T4", "T5")}
+SPARK_SOURCE = Work("spark_frazil", "aggregate_source", "T3r")
 APPEND, WRITE = frazil("append_rows", "T3r"), Work("pyarrow", "write_rows", "T3r")
 FIND_IDS, MERGE = Work("pyarrow", "find_ids", "T3r"), frazil("merge_on_read", "T3r")
 COPY_METADATA = Work("pyarrow", "copy_metadata", "TH")
@@ -257,7 +258,9 @@ ROWS = (
         more_peers=("pypaimon",),
     ),
     # 20 M rows x 5 columns, read and aggregated.
+    # By `frazil.spark.read`, and once by the data source, where all rows come from Python.
     Row("B13", "PySpark: no deletes", IN_SPARK["T3r"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
+    Row("B13f", 'B13 by `format("frazil")`', SPARK_SOURCE, SPARK_PARQUET, Mark(1.25)),
     Row("B13p", "PySpark: position deletes", IN_SPARK["T3"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
     Row("B13v", "PySpark: deletion vectors", IN_SPARK["T4"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
     Row("B13e", "PySpark: 1 M equality deletes", IN_SPARK["T5"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),

@@ -97,7 +97,9 @@ def _run_group(rows: Iterable[Row], results: Results, setting: Setting) -> None:
     for turn in range(setting.rounds):
         if turn >= LEAST_ROUNDS and time.monotonic() - start > GROUP_SECONDS[setting.full]:
             break
-        for work in works:
+        # Each round begins with another: the first of a round finds another machine than the last.
+        first = turn % len(works)
+        for work in works[first:] + works[:first]:
             measured = results[work]
             slow = work.engine not in OWN and any(once["wall_s"] > SLOW_SECONDS[setting.full] for once in measured.runs)
             if measured.failure or slow:

@@ -9,7 +9,7 @@ from engines import spark
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from targets import Target
 
@@ -17,14 +17,29 @@ PACKAGES = ("pyspark", "frazil")
 
 
 def warm_up(target: Target) -> None:
-    spark.aggregate(_frame(target, limit=str(100_000)))
+    spark.aggregate(_source(target, limit=str(100_000)))
 
 
 def aggregate(target: Target) -> Callable[[], dict[str, float]]:
-    return spark.aggregate_of(lambda: _frame(target))
+    return spark.aggregate_of(lambda: _read(target))
 
 
-def _frame(target: Target, **options: str) -> DataFrame:
+def aggregate_source(target: Target) -> Callable[[], dict[str, float]]:
+    """By the data source, which hands all rows from Python to Spark."""
+    return spark.aggregate_of(lambda: _source(target))
+
+
+def _read(target: Target) -> DataFrame:
+    import frazil.spark
+
+    return frazil.spark.read(_session(target), target.location)
+
+
+def _source(target: Target, **options: str) -> DataFrame:
+    return _session(target).read.format("frazil").options(**options).load(target.location)
+
+
+def _session(target: Target) -> SparkSession:
     import os
 
     import frazil.spark
@@ -33,4 +48,4 @@ def _frame(target: Target, **options: str) -> DataFrame:
     os.environ["FRAZIL_ALLOWED_LOCATIONS"] = target.shared
     session = spark.session()
     frazil.spark.register(session)
-    return session.read.format("frazil").options(**options).load(target.location)
+    return session
