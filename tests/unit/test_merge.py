@@ -210,8 +210,96 @@ def test_an_update_replaces_columns_in_the_schema_of_the_table() -> None:
         _native.Updater([("price", "price * 50000")], schema, "t").update(rows)
     with pytest.raises(InvalidArgument, match="set twice"):
         _native.Updater([("id", "1"), ("id", "2")], schema, "t")
-    with pytest.raises(InvalidArgument, match="fields of it cannot be set alone"):
-        _native.Updater([("v.x", "1")], pa.schema([("v", pa.struct([("x", pa.int32())]))]), "t")
+
+
+NESTED = pa.schema(
+    [
+        pa.field("id", pa.int64()),
+        pa.field("a.b", pa.int64()),
+        pa.field(
+            "s",
+            pa.struct(
+                [
+                    pa.field("x", pa.int32()),
+                    pa.field("in", pa.struct([pa.field("t", pa.large_string()), pa.field("u", pa.string())])),
+                ]
+            ),
+        ),
+        pa.field("r", pa.struct([pa.field("k", pa.int32(), nullable=False), pa.field("v", pa.int32())])),
+        pa.field("l", pa.list_(pa.struct([pa.field("e", pa.int32())]))),
+    ]
+)
+
+
+def nested(s: object, r: object = None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"id": 7, "a.b": 1, "s": s, "r": r, "l": None}], schema=NESTED)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "before", "after"),
+    [
+        ([("s.x", "t.s.x + CAST(id AS int)")], {"x": 1, "in": None}, {"x": 8, "in": None}),
+        ([("s.in.u", "'new'")], {"x": 1, "in": {"t": "a", "u": "b"}}, {"x": 1, "in": {"t": "a", "u": "new"}}),
+        (
+            [("t.s.in.t", "s.in.u"), ("`s`.x", "2")],
+            {"x": 1, "in": {"t": "a", "u": "b"}},
+            {"x": 2, "in": {"t": "b", "u": "b"}},
+        ),
+        ([("s.in", "null")], {"x": 1, "in": {"t": "a", "u": "b"}}, {"x": 1, "in": None}),
+        # As in Spark: what is set is there, what is around it comes to be.
+        ([("s.in.u", "'new'")], None, {"x": None, "in": {"t": None, "u": "new"}}),
+    ],
+)
+def test_a_field_of_a_struct_is_set_and_its_neighbours_stay(
+    assignments: list[tuple[str, str]], before: object, after: object
+) -> None:
+    updated = _native.Updater(assignments, NESTED, "t").update(nested(before))
+    assert updated.schema == NESTED
+    assert updated.to_pylist() == [{"id": 7, "a.b": 1, "s": after, "r": None, "l": None}]
+
+
+def test_a_column_with_a_dot_in_its_name_is_no_field() -> None:
+    assert _native.Updater([("a.b", "2")], NESTED, "t").update(nested(None)).column("a.b").to_pylist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("assignments", "message"),
+    [
+        (["s.x", "s"], "`s` is set twice"),
+        (["s.x", "s.x"], "`x` is set twice"),
+        (["s.in.t", "s.in"], "`in` is set twice"),
+        (["s.y"], "no field `y`"),
+        (["s.x.z"], "`x` of type int has no fields"),
+        (["l.element.e"], "has no fields"),
+        (["other.x"], "no column `other.x`"),
+        (["s.x + 1"], "no column"),
+    ],
+)
+def test_what_is_no_field_of_a_struct_is_not_set(assignments: list[str], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        _native.Updater([(name, "null") for name in assignments], NESTED, "t")
+
+
+def test_a_required_neighbour_of_a_null_struct_is_missing() -> None:
+    updater = _native.Updater([("r.v", "1")], NESTED, "t")
+    assert updater.update(nested(None, {"k": 3, "v": 0})).column("r").to_pylist() == [{"k": 3, "v": 1}]
+    with pytest.raises(InvalidArgument, match="the field `k` is required"):
+        updater.update(nested(None))
+
+
+def test_fields_are_set_where_rows_match_and_all_of_them_where_they_do_not() -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.int32()), ("y", pa.int32())]))])
+    matched = builder(["id"]).when_matched_update({"s.x": "source.s.y"})
+    plan = matched.when_not_matched_insert({"id": "source.id", "s.x": "1", "s.y": "source.s.y"}).execute()
+    merger = plan.merger(schema, schema)
+    row = {"id": 1, "s": {"x": 10, "y": 20}}
+    merger.source(pa.RecordBatch.from_pylist([row, row | {"id": 2}], schema=schema))
+    merger.seal()
+    old = pa.RecordBatch.from_pylist([{"id": 1, "s": {"x": 5, "y": 6}}], schema=schema)
+    assert merger.probe(old)[3].to_pylist() == [{"id": 1, "s": {"x": 20, "y": 6}}]
+    assert [rows.to_pylist() for rows in merger.inserts()] == [[{"id": 2, "s": {"x": 1, "y": 20}}]]
+    with pytest.raises(InvalidArgument, match=r"no row of target here"):
+        builder(["id"]).when_not_matched_insert({"id": "source.id", "s.x": "1"}).execute().merger(schema, schema)
 
 
 def test_batches_of_another_schema_are_refused() -> None:

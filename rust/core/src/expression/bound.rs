@@ -44,6 +44,8 @@ pub(super) enum Node {
     /// To a type that holds all values.
     Widen(Box<Bound>),
     Call(Function, Vec<Bound>),
+    /// A struct of these fields, in the order of the type; never NULL.
+    Struct(Vec<Bound>),
 }
 
 impl Bound {
@@ -55,7 +57,7 @@ impl Bound {
             Node::Call(function, parts) => matches!(function, Function::Abs | Function::Round) || any(parts),
             Node::Literal(_) | Node::Column(..) => false,
             Node::Compare(_, a, b) | Node::Distinct(a, b) => a.fallible || b.fallible,
-            Node::And(parts) | Node::Or(parts) => any(parts),
+            Node::And(parts) | Node::Or(parts) | Node::Struct(parts) => any(parts),
             Node::Widen(inner) => {
                 inner.fallible || matches!(data_type, DataType::Decimal128(..) | DataType::Timestamp(..))
             }
@@ -105,7 +107,7 @@ impl Bound {
                 Node::Literal(_) => {}
                 Node::Column(relation, column, _) => found.push((*relation, *column)),
                 Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Distinct(a, b) => rest.extend([&**a, &**b]),
-                Node::And(parts) | Node::Or(parts) | Node::Call(_, parts) => rest.extend(parts),
+                Node::And(parts) | Node::Or(parts) | Node::Call(_, parts) | Node::Struct(parts) => rest.extend(parts),
                 Node::Not(inner)
                 | Node::IsNull(inner)
                 | Node::IsNan(inner)

@@ -69,6 +69,14 @@ pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
+/// Structs of these values, none of which is NULL itself.
+pub(super) fn structs(values: &[ArrayRef], to: &DataType, len: usize) -> Result<ArrayRef> {
+    let DataType::Struct(fields) = to else { return Err(Error::internal("a struct of another type")) };
+    let parts = values.iter().zip(fields);
+    let parts = parts.map(|(part, field)| check_required(field, widened(part, field.data_type())?, None));
+    Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), parts.collect::<Result<_>>()?, None, len)?))
+}
+
 /// Refuses NULL in a required part where what is around it is not NULL.
 fn check_required(field: &Field, values: ArrayRef, around: Option<&NullBuffer>) -> Result<ArrayRef> {
     let hidden = |nulls: &NullBuffer| around.is_some_and(|around| around.contains(nulls));

@@ -12,7 +12,7 @@ use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 
 use super::bound::{Bound, Node};
-use super::cast::{cast, widened};
+use super::cast::{cast, structs, widened};
 use super::compare::{compare, distinct};
 use super::rows::Rows;
 use super::types::scalar_type;
@@ -43,6 +43,10 @@ impl Bound {
             Node::Widen(inner) => widened(&inner.evaluate(rows)?, &self.data_type),
             Node::Case(branches, otherwise) => self.case(rows, branches, otherwise.as_deref()),
             Node::Call(super::Function::Coalesce, parts) => self.coalesce(rows, parts),
+            Node::Struct(parts) => {
+                let parts = parts.iter().map(|part| part.evaluate(rows)).collect::<Result<Vec<_>>>()?;
+                structs(&parts, &self.data_type, rows.len())
+            }
             Node::Call(function, parts) => {
                 let arguments = parts.iter().map(|part| part.evaluate(rows)).collect::<Result<Vec<_>>>()?;
                 function::apply(*function, &arguments, &self.data_type, &self.text)

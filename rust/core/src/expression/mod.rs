@@ -8,6 +8,7 @@
 //! narrower integers, dictionaries and the wide forms of text are widened when a column is read.
 
 mod arithmetic;
+mod assign;
 pub mod bind;
 mod bound;
 mod call;

@@ -1,7 +1,5 @@
 //! Clauses with types.
 
-use std::collections::HashSet;
-
 use arrow_schema::Schema;
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::Expression;
@@ -73,16 +71,13 @@ fn action(
     source: &Schema,
 ) -> Result<BoundAction> {
     let all = |except: &[String]| all_columns(plan, target, source, except);
+    let assign = |set: &[(String, Expression)]| scope.assign(set, target, &plan.target_alias);
     match (&clause.action, clause.when) {
         (Action::Delete, When::Matched | When::NotMatchedBySource) => Ok(BoundAction::Delete),
-        (Action::Update(set), When::Matched | When::NotMatchedBySource) => {
-            Ok(BoundAction::Update(bind_set(set, scope, target)?))
-        }
-        (Action::UpdateAll(except), When::Matched) => Ok(BoundAction::Update(bind_set(&all(except)?, scope, target)?)),
-        (Action::Insert(values), When::NotMatched) => Ok(BoundAction::Insert(bind_set(values, scope, target)?)),
-        (Action::InsertAll(except), When::NotMatched) => {
-            Ok(BoundAction::Insert(bind_set(&all(except)?, scope, target)?))
-        }
+        (Action::Update(set), When::Matched | When::NotMatchedBySource) => Ok(BoundAction::Update(assign(set)?)),
+        (Action::UpdateAll(except), When::Matched) => Ok(BoundAction::Update(assign(&all(except)?)?)),
+        (Action::Insert(values), When::NotMatched) => Ok(BoundAction::Insert(assign(values)?)),
+        (Action::InsertAll(except), When::NotMatched) => Ok(BoundAction::Insert(assign(&all(except)?)?)),
         (action, when) => {
             let verb = match action {
                 Action::Delete => "DELETE",
@@ -115,32 +110,4 @@ fn all_columns(
         Ok((name.clone(), Expression::column([plan.source_alias.as_str(), name])))
     };
     names.map(column).collect()
-}
-
-/// The value for each column of the target.
-///
-/// # Errors
-/// `InvalidArgument` for a column that is not there or is set twice, and as of [`Bound::assign`].
-pub(super) fn bind_set(set: &[(String, Expression)], scope: &Scope<'_>, target: &Schema) -> Result<Vec<Option<Bound>>> {
-    let mut seen = HashSet::new();
-    let mut columns: Vec<Option<Bound>> = target.fields().iter().map(|_| None).collect();
-    for (name, value) in set {
-        let Some((index, field)) = target.column_with_name(name) else {
-            let nested = name.split_once('.').is_some_and(|(parent, _)| target.field_with_name(parent).is_ok());
-            let error = Error::invalid(format!("the table has no column `{name}` to set")).with("column", name);
-            return Err(if nested {
-                error.hint("set the whole struct; fields of it cannot be set alone")
-            } else {
-                error
-            });
-        };
-        if !seen.insert(index) {
-            return Err(Error::invalid(format!("the column `{name}` is set twice")).with("column", name));
-        }
-        let bound = scope.bind(value).and_then(|bound| bound.assign(field));
-        if let Some(column) = columns.get_mut(index) {
-            *column = Some(bound.map_err(|error| error.with("column", name))?);
-        }
-    }
-    Ok(columns)
 }

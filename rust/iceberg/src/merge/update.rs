@@ -7,7 +7,6 @@ use frazil_core::expression::Expression;
 use frazil_core::expression::bind::{Bound, Scope, now_micros};
 use frazil_core::expression::rows::{Relation, Rows};
 
-use super::clause::bind_set;
 use super::rows::updated;
 
 /// Replaces columns of rows.
@@ -24,7 +23,7 @@ impl Updater {
     /// `InvalidArgument` for a column that is not there, is set twice, or does not take the values of its expression.
     pub fn new(set: &[(String, Expression)], target: SchemaRef, alias: &str) -> Result<Self> {
         let scope = Scope::new(vec![(alias, Some(&target))], now_micros());
-        Ok(Self { set: bind_set(set, &scope, &target)?, target })
+        Ok(Self { set: scope.assign(set, &target, alias)?, target })
     }
 
     /// The rows with their new values.

@@ -1,0 +1,61 @@
+"""Fields of structs that are set alone, in tables that are partitioned by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.iceberg import Table
+
+POINT = pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.int32())])
+SCHEMA = pa.schema([pa.field("id", pa.int64()), pa.field("point", POINT)])
+ROWS = [
+    {"id": 1, "point": {"x": 1, "y": 10}},
+    {"id": 2, "point": {"x": 2, "y": 20}},
+    {"id": 3, "point": {"x": None, "y": 30}},
+    {"id": 4, "point": None},
+]
+
+
+@pytest.fixture(params=["copy-on-write", "merge-on-read"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
+    modes = {f"write.{operation}.mode": request.param for operation in ("update", "merge")}
+    table = frazil.create_table(tmp_path / "t", SCHEMA, partition_by=["point.x"], format_version=3, properties=modes)
+    table.append(pa.Table.from_pylist(ROWS, schema=SCHEMA))
+    return table
+
+
+def rows(table: Table, where: str = "true") -> list[dict[str, object]]:
+    return table.scan(where).to_arrow().sort_by("id").to_pylist()
+
+
+def test_a_row_moves_to_the_partition_of_its_new_field(table: Table) -> None:
+    assert table.update({"point.x": "coalesce(point.x, 0) + 1"}, "id in (1, 3, 4)").updated_rows == 3
+    moved = [{"x": 2, "y": 10}, {"x": 2, "y": 20}, {"x": 1, "y": 30}, {"x": 1, "y": None}]
+    assert [row["point"] for row in rows(table)] == moved
+    for x in (1, 2):
+        assert [row["id"] for row in rows(table, f"point.x = {x}")] == [i + 1 for i in range(4) if moved[i]["x"] == x]
+    assert {("point_x", "1"), ("point_x", "2")} <= {task.file.partition[0] for task in table.scan().plan_files()}
+
+
+def test_a_merge_sets_one_field_from_another(table: Table) -> None:
+    source = pa.Table.from_pylist([{"id": 2, "point": {"x": 7, "y": 8}}, {"id": 9, "point": None}], schema=SCHEMA)
+    merge = table.merge(source, ["id"]).when_matched_update({"point.y": "source.point.x"}).when_not_matched_insert_all()
+    result = merge.execute()
+    assert (result.updated_rows, result.inserted_rows) == (1, 1)
+    assert rows(table, "id in (2, 9)") == [{"id": 2, "point": {"x": 2, "y": 7}}, {"id": 9, "point": None}]
+
+
+def test_what_is_set_twice_leaves_the_table_as_it_was(table: Table) -> None:
+    before = table.current_snapshot().snapshot_id
+    with pytest.raises(InvalidArgument, match="`point` is set twice"):
+        table.update({"point.x": 1, "point": None})
+    assert table.refresh().current_snapshot().snapshot_id == before
