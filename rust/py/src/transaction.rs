@@ -118,7 +118,11 @@ impl Transaction {
             match replace {
                 None => {}
                 Some("all") => changes.removals.all = true,
-                Some("partitions") => changes.removals.partitions = Some(changes.partitions_of(&staged)?),
+                Some("partitions") => {
+                    changes.removals.partitions = Some(changes.partitions_of(&staged)?);
+                    // Also where nothing goes: readers of appends alone may not take it for one, nor may a pick.
+                    changes.operation = Some("overwrite");
+                }
                 Some(other) => return Err(Error::internal(format!("unknown way to replace: {other}"))),
             }
             changes.validation = validation.map(|looked| looked.validation(touched)).transpose()?;
@@ -194,7 +198,16 @@ impl Looked {
         let Self(planned_on, isolation, filter, case_sensitive, refuses_new_deletes) = self;
         let isolation = isolation.parse()?;
         let filter = if filter.is_empty() { Predicate::True } else { Predicate::parse(&filter)? };
-        Ok(Validation { planned_on, isolation, filter, case_sensitive, refuses_new_deletes, touched })
+        let refuses_new_files = false;
+        Ok(Validation {
+            planned_on,
+            isolation,
+            filter,
+            case_sensitive,
+            refuses_new_deletes,
+            refuses_new_files,
+            touched,
+        })
     }
 }
 

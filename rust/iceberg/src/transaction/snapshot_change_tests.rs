@@ -367,6 +367,7 @@ fn rows_that_come_meanwhile_conflict_only_where_operations_are_serialized() {
             filter: Predicate::parse(filter).unwrap(),
             case_sensitive: true,
             refuses_new_deletes: false,
+            refuses_new_files: false,
             touched: TouchedFiles::default(),
         });
         append(&storage, &names("c", 1)).unwrap();
@@ -393,6 +394,7 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
             filter: Predicate::parse(filter).unwrap(),
             case_sensitive: true,
             refuses_new_deletes: false,
+            refuses_new_files: false,
             touched: TouchedFiles::default(),
         });
         transaction.add(Box::new(second), &context).unwrap();
@@ -492,6 +494,7 @@ fn a_history_that_does_not_lead_back_is_refused() {
         filter: Predicate::True,
         case_sensitive: true,
         refuses_new_deletes: false,
+        refuses_new_files: false,
         touched: TouchedFiles::default(),
     });
     assert_eq!(make(&storage, change).unwrap_err().kind(), ErrorKind::CommitValidation);
