@@ -118,7 +118,6 @@ class RowWriter:
         table: Table,
         *,
         memory_bytes: int,
-        spec_id: int | None = None,
         lineage: bool = False,
         operation: tuple[int, str] | None = None,
     ) -> RowWriter: ...
