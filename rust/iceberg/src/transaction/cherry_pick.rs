@@ -6,6 +6,8 @@
 //! | is an append | always |
 //! | replaced partitions | where nobody has added, removed or deleted anything in them since |
 //! | did anything else | never |
+//!
+//! Java lets rows of the partitions be deleted meanwhile where that takes delete files only.
 
 use std::collections::HashSet;
 use std::sync::Arc;
