@@ -514,7 +514,7 @@ def test_rows_can_carry_their_lineage(tmp_path: Path) -> None:
     assert rows.written()[:2] == (1, 2)
     changes = _native.Transaction(native)
     changes.snapshot("main", {}, rows=[rows])
-    changes.commit()
+    changes.commit(_native.Attempts())
     table = table.refresh()
     [path] = (tmp_path / "t" / "data").glob("*.parquet")
     schema = pq.ParquetFile(path).schema_arrow

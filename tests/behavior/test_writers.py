@@ -13,6 +13,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -167,8 +168,8 @@ class Interrupted:
     def __init__(self, native: Any) -> None:
         self._native = native
 
-    def commit(self) -> None:
-        self._native.commit()
+    def commit(self, attempts: Any) -> None:
+        self._native.commit(attempts)
         raise KeyboardInterrupt
 
     def __getattr__(self, name: str) -> Any:
@@ -180,8 +181,8 @@ def test_an_interrupt_behind_the_commit_deletes_nothing(tmp_path: Path, change: 
     table = frazil.create_table(tmp_path / "t", SCHEMA)
     begin = Transaction.__init__
 
-    def interrupted(self: Transaction, table: Table) -> None:
-        begin(self, table)
+    def interrupted(self: Transaction, table: Table, *attempts: Any) -> None:
+        begin(self, table, *attempts)
         self._native = Interrupted(self._native)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -197,7 +198,7 @@ class Beaten:
     def __init__(self, native: Any, meanwhile: Callable[[], Any]) -> None:
         self._native, self._meanwhile = native, meanwhile
 
-    def commit(self) -> None:
+    def commit(self, _: Any) -> Any:
         self._native.abort()
         self._meanwhile()
         raise CommitConflict("others were first")
@@ -206,15 +207,23 @@ class Beaten:
         return getattr(self._native, name)
 
 
+class Overtaken(Beaten):
+    """A transaction that others commit ahead of, when its commit begins."""
+
+    def commit(self, attempts: Any) -> Any:
+        self._meanwhile()
+        return self._native.commit(attempts)
+
+
 @contextlib.contextmanager
-def beaten(meanwhile: Callable[[], Any], times: int = 1) -> Iterator[None]:
-    """Let others make a change before each of the first commits, which they take part in no more."""
+def beaten(meanwhile: Callable[[], Any], times: int = 1, how: type[Beaten] = Beaten) -> Iterator[None]:
+    """Let others commit a transaction before each of the first commits of changes, which they take part in no more."""
     begin, changes = Transaction.__init__, [meanwhile] * times
 
-    def init(self: Transaction, table: Table) -> None:
-        begin(self, table)
-        if changes:
-            self._native = Beaten(self._native, changes.pop())
+    def init(self: Transaction, table: Table, *attempts: Any) -> None:
+        begin(self, table, *attempts)
+        if changes and attempts:
+            self._native = how(self._native, changes.pop())  # type: ignore[assignment]
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Transaction, "__init__", init)
@@ -242,6 +251,57 @@ def test_a_change_is_made_again_as_often_as_the_table_says(tmp_path: Path, key: 
     with beaten(lambda: made.append(1), times=3), pytest.raises(CommitConflict, match="others were first"):
         table.append([{"id": 1, "writer": 1}])
     assert len(made) == attempts
+
+
+@pytest.mark.parametrize(("retries", "attempts"), [("1", 2), ("2", 3), ("3", 4), ("4", 5)])
+def test_attempts_are_counted_over_all_commits_of_a_change(tmp_path: Path, retries: str, attempts: int) -> None:
+    """Each commit loses to another writer, whose rows are then in the way: two attempts, and it is planned anew."""
+    properties = {"commit.retry.num-retries": retries, "commit.retry.min-wait-ms": "1"}
+    table = frazil.create_table(tmp_path / "t", SCHEMA, properties=properties)
+    table.append([{"id": 1, "writer": 1}, {"id": 2, "writer": 1}])
+
+    def meanwhile() -> None:
+        with frazil.load_table(tmp_path / "t").transaction() as others:
+            others.append([{"id": 1, "writer": 2}])
+
+    with beaten(meanwhile, times=9, how=Overtaken), pytest.raises(CommitConflict) as refused:
+        table.delete("id = 1")
+    assert refused.value.context["attempts"] == str(attempts)
+    assert table.refresh().scan().count() == 2 + (attempts + 1) // 2
+    if attempts == 5:
+        with beaten(meanwhile, times=2, how=Overtaken):
+            assert table.delete("id = 1").attempts == attempts
+        assert table.scan().to_arrow()["id"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("change", ["append", "delete"])
+def test_waits_are_those_that_the_table_asks_for(tmp_path: Path, change: str) -> None:
+    properties = {"commit.retry.min-wait-ms": "700", "commit.retry.max-wait-ms": "700"}
+    table = frazil.create_table(tmp_path / "t", SCHEMA, properties=properties)
+    table.append([{"id": 1, "writer": 1}])
+    with beaten(lambda: None):
+        done = table.append([{"id": 2, "writer": 1}]) if change == "append" else table.delete("id = 1")
+    assert done.attempts == 2
+    assert 0.35 <= done.seconds < 2
+    table.set_properties({"commit.retry.min-wait-ms": "0"})
+    with beaten(lambda: None, times=4):
+        assert table.append([{"id": 3, "writer": 1}]).seconds < 0.35
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT")
+def test_a_wait_for_the_next_attempt_is_interrupted(tmp_path: Path) -> None:
+    properties = {"commit.retry.min-wait-ms": "60000", "commit.retry.max-wait-ms": "60000"}
+    table = frazil.create_table(tmp_path / "t", SCHEMA, properties=properties)
+    began = time.perf_counter()
+
+    def meanwhile() -> None:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with beaten(meanwhile), pytest.raises(KeyboardInterrupt):
+        table.append([{"id": 1, "writer": 1}])
+    assert 0.3 <= time.perf_counter() - began < 3
+    assert not list((tmp_path / "t" / "data").rglob("*.parquet"))
+    assert table.refresh().scan().count() == 0
 
 
 def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tmp_path: Path) -> None:

@@ -125,7 +125,14 @@ class ManageSnapshots(Change):
         return self._then("fast_forward", name=text("branch_name", branch_name), to=text("to", to))
 
     def cherry_pick(self, snapshot_id: int) -> Self:
-        """Make a staged snapshot that was made from the current one current."""
+        """Make a snapshot that was staged, or is of another branch, current.
+
+        Where others committed since, appends and replaced partitions are made again behind what is current.
+
+        Raises:
+            CommitValidation: When it is committed: it is current or picked already, others changed the partitions that
+                it replaces, or it is no append and no dynamic overwrite and does not follow what is current.
+        """
         return self._then("cherry_pick", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def publish_changes(self, wap_id: str) -> Self:

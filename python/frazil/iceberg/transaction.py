@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import random
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -78,9 +77,10 @@ class Transaction(Writing):
     [1, 1, 2, 2]
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, attempts: _native.Attempts | None = None) -> None:
         """Use `Table.transaction` instead."""
         self._table = table
+        self._attempts = _native.Attempts() if attempts is None else attempts
         self._native = _native.Transaction(table._native, table._row)  # noqa: SLF001 - one module in two files
         self._written: list[Written] = []
         self._ended = False
@@ -208,7 +208,7 @@ class Transaction(Writing):
         if not self._ended:
             self._ended = True
             try:
-                committed, self.attempts = self._native.commit()
+                committed, self.attempts = self._native.commit(self._attempts)
                 self._table._native = committed  # noqa: SLF001
             except BaseException:
                 # Ctrl-C may come when the changes have taken effect already.
@@ -246,26 +246,18 @@ class Transaction(Writing):
 def alone(table: Table, change: Callable[[Transaction], WriteResult]) -> WriteResult:
     """Make one change as a transaction of its own; again on the newest state when others changed what it looked at."""
     began = time.perf_counter()
-    conflicts = 0
+    attempts = _native.Attempts()
     while True:
-        transaction = Transaction(table)
+        transaction = Transaction(table, attempts)
         try:
             with transaction:
                 result = change(transaction)
             break
-        except CommitConflict as error:
-            # Numbers: the transaction has looked at them.
-            retries = int(table.properties.get("commit.retry.num-retries", "4"))
-            total_ms = int(table.properties.get("commit.retry.total-timeout-ms", "1800000"))
-            spent_ms = (time.perf_counter() - began) * 1000
-            # A commit that says how often it tried has made all attempts that there are.
-            if conflicts >= retries or spent_ms >= total_ms or "attempts" in error.context:
+        except CommitConflict:
+            if not attempts.again(table._native):  # noqa: SLF001 - one module in two files
                 raise
-            conflicts += 1
-            # Writers who met should not meet again.
-            time.sleep(random.uniform(0.05, 0.15) * 2 ** min(conflicts, 6))  # noqa: S311
-            table._reload()  # noqa: SLF001 - one module in two files
-    return replace(result, attempts=conflicts + transaction.attempts, seconds=time.perf_counter() - began)
+            table._reload()  # noqa: SLF001
+    return replace(result, attempts=transaction.attempts, seconds=time.perf_counter() - began)
 
 
 def alone_with(table: Table, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:

@@ -9,7 +9,7 @@ use frazil_core::error::{Error, ErrorKind};
 use frazil_core::predicate::Predicate;
 use frazil_core::storage::files::Files;
 use frazil_iceberg::table::Table as IcebergTable;
-use frazil_iceberg::transaction::commit::Change;
+use frazil_iceberg::transaction::commit::{Attempts as CoreAttempts, Change};
 use frazil_iceberg::transaction::conflict::{TouchedFiles, Validation};
 use frazil_iceberg::transaction::evolve::Evolution;
 use frazil_iceberg::transaction::pointer::State;
@@ -30,6 +30,30 @@ use crate::write::RowWriter;
 enum Rows<'py> {
     Written(PyRef<'py, RowWriter>),
     Messages(PyRef<'py, CommitMessages>),
+}
+
+/// The attempts to make a change, over all commits that are tried for it.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct Attempts(Mutex<CoreAttempts>);
+
+impl Attempts {
+    fn with<R>(&self, work: impl FnOnce(&mut CoreAttempts) -> Result<R, Error>) -> Result<R, Error> {
+        work(&mut *self.0.lock().map_err(|_| Error::internal("an attempt failed before"))?)
+    }
+}
+
+#[pymethods]
+impl Attempts {
+    #[new]
+    fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// Goes on to the next when others were ahead of this one, after the wait that the properties of `table` ask for; False
+    /// where they ask for no other.
+    fn again(&self, py: Python<'_>, table: &Table) -> PyResult<bool> {
+        interruptible(py, |context| self.with(|attempts| attempts.again(table.0.metadata(), context)))
+    }
 }
 
 /// Changes of a table on their way to be committed. Ended by `commit` or `abort`.
@@ -118,7 +142,11 @@ impl Transaction {
             match replace {
                 None => {}
                 Some("all") => changes.removals.all = true,
-                Some("partitions") => changes.removals.partitions = Some(changes.partitions_of(&staged)?),
+                Some("partitions") => {
+                    changes.removals.partitions = Some(changes.partitions_of(&staged)?);
+                    // Also where nothing goes: readers of appends alone may not take it for one, nor may a pick.
+                    changes.operation = Some("overwrite");
+                }
                 Some(other) => return Err(Error::internal(format!("unknown way to replace: {other}"))),
             }
             changes.validation = validation.map(|looked| looked.validation(touched)).transpose()?;
@@ -150,15 +178,15 @@ impl Transaction {
         self.with(py, |transaction, context| transaction.add_all(change.into_changes(&self.files), context))
     }
 
-    /// Commits all changes as one; gives the new state and how many attempts it took.
-    fn commit(&self, py: Python<'_>) -> PyResult<(Table, u32)> {
+    /// Commits all changes as one; gives the new state and how many attempts it took, those before counted.
+    fn commit(&self, py: Python<'_>, attempts: &Attempts) -> PyResult<(Table, u32)> {
         let row = self.row.as_ref().map(|row| row.clone_ref(py));
         interruptible(py, |context| {
             let changes = self.end()?;
             let pointer = pointer_at(&self.files, &changes.base().metadata.location, row);
             // Kept here, for a signal may take the place of the result on its way to Python.
             self.may_be_committed.store(true, Ordering::Release);
-            let committed = changes.commit(pointer.as_ref(), context);
+            let committed = attempts.with(|attempts| changes.commit(pointer.as_ref(), attempts, context));
             let is_refused =
                 committed.as_ref().err().is_some_and(|error| error.kind() != ErrorKind::CommitStateUnknown);
             self.may_be_committed.store(!is_refused, Ordering::Release);
@@ -194,7 +222,16 @@ impl Looked {
         let Self(planned_on, isolation, filter, case_sensitive, refuses_new_deletes) = self;
         let isolation = isolation.parse()?;
         let filter = if filter.is_empty() { Predicate::True } else { Predicate::parse(&filter)? };
-        Ok(Validation { planned_on, isolation, filter, case_sensitive, refuses_new_deletes, touched })
+        let refuses_new_files = false;
+        Ok(Validation {
+            planned_on,
+            isolation,
+            filter,
+            case_sensitive,
+            refuses_new_deletes,
+            refuses_new_files,
+            touched,
+        })
     }
 }
 

@@ -59,16 +59,15 @@ impl RowWriter {
     /// For new rows of a table, by its current schema and properties. `operation` is the number of a task and the id of
     /// what it is part of, which the names of its files hold.
     #[new]
-    #[pyo3(signature = (table, *, memory_bytes, spec_id=None, lineage=false, operation=None))]
+    #[pyo3(signature = (table, *, memory_bytes, lineage=false, operation=None))]
     fn new(
         py: Python<'_>,
         table: &Table,
         memory_bytes: usize,
-        spec_id: Option<i32>,
         lineage: bool,
         operation: Option<(u64, String)>,
     ) -> PyResult<Self> {
-        let options = RowOptions { spec_id, lineage, memory_bytes, operation };
+        let options = RowOptions { lineage, memory_bytes, operation };
         detached(py, || CoreRowWriter::new(table.0.metadata(), &options)).map(|writer| Self(Mutex::new(writer)))
     }
 

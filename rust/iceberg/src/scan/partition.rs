@@ -91,13 +91,30 @@ impl PartitionTuples {
 
     /// One key for each tuple, equal exactly when the tuples are (NULL equals NULL, one NaN, -0.0 is not 0.0).
     pub fn keys(&self) -> Result<TupleKeys> {
+        TupleKeyer::new(&self.fields)?.keys(self)
+    }
+}
+
+/// Gives keys to tuples of one partition type, whoever asks for how many at once.
+#[derive(Debug)]
+pub struct TupleKeyer(Option<RowConverter>);
+
+impl TupleKeyer {
+    /// For tuples of this type.
+    pub fn new(fields: &StructType) -> Result<Self> {
         // Rows of no columns have no length.
-        if self.columns.is_empty() {
-            return Ok(TupleKeys(None));
+        if fields.fields.is_empty() {
+            return Ok(Self(None));
         }
-        let sort_fields = self.fields.fields.iter().map(|field| SortField::new(scalar_arrow(field))).collect();
-        let columns: Vec<ArrayRef> = self.columns.iter().map(one_nan).collect();
-        Ok(TupleKeys(Some(RowConverter::new(sort_fields)?.convert_columns(&columns)?)))
+        let sort_fields = fields.fields.iter().map(|field| SortField::new(scalar_arrow(field))).collect();
+        Ok(Self(Some(RowConverter::new(sort_fields)?)))
+    }
+
+    /// As [`PartitionTuples::keys`].
+    pub fn keys(&self, tuples: &PartitionTuples) -> Result<TupleKeys> {
+        let Some(converter) = &self.0 else { return Ok(TupleKeys(None)) };
+        let columns: Vec<ArrayRef> = tuples.columns.iter().map(one_nan).collect();
+        Ok(TupleKeys(Some(converter.convert_columns(&columns)?)))
     }
 }
 

@@ -1,19 +1,29 @@
 //! Makes a staged snapshot current (Java: `CherryPickOperation`): by moving `main` to it, or, where `main` has moved on
-//! since it was staged, by adding its files again.
+//! since it was staged, by doing again what it did.
+//!
+//! | the snapshot | is made again where `main` has moved on |
+//! |---|---|
+//! | is an append | always |
+//! | replaced partitions | where nobody has added, removed or deleted anything in them since |
+//! | did anything else | never |
+//!
+//! Java lets rows of the partitions be deleted meanwhile where that takes delete files only.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{Array, BooleanArray};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::predicate::Predicate;
 use frazil_core::storage::Files;
 
 use super::commit::{Change, Revision};
-use super::entries::Entries;
-use super::evolve::{ManageSnapshots, Pick, ReferenceOperation, staged_as};
+use super::conflict::{Isolation, TouchedFiles, Validation};
+use super::entries::{Entries, partition_keys};
+use super::evolve::{ManageSnapshots, Pick, ReferenceOperation, not_picked, staged_as};
+use super::removals::RemovedFile;
 use super::snapshot_change::{AddedFiles, FileChanges, SnapshotChange};
-use crate::spec::manifest::ADDED;
+use crate::spec::manifest::{ADDED, DELETED};
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent};
 use crate::spec::snapshot::{MAIN_BRANCH, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
@@ -23,7 +33,7 @@ use crate::spec::table_metadata::TableMetadata;
 pub struct CherryPick {
     files: Files,
     operation: ReferenceOperation,
-    /// What adds its files again, once that is needed.
+    /// What does again what it did, once that is needed.
     again: Option<SnapshotChange>,
 }
 
@@ -46,30 +56,64 @@ impl CherryPick {
         }
     }
 
-    /// The append that a snapshot was, as a change.
-    fn append(&self, picked: &Snapshot, base: &TableMetadata, context: &Context) -> Result<SnapshotChange> {
-        let properties = BTreeMap::from([("source-snapshot-id".to_string(), picked.snapshot_id.to_string())]);
-        let mut changes = FileChanges { properties, ..FileChanges::default() };
+    /// What a snapshot did, as a change: it adds the same files and, where it replaces partitions, removes the same.
+    fn again(
+        &self,
+        picked: &Snapshot,
+        replaces: bool,
+        base: &TableMetadata,
+        context: &Context,
+    ) -> Result<SnapshotChange> {
+        let id = picked.snapshot_id;
+        let mut changes = FileChanges::default();
+        changes.properties.insert("source-snapshot-id".to_string(), id.to_string());
         if let Some(wap_id) = picked.summary.value("wap.id") {
             changes.properties.insert("published-wap-id".to_string(), wap_id.to_string());
         }
+        let mut partitions = HashSet::new();
         let list = picked.manifest_list.as_deref().ok_or_else(|| Error::unsupported("a snapshot without a list"))?;
         let manifests = manifest_list::read(self.files.read(list, MANIFEST_LIMIT_BYTES)?, context);
         for manifest in manifests.map_err(|e| e.with("file", list))? {
-            if manifest.content != ManifestContent::Data || manifest.added_snapshot_id != Some(picked.snapshot_id) {
+            if manifest.added_snapshot_id != Some(id) {
                 continue;
             }
-            let partition = base.partition_type(base.spec(manifest.partition_spec_id)?);
+            let spec_id = manifest.partition_spec_id;
+            let partition = Arc::new(base.partition_type(base.spec(spec_id)?));
             let bytes = self.files.read(&manifest.manifest_path, MANIFEST_LIMIT_BYTES)?;
             let entries = Entries::read(bytes, &partition, context);
             let entries = entries.map_err(|e| e.with("manifest", &manifest.manifest_path))?;
-            let (status, ids) = (entries.status()?, entries.long("snapshot_id")?);
-            let own = (0..entries.len()).map(|row| {
-                let id = ids.is_valid(row).then(|| ids.value(row));
-                Some(status.value(row) == ADDED && id.is_none_or(|id| id == picked.snapshot_id))
+            let (added, removed) = (entries.own(ADDED, id)?, entries.own(DELETED, id)?);
+            let gone = removed.paths()?.iter().flatten().map(str::to_string);
+            match manifest.content {
+                ManifestContent::Data => {
+                    for files in [&added, &removed].into_iter().filter(|_| replaces) {
+                        let keys = partition_keys(files.data_files()?, &partition)?;
+                        partitions.extend((0..files.len()).map(|row| (spec_id, keys.row(row).to_vec())));
+                    }
+                    let gone = gone.filter(|_| replaces).map(|path| (path, RemovedFile { spec_id, manifest: None }));
+                    changes.removals.data_files.extend(gone);
+                    changes.data.push(AddedFiles { spec_id, data_files: added.data_files()?.clone() });
+                }
+                ManifestContent::Deletes if added.len() > 0 => {
+                    return Err(not_picked(id, "it deletes rows of files that stay"));
+                }
+                ManifestContent::Deletes => {
+                    let gone = gone.zip(removed.file_long("content_offset")?);
+                    changes.removals.delete_files.extend(gone.filter(|_| replaces));
+                }
+            }
+        }
+        if replaces {
+            changes.operation = Some("overwrite");
+            changes.validation = Some(Validation {
+                planned_on: picked.parent_snapshot_id,
+                isolation: Isolation::Snapshot,
+                filter: Predicate::True,
+                case_sensitive: true,
+                refuses_new_deletes: true,
+                refuses_new_files: true,
+                touched: TouchedFiles { partitions, ..TouchedFiles::default() },
             });
-            let data_files = entries.filter(&own.collect::<BooleanArray>())?.data_files()?.clone();
-            changes.data.push(AddedFiles { spec_id: manifest.partition_spec_id, data_files });
         }
         SnapshotChange::new(self.files.clone(), MAIN_BRANCH, changes)
     }
@@ -79,14 +123,22 @@ impl Change for CherryPick {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
         let picked = self.picked(base)?;
-        if Pick::of(picked, base.main_snapshot_id(), base)? == Pick::Move {
+        let pick = Pick::of(picked, base.main_snapshot_id(), base)?;
+        if pick == Pick::Move {
             return ManageSnapshots::new(vec![self.operation.clone()]).updates(base).map(Revision::Update);
         }
         if self.again.is_none() {
-            self.again = Some(self.append(picked, base, context)?);
+            self.again = Some(self.again(picked, pick == Pick::Replace, base, context)?);
         }
         let again = self.again.as_mut().ok_or_else(|| Error::internal("a pick went missing"))?;
-        again.revise(Some(base), attempt, context)
+        again.revise(Some(base), attempt, context).map_err(|error| match error.kind() {
+            // Another attempt would meet the same.
+            ErrorKind::CommitConflict | ErrorKind::CommitValidation => {
+                let refused = not_picked(picked.snapshot_id, error.message()).hint("write its rows again");
+                error.context().iter().fold(refused, |refused, (key, value)| refused.with(key, value))
+            }
+            _ => error,
+        })
     }
 
     fn clean(&mut self, committed: Option<&TableMetadata>) {
@@ -96,6 +148,6 @@ impl Change for CherryPick {
     }
 
     fn writes_files(&self) -> bool {
-        false
+        self.again.is_some()
     }
 }

@@ -54,7 +54,7 @@ pub trait Change: fmt::Debug + Send {
 pub struct Committed {
     /// The new state.
     pub state: State,
-    /// How many attempts it took.
+    /// How many attempts it took, over all commits that were tried.
     pub attempts: u32,
 }
 
@@ -87,7 +87,7 @@ impl Retry {
         })
     }
 
-    /// How long to wait before attempt `attempt` (from 1): twice as long each time, with some chance, so that writers who
+    /// How long to wait behind attempt `attempt` (from 1): twice as long each time, with some chance, so that writers who
     /// met once do not meet again.
     fn wait(&self, attempt: u32) -> Result<Duration> {
         let doubled = self.min_wait.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
@@ -96,18 +96,85 @@ impl Retry {
     }
 }
 
+/// The attempts to make a change, over all commits that are tried for it: what was planned on a state that others
+/// changed is planned and committed anew, and `commit.retry.*` counts both kinds.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempts {
+    /// The number of the one under way, from 1.
+    number: u32,
+    /// When the first was committed.
+    since: Option<Instant>,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self { number: 1, since: None }
+    }
+}
+
+impl Attempts {
+    /// How many there were before the one under way.
+    pub(super) fn before(self) -> u32 {
+        self.number.saturating_sub(1)
+    }
+
+    /// Goes on to the next when others were ahead of this one; false where it was the last that there is.
+    fn next(&mut self, retry: &Retry) -> bool {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let is_last = self.number > retry.retries || since.elapsed() >= retry.total;
+        self.number += u32::from(!is_last);
+        !is_last
+    }
+
+    /// Waits before this one.
+    fn wait(self, retry: &Retry, context: &Context) -> Result<()> {
+        pause(retry.wait(self.before())?, context)
+    }
+
+    /// Goes on to the next, which is planned anew, when a commit met a conflict: waits for as long as the table asks. False
+    /// where it asks for no other attempt.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a property that is no number; `Cancelled`.
+    pub fn again(&mut self, metadata: &TableMetadata, context: &Context) -> Result<bool> {
+        let retry = Retry::of(Some(metadata))?;
+        let goes_on = self.next(&retry);
+        if goes_on {
+            self.wait(&retry, context)?;
+        }
+        Ok(goes_on)
+    }
+}
+
 /// Makes a change. `base` is the state that the caller knows, which spares a look-up if it is still the newest.
 ///
 /// # Errors
-/// Those of the change; `CommitConflict` when others were first too often; `CommitStateUnknown` when nobody can say
-/// whether it was made; what the storage says when it refuses.
+/// As [`commit_after`].
 pub fn commit(
     pointer: &dyn Pointer,
     base: Option<State>,
     change: &mut dyn Change,
     context: &Context,
 ) -> Result<Committed> {
-    let outcome = attempts(pointer, base, change, context);
+    commit_after(pointer, base, change, &mut Attempts::default(), context)
+}
+
+/// As [`commit`], after attempts that were made before.
+///
+/// # Errors
+/// Those of the change; `CommitConflict` when others were first too often; `CommitStateUnknown` when nobody can say
+/// whether it was made; what the storage says when it refuses.
+pub fn commit_after(
+    pointer: &dyn Pointer,
+    base: Option<State>,
+    change: &mut dyn Change,
+    attempts: &mut Attempts,
+    context: &Context,
+) -> Result<Committed> {
+    let outcome = attempted(pointer, base, change, attempts, context).map_err(|error| match error.kind() {
+        ErrorKind::CommitConflict => error.with("attempts", attempts.number),
+        _ => error,
+    });
     match &outcome {
         Ok(committed) => change.clean(Some(&committed.state.metadata)),
         Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {}
@@ -116,14 +183,15 @@ pub fn commit(
     outcome
 }
 
-fn attempts(
+fn attempted(
     pointer: &dyn Pointer,
     mut base: Option<State>,
     change: &mut dyn Change,
+    attempts: &mut Attempts,
     context: &Context,
 ) -> Result<Committed> {
     let retry = Retry::of(base.as_ref().map(|state| state.metadata.as_ref()))?;
-    let begun = Instant::now();
+    attempts.since.get_or_insert_with(Instant::now);
     let turn = pointer.turn(base.as_ref());
     let mut attempt = 1;
     loop {
@@ -138,24 +206,26 @@ fn attempts(
         let revision = change.revise(metadata, attempt, context)?;
         let Some((next, dropped)) = applied(base.as_ref(), revision)? else {
             let state = base.ok_or_else(|| Error::internal("a change made no table"))?;
-            return Ok(Committed { state, attempts: attempt });
+            return Ok(Committed { state, attempts: attempts.number });
         };
         match pointer.swap(base.as_ref(), &next) {
             Swap::Done(metadata_location) => {
                 delete_dropped(pointer, &next, &dropped);
                 let state = State { metadata: Arc::new(next), metadata_location };
-                return Ok(Committed { state, attempts: attempt });
+                return Ok(Committed { state, attempts: attempts.number });
             }
             Swap::Refused(error) => return Err(error),
             Swap::Unknown(error) => return Err(unknown(&error)),
-            Swap::Lost if attempt > retry.retries || begun.elapsed() >= retry.total => {
-                return Err(Error::new(ErrorKind::CommitConflict, "other writers were first each time")
-                    .with("attempts", attempt)
-                    .hint("try again later, or raise the table property commit.retry.num-retries"));
+            Swap::Lost => {
+                if !attempts.next(&retry) {
+                    return Err(Error::new(ErrorKind::CommitConflict, "other writers were first each time")
+                        .hint("try again later, or raise the table property commit.retry.num-retries"));
+                }
+                // What was known was not the newest; whoever waits for a turn will not be first the next time.
+                if attempt > 1 || turn.is_none() {
+                    attempts.wait(&retry, context)?;
+                }
             }
-            // What was known was not the newest; whoever waits for a turn will not be first the next time.
-            Swap::Lost if attempt == 1 && turn.is_some() => {}
-            Swap::Lost => pause(retry.wait(attempt)?, context)?,
         }
         attempt += 1;
     }
@@ -215,4 +285,35 @@ fn pause(wait: Duration, context: &Context) -> Result<()> {
 fn unknown(cause: &Error) -> Error {
     Error::new(ErrorKind::CommitStateUnknown, format!("it is not known whether the commit took effect: {cause}"))
         .hint("nothing was deleted; load the table and look for the change before you make it again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retry(retries: u32, total: Duration) -> Retry {
+        Retry { retries, min_wait: Duration::from_millis(10), max_wait: Duration::from_millis(35), total }
+    }
+
+    #[test]
+    fn there_are_as_many_attempts_as_the_table_says() {
+        for (retry, last) in
+            [(retry(2, Duration::MAX), 3), (retry(0, Duration::MAX), 1), (retry(u32::MAX, Duration::ZERO), 1)]
+        {
+            let mut attempts = Attempts::default();
+            while attempts.next(&retry) {}
+            assert_eq!(attempts.number, last, "{retry:?}");
+            assert!(!attempts.next(&retry) && attempts.number == last, "the last stays the last");
+        }
+    }
+
+    #[test]
+    fn waits_are_doubled_between_the_least_and_the_longest() {
+        let retry = retry(9, Duration::MAX);
+        for (attempt, wait_ms) in [(1, 10), (2, 20), (3, 35), (40, 35), (u32::MAX, 35)] {
+            let wait = retry.wait(attempt).unwrap();
+            let middle = Duration::from_millis(wait_ms);
+            assert!(wait >= middle / 2 && wait <= middle * 3 / 2, "{attempt}: {wait:?}");
+        }
+    }
 }

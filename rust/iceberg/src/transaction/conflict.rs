@@ -7,6 +7,7 @@
 //! | removed a data file that is removed or gets deletes here | conflict | conflict |
 //! | added deletes that apply to a data file that is rewritten here | conflict | conflict |
 //! | added a deletion vector for a data file that gets one here | conflict | conflict |
+//! | added data files to partitions that are replaced here as they were | conflict | conflict |
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -65,6 +66,8 @@ pub struct Validation {
     pub case_sensitive: bool,
     /// Whether deletes that others add matter for data files that stay too: when rows are updated, not only deleted.
     pub refuses_new_deletes: bool,
+    /// Whether data files that others add to the partitions of `touched` matter: when these are replaced as they were.
+    pub refuses_new_files: bool,
     /// The data files that lose rows.
     pub touched: TouchedFiles,
 }
@@ -152,9 +155,9 @@ impl Check<'_> {
     }
 
     fn no_conflicting_files(&self, manifests: &[ManifestFile], id: i64) -> Result<()> {
-        // Of data files those matter that went, of delete files those that came.
+        // Of data files those matter that went, seldom those that came; of delete files those that came.
         let matters = |manifest: &&ManifestFile| match manifest.content {
-            ManifestContent::Data => manifest.deleted_files_count != Some(0),
+            ManifestContent::Data => self.validation.refuses_new_files || manifest.deleted_files_count != Some(0),
             ManifestContent::Deletes => manifest.live_files_count != Some(0),
         };
         let own = manifests.iter().filter(|manifest| manifest.added_snapshot_id == Some(id));
@@ -169,21 +172,24 @@ impl Check<'_> {
         let partition = Arc::new(self.base.partition_type(spec));
         let bytes = self.files.read(path, MANIFEST_LIMIT_BYTES)?;
         let entries = Entries::read(bytes, &partition, self.context).map_err(|e| e.with("manifest", path))?;
-        let (status, snapshots) = (entries.status()?, entries.long("snapshot_id")?);
-        let own = |row: usize| !snapshots.is_valid(row) || snapshots.value(row) == snapshot_id;
-        let paths = entries.paths()?;
+        let (added, removed) = (entries.own(ADDED, snapshot_id)?, entries.own(DELETED, snapshot_id)?);
+        let (files, paths) = (added.data_files()?, added.paths()?);
+        let keys = partition_keys(files, &partition)?;
+        let is_touched = |row: usize| self.validation.touched.partitions.contains(&(spec_id, keys.row(row).to_vec()));
         if manifest.content == ManifestContent::Data {
-            let removed = (0..entries.len()).filter(|&row| status.value(row) == DELETED && own(row));
             let needed = |path: &str| self.rewrites(path) || self.validation.touched.staying.contains(path);
-            return match removed.map(|row| paths.value(row)).find(|path| needed(path)) {
+            if let Some(path) = removed.paths()?.iter().flatten().find(|path| needed(path)) {
+                return Err(conflict("a data file was removed or rewritten meanwhile").with("file", path));
+            }
+            let mut rows = 0..if self.validation.refuses_new_files { added.len() } else { 0 };
+            return match rows.find(|&row| is_touched(row)) {
                 None => Ok(()),
-                Some(path) => Err(conflict("a data file was removed or rewritten meanwhile").with("file", path)),
+                Some(row) => Err(conflict("files were added meanwhile to a partition that this operation replaces")
+                    .with("file", paths.value(row))),
             };
         }
-        let files = entries.data_files()?;
-        let keys = partition_keys(files, &partition)?;
         let (referenced, formats) = (file_text(files, "referenced_data_file")?, file_text(files, "file_format")?);
-        for row in (0..entries.len()).filter(|&row| status.value(row) == ADDED && own(row)) {
+        for row in 0..added.len() {
             let target = referenced.is_valid(row).then(|| referenced.value(row));
             let conflicts = if let Some(target) = target {
                 let vector = formats.value(row).eq_ignore_ascii_case("puffin");
@@ -191,8 +197,7 @@ impl Check<'_> {
                 self.rewrites(target) || (matters && self.validation.touched.staying.contains(target))
             } else {
                 let looked_at = !self.removals.is_empty() || self.validation.refuses_new_deletes;
-                let tuple = (spec_id, keys.row(row).to_vec());
-                looked_at && (spec.is_unpartitioned() || self.validation.touched.partitions.contains(&tuple))
+                looked_at && (spec.is_unpartitioned() || is_touched(row))
             };
             if conflicts {
                 let message = "rows of a data file that this operation changes were deleted meanwhile";

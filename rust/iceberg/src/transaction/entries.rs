@@ -149,6 +149,13 @@ impl Entries {
         Ok(Self(filter_record_batch(&self.0, keep)?))
     }
 
+    /// The entries of this status that the snapshot itself made, of those in a manifest that it added.
+    pub(super) fn own(&self, status: i32, snapshot_id: i64) -> Result<Self> {
+        let rows = self.status()?.iter().zip(self.long("snapshot_id")?);
+        let own = rows.map(|(own, id)| Some(own == Some(status) && id.is_none_or(|id| id == snapshot_id)));
+        self.filter(&own.collect())
+    }
+
     pub(super) fn rows(&self) -> &RecordBatch {
         &self.0
     }

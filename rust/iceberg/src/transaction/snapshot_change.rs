@@ -52,6 +52,8 @@ pub struct FileChanges {
     pub validation: Option<Validation>,
     /// Entries for the summary of the snapshot.
     pub properties: BTreeMap<String, String>,
+    /// The operation that the snapshot calls itself; None for what its files tell.
+    pub operation: Option<&'static str>,
     /// Whether small manifests are left as they are.
     pub fast: bool,
 }
@@ -345,7 +347,8 @@ impl Change for SnapshotChange {
         let (manifest_list, added_rows) = self.write_list(base, parent, &new, kept.rows, attempt)?;
         self.used = new.into_iter().map(|manifest| manifest.path).collect();
         let previous = parent.map(|parent| &parent.summary);
-        let summary = counts.summary(counts.operation(), previous, &self.changes.properties);
+        let operation = self.changes.operation.unwrap_or_else(|| counts.operation());
+        let summary = counts.summary(operation, previous, &self.changes.properties);
         let snapshot = Snapshot {
             snapshot_id: self.snapshot_id,
             parent_snapshot_id: parent.map(|parent| parent.snapshot_id),

@@ -5,7 +5,7 @@ use frazil_core::predicate::Predicate;
 use frazil_core::storage::faulty::{Fault, FaultyStorage};
 use frazil_core::storage::{MemoryStorage, Storage};
 
-use super::super::commit::{Committed, commit};
+use super::super::commit::{Attempts, Committed, commit};
 use super::super::conflict::{Isolation, TouchedFiles};
 use super::super::create::CreateTable;
 use super::super::evolve::Evolution;
@@ -367,6 +367,7 @@ fn rows_that_come_meanwhile_conflict_only_where_operations_are_serialized() {
             filter: Predicate::parse(filter).unwrap(),
             case_sensitive: true,
             refuses_new_deletes: false,
+            refuses_new_files: false,
             touched: TouchedFiles::default(),
         });
         append(&storage, &names("c", 1)).unwrap();
@@ -393,11 +394,12 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
             filter: Predicate::parse(filter).unwrap(),
             case_sensitive: true,
             refuses_new_deletes: false,
+            refuses_new_files: false,
             touched: TouchedFiles::default(),
         });
         transaction.add(Box::new(second), &context).unwrap();
         append(&storage, &names("c", 1)).unwrap();
-        let outcome = transaction.commit(&pointer, &context);
+        let outcome = transaction.commit(&pointer, &mut Attempts::default(), &context);
         let left: &[&str] = if filter == "true" {
             assert_eq!(outcome.unwrap_err().kind(), ErrorKind::CommitConflict);
             &["a0", "a1", "c0"]
@@ -423,7 +425,7 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_not_rolled_back() {
         let back = format!(r#"{{"update": "snapshots", "operations": [{operation}]}}"#);
         transaction.add(Box::new(Evolution::from_json(&back).unwrap()), &context).unwrap();
         append(&storage, &names("c", others)).unwrap();
-        let outcome = transaction.commit(&pointer, &context);
+        let outcome = transaction.commit(&pointer, &mut Attempts::default(), &context);
         let left: &[&str] = if others == 0 {
             outcome.unwrap();
             &["a0"]
@@ -466,7 +468,7 @@ fn partitions_whose_type_another_writer_changes_are_a_conflict() {
         let operation = format!(r#"{{"operation": "update_column", "path": "{column}", "type": "long"}}"#);
         let widen = format!(r#"{{"update": "schema", "operations": [{operation}]}}"#);
         commit(&pointer, None, &mut Evolution::from_json(&widen).unwrap(), &context).unwrap();
-        let outcome = transaction.commit(&pointer, &context);
+        let outcome = transaction.commit(&pointer, &mut Attempts::default(), &context);
         assert_eq!(outcome.is_ok(), ok, "{outcome:?}");
     }
 }
@@ -482,6 +484,41 @@ fn partitions_of_another_spec_than_that_of_the_table_are_not_replaced() {
     assert_eq!(changes(1).partitions_of(&metadata).unwrap_err().kind(), ErrorKind::CommitConflict);
 }
 
+/// A removal that looked at all rows, on the state that `pointer` names.
+fn looking(storage: &Arc<dyn Storage>, pointer: &dyn Pointer) -> Transaction {
+    let mut transaction = Transaction::new(pointer.load().unwrap().unwrap());
+    let mut change = removing(storage, &["a0"], &[]);
+    change.changes.validation = Some(Validation {
+        planned_on: transaction.staged().current_snapshot_id,
+        isolation: Isolation::Serializable,
+        filter: Predicate::True,
+        case_sensitive: true,
+        refuses_new_deletes: false,
+        refuses_new_files: false,
+        touched: TouchedFiles::default(),
+    });
+    transaction.add(Box::new(change), &Context::default()).unwrap();
+    transaction
+}
+
+#[test]
+fn attempts_are_counted_over_the_commits_that_a_change_takes() {
+    let storage = two_files(2);
+    let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
+    let (mut attempts, first) = (Attempts::default(), looking(&storage, &pointer));
+    append(&storage, &names("b", 1)).unwrap();
+    let error = first.commit(&pointer, &mut attempts, &context).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict);
+    assert_eq!(error.context().last(), Some(&("attempts", "2".to_string())), "it lost, and then met other rows");
+    let newest = pointer.load().unwrap().unwrap().metadata;
+    assert!(attempts.again(&newest, &context).unwrap());
+    let second = looking(&storage, &pointer);
+    assert_eq!(second.commit(&pointer, &mut attempts, &context).unwrap().attempts, 3);
+    assert_eq!(live_names(&storage), ["a1", "b0"]);
+    let nothing = Transaction::new(pointer.load().unwrap().unwrap());
+    assert_eq!(nothing.commit(&pointer, &mut Attempts::default(), &context).unwrap().attempts, 0);
+}
+
 #[test]
 fn a_history_that_does_not_lead_back_is_refused() {
     let storage = two_files(2);
@@ -492,6 +529,7 @@ fn a_history_that_does_not_lead_back_is_refused() {
         filter: Predicate::True,
         case_sensitive: true,
         refuses_new_deletes: false,
+        refuses_new_files: false,
         touched: TouchedFiles::default(),
     });
     assert_eq!(make(&storage, change).unwrap_err().kind(), ErrorKind::CommitValidation);
@@ -535,7 +573,7 @@ fn a_table_that_was_made_again_in_its_folder_is_not_overwritten() {
             storage.delete(&file.location).unwrap();
         }
         let new = made_again.then(|| create(&storage, 2).unwrap().state.metadata.table_uuid.clone());
-        let error = transaction.commit(&pointer, &context).unwrap_err();
+        let error = transaction.commit(&pointer, &mut Attempts::default(), &context).unwrap_err();
         let expected = if made_again { ErrorKind::CommitConflict } else { ErrorKind::NoSuchTable };
         assert_eq!(error.kind(), expected, "{error}");
         assert_eq!(pointer.load().unwrap().map(|state| state.metadata.table_uuid.clone()), new);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::commit::{Change, Committed, Revision, commit, now_ms};
+use super::commit::{Attempts, Change, Committed, Revision, commit_after, now_ms};
 use super::pointer::{Pointer, State};
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::spec::table_metadata::TableMetadata;
@@ -103,16 +103,16 @@ impl Transaction {
         outcome
     }
 
-    /// Commits all changes as one.
+    /// Commits all changes as one, after attempts that were made before.
     ///
     /// # Errors
-    /// As [`commit`].
-    pub fn commit(mut self, pointer: &dyn Pointer, context: &Context) -> Result<Committed> {
+    /// As [`commit_after`].
+    pub fn commit(mut self, pointer: &dyn Pointer, attempts: &mut Attempts, context: &Context) -> Result<Committed> {
         if self.is_empty() {
-            return Ok(Committed { state: self.base, attempts: 0 });
+            return Ok(Committed { state: self.base, attempts: attempts.before() });
         }
         let base = self.base.clone();
-        commit(pointer, Some(base), &mut self, context)
+        commit_after(pointer, Some(base), &mut self, attempts, context)
     }
 
     /// Gives up: deletes what the changes wrote.

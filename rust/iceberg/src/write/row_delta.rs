@@ -1,7 +1,8 @@
 //! Deleted rows on their way to a commit: as deletion vectors (v3), as position delete files (v2), or as data files that
 //! go (spec: "Delete Formats").
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -26,7 +27,7 @@ use crate::read::default::repeated;
 use crate::scan::context::PartitionContext;
 use crate::scan::delete_load::DELETE_FILE_POS_ID;
 use crate::scan::output::MetadataColumn;
-use crate::scan::partition::PartitionTuples;
+use crate::scan::partition::{PartitionTuples, TupleKeyer};
 use crate::scan::plan::Plan;
 use crate::scan::task::{self, FileScanTask};
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
@@ -90,6 +91,9 @@ pub enum Granularity {
     /// A file for each partition.
     Partition,
 }
+
+/// What gives keys to the partitions of each spec.
+type Keyers = HashMap<i32, TupleKeyer>;
 
 /// Position deletes to be written as one file.
 #[derive(Debug)]
@@ -215,6 +219,7 @@ impl RowDelta {
     /// The files that go, and the data files that lose rows.
     pub fn removals(&self) -> Result<(Removals, TouchedFiles)> {
         let (mut removals, mut touched) = (self.removals.clone(), TouchedFiles::default());
+        let mut keyers = Keyers::default();
         for file in self.files.values() {
             let data = &file.task.file;
             let path = data.path.to_string();
@@ -224,7 +229,7 @@ impl RowDelta {
             } else {
                 touched.staying.insert(path);
             }
-            touched.partitions.insert((data.spec_id, file.partition_key()?));
+            touched.partitions.insert((data.spec_id, file.partition_key(&mut keyers)?));
         }
         Ok((removals, touched))
     }
@@ -301,9 +306,10 @@ impl RowDelta {
     /// The position delete files to be written for the data files that stay.
     pub fn position_files(&self, table: &TableMetadata, granularity: Granularity) -> Result<Vec<PositionFile>> {
         let mut groups: BTreeMap<(i32, Vec<u8>, String), Vec<&Touched>> = BTreeMap::new();
+        let mut keyers = Keyers::default();
         for file in self.files.values().filter(|file| !file.goes) {
             let own = if granularity == Granularity::File { file.task.file.path.to_string() } else { String::new() };
-            groups.entry((file.task.file.spec_id, file.partition_key()?, own)).or_default().push(file);
+            groups.entry((file.task.file.spec_id, file.partition_key(&mut keyers)?, own)).or_default().push(file);
         }
         let locations = LocationProvider::of(table)?;
         let operation = ids::uuid()?;
@@ -363,9 +369,13 @@ impl Touched {
     }
 
     /// The key of the partition among those of its spec.
-    fn partition_key(&self) -> Result<Vec<u8>> {
+    fn partition_key(&self, keyers: &mut Keyers) -> Result<Vec<u8>> {
         let (context, tuple) = self.partition()?;
-        Ok(PartitionTuples::of_rows(&tuple, &context.fields)?.keys()?.row(0).to_vec())
+        let keyer = match keyers.entry(self.task.file.spec_id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(TupleKeyer::new(&context.fields)?),
+        };
+        Ok(keyer.keys(&PartitionTuples::of_rows(&tuple, &context.fields)?)?.row(0).to_vec())
     }
 
     /// The spec, and the tuple of the file as one row.

@@ -37,8 +37,6 @@ const MAX_FIELD_ID: i32 = i32::MAX - 200;
 /// What a write is, beside its table.
 #[derive(Debug, Clone)]
 pub struct RowOptions {
-    /// The partition spec of the files; the default one unless given.
-    pub spec_id: Option<i32>,
     /// Whether rows come with `_row_id` and `_last_updated_sequence_number`, as they do when they move to other files
     /// (spec: "Row Lineage").
     pub lineage: bool,
@@ -50,7 +48,7 @@ pub struct RowOptions {
 
 impl Default for RowOptions {
     fn default() -> Self {
-        Self { spec_id: None, lineage: false, memory_bytes: 256 << 20, operation: None }
+        Self { lineage: false, memory_bytes: 256 << 20, operation: None }
     }
 }
 
@@ -106,13 +104,13 @@ pub struct WrittenFile {
 }
 
 impl RowWriter {
-    /// For new rows of a table: its current schema, its properties, its sort order.
+    /// For new rows of a table: its current schema, its default partition spec, its properties, its sort order.
     ///
     /// # Errors
     /// `Unsupported` for transforms that are not known and for encrypted tables; `InvalidArgument` for properties that
-    /// cannot be meant, for columns with a reserved field id and for a spec that the table does not have.
+    /// cannot be meant and for columns with a reserved field id.
     pub fn new(table: &TableMetadata, options: &RowOptions) -> Result<Self> {
-        let spec = table.spec(options.spec_id.unwrap_or(table.default_spec_id))?.clone();
+        let spec = table.spec(table.default_spec_id)?.clone();
         let schema = file_schema(table, options.lineage)?;
         if let Some(key) = table.properties.get("encryption.key-id") {
             return Err(Error::unsupported(format!("writing a table that is encrypted by the key {key:?}")));

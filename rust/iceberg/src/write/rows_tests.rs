@@ -11,7 +11,7 @@ const METADATA: &str = r#"{"format-version": 2, "table-uuid": "9c12d441-03fe-469
     "current-schema-id": 0, "schemas": [{"type": "struct", "schema-id": 0, "fields": [
         {"id": 1, "name": "a", "required": false, "type": "long"},
         {"id": 2, "name": "p", "required": false, "type": "long"}]}],
-    "default-spec-id": 0, "partition-specs": [
+    "default-spec-id": SPEC, "partition-specs": [
         {"spec-id": 0, "fields": [{"name": "p", "transform": "identity", "source-id": 2, "field-id": 1000}]},
         {"spec-id": 1, "fields": []}],
     "last-partition-id": 1000, "default-sort-order-id": ORDER, "sort-orders": [{"order-id": 0, "fields": []},
@@ -19,7 +19,11 @@ const METADATA: &str = r#"{"format-version": 2, "table-uuid": "9c12d441-03fe-469
             {"transform": "identity", "source-id": 1, "direction": "desc", "null-order": "nulls-last"}]}]}"#;
 
 fn writer(order: i32, options: &RowOptions) -> RowWriter {
-    let json = METADATA.replace("ORDER", &order.to_string());
+    writer_of(order, 0, options)
+}
+
+fn writer_of(order: i32, spec_id: i32, options: &RowOptions) -> RowWriter {
+    let json = METADATA.replace("ORDER", &order.to_string()).replace("SPEC", &spec_id.to_string());
     RowWriter::new(&TableMetadata::parse(json.as_bytes()).unwrap(), options).unwrap()
 }
 
@@ -79,12 +83,12 @@ fn all_rows_of_a_sorted_table_wait_and_are_sorted_in_each_partition() {
 
 #[test]
 fn files_say_what_they_are_sorted_by_and_which_spec_they_have() {
-    for (order, spec_id) in [(0, None), (3, None), (3, Some(1))] {
-        let mut writer = writer(order, &RowOptions { spec_id, ..RowOptions::default() });
+    for (order, spec_id) in [(0, 0), (3, 0), (3, 1)] {
+        let mut writer = writer_of(order, spec_id, &RowOptions::default());
         written(&mut writer, vec![batch([(1, 1), (2, 1)].into_iter())]);
         writer.close(0, WrittenFile { path: "f".into(), format: "PARQUET".into(), ..WrittenFile::default() }).unwrap();
         assert_eq!(writer.files[0].sort_order_id, Some(order));
-        assert_eq!(writer.added().unwrap()[0].spec_id, spec_id.unwrap_or(0));
+        assert_eq!(writer.added().unwrap()[0].spec_id, spec_id);
     }
 }
 

@@ -20,7 +20,7 @@ mod update_spec;
 pub use column_path::ColumnPath;
 pub use properties::UpdateProperties;
 pub use references::{ManageSnapshots, ReferenceOperation, Retention};
-pub(super) use references::{Pick, staged_as};
+pub(super) use references::{Pick, not_picked, staged_as};
 pub use sort_order::{SortTerm, UpdateSortOrder};
 pub use term::Term;
 pub use update_schema::{SchemaOperation, UpdateSchema};

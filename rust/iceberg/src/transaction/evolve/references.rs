@@ -224,7 +224,7 @@ impl Draft<'_> {
     fn cherry_pick(&mut self, picked: &Snapshot) -> Result<()> {
         match Pick::of(picked, self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id), self.base)? {
             Pick::Move => self.move_main(picked.snapshot_id),
-            Pick::Append => return Err(not_picked_yet(picked)),
+            Pick::Append | Pick::Replace => return Err(Error::internal("a pick that writes files is made by itself")),
         }
         Ok(())
     }
@@ -307,19 +307,18 @@ pub(in crate::transaction) enum Pick {
     Move,
     /// `main` has moved on since it was staged: its files are added again.
     Append,
+    /// So it has, and the snapshot replaced partitions: its files are added and others removed again.
+    Replace,
 }
 
 impl Pick {
     /// Where `main` names `current`.
     ///
     /// # Errors
-    /// `CommitValidation` for what is current already, or cannot be; `Unsupported` for replaced partitions.
+    /// `CommitValidation` for what is current already, or cannot be.
     pub(in crate::transaction) fn of(picked: &Snapshot, current: Option<i64>, base: &TableMetadata) -> Result<Self> {
         let id = picked.snapshot_id;
-        let refused = |why: &str| {
-            let message = format!("snapshot {id} cannot be picked: {why}");
-            Err(Error::new(ErrorKind::CommitValidation, message))
-        };
+        let refused = |why| Err(not_picked(id, why));
         let wap_id = picked.summary.value("wap.id");
         for ancestor in current.into_iter().flat_map(|current| base.ancestors(current)) {
             if ancestor.snapshot_id == id {
@@ -336,22 +335,18 @@ impl Pick {
         if picked.parent_snapshot_id == current {
             return Ok(Self::Move);
         }
-        if picked.operation() == Some("append") {
-            return Ok(Self::Append);
+        let replaces = picked.summary.value("replace-partitions").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        match picked.operation() {
+            Some("append") => Ok(Self::Append),
+            Some("overwrite") if replaces => Ok(Self::Replace),
+            _ => refused("it is no append and no dynamic overwrite, and was not made from the current snapshot"),
         }
-        if picked.summary.value("replace-partitions") == Some("true") {
-            return Err(not_picked_yet(picked));
-        }
-        refused("it is no append, and was not made from the current snapshot")
     }
 }
 
-fn not_picked_yet(picked: &Snapshot) -> Error {
-    let (id, operation) = (picked.snapshot_id, picked.operation().unwrap_or("none"));
-    let message = format!(
-        "picking snapshot {id} ({operation}), which was not made from the current snapshot, is not supported yet"
-    );
-    Error::unsupported(message).hint("write its rows again")
+/// Why a staged snapshot does not become current.
+pub(in crate::transaction) fn not_picked(snapshot_id: i64, why: &str) -> Error {
+    Error::new(ErrorKind::CommitValidation, format!("snapshot {snapshot_id} cannot be picked: {why}"))
 }
 
 /// The newest snapshot that was staged under a `wap.id`.

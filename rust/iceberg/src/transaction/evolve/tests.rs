@@ -698,7 +698,6 @@ fn references_are_made_moved_and_removed() {
         (op("rollback_to_timestamp", json!({"timestamp_ms": 10_000})), ErrorKind::NoSuchSnapshot, "older than"),
         (op("fast_forward", json!({"name": "main", "to": "dev"})), ErrorKind::InvalidArgument, "no ancestor of `dev`"),
         (op("fast_forward", json!({"name": "v1", "to": "main"})), ErrorKind::InvalidArgument, "is a tag"),
-        (op("cherry_pick", json!({"snapshot_id": 25})), ErrorKind::Unsupported, "(append)"),
         (op("cherry_pick", json!({"snapshot_id": 45})), ErrorKind::CommitValidation, "no append"),
         (op("cherry_pick", json!({"snapshot_id": 20})), ErrorKind::CommitValidation, "an ancestor"),
         (op("publish_changes", json!({"wap_id": "nope"})), ErrorKind::NoSuchSnapshot, "`nope`"),
