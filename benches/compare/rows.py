@@ -260,7 +260,7 @@ ROWS = (
     # 20 M rows x 5 columns, read and aggregated.
     # By `frazil.spark.read`, and once by the data source, where all rows come from Python.
     Row("B13", "PySpark: no deletes", IN_SPARK["T3r"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
-    Row("B13f", 'B13 by `format("frazil")`', SPARK_SOURCE, SPARK_PARQUET, Mark(1.25)),
+    Row("B13f", 'B13 by `format("frazil")`', SPARK_SOURCE, SPARK_PARQUET, Mark(1.25), full=True),
     Row("B13p", "PySpark: position deletes", IN_SPARK["T3"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
     Row("B13v", "PySpark: deletion vectors", IN_SPARK["T4"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
     Row("B13e", "PySpark: 1 M equality deletes", IN_SPARK["T5"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),

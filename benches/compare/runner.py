@@ -24,7 +24,7 @@ WORKER = Path(__file__).resolve().parent / "worker.py"
 OWN = ("frazil", "pyarrow", "limits", "spark_frazil", "spark_parquet", "spark_java")
 LEAST_ROUNDS = 3
 # A group of rows makes no further round after this, a peer none after a run that took so long.
-GROUP_SECONDS = {False: 75, True: 900}
+GROUP_SECONDS = {False: 45, True: 900}
 SLOW_SECONDS = {False: 20, True: 60}
 
 
