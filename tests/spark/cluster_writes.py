@@ -144,6 +144,8 @@ def main(top: str, *cases: str) -> None:
     began = time.monotonic()
     spark = two_hosts(
         top,
+        # On a busy machine, too, attempts that lost have the time to write.
+        spark__python__task__killTimeout="6s",
         spark__task__maxFailures=str(MOST_FAILURES),
         spark__speculation="true",
         spark__speculation__interval="50ms",
