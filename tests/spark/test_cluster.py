@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import frazil
+from support.spark_cluster import run
 
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "golden" / "iceberg"
@@ -20,19 +17,8 @@ GOLDEN = HERE.parent / "golden" / "iceberg"
 @pytest.mark.parametrize("name", ["fmt_mixed"])
 def test_executors_read_each_file_once_though_a_worker_dies(name: str) -> None:
     path = str(GOLDEN / name)
-    packages = os.pathsep.join([str(Path(frazil.__file__).parents[1]), str(HERE)])
-    environment = os.environ | {"PYTHONPATH": packages, "PYSPARK_PYTHON": sys.executable}
     # A session of its own: the one of the other tests runs in this process.
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, str(HERE / "cluster_job.py"), path],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = run(HERE / "cluster_job.py", path)
 
     rows = frazil.load_table(path).scan(selected_fields=("_file", "_pos")).to_arrow().to_pylist()
     assert sorted(map(tuple, found["rows"])) == sorted((row["_file"], row["_pos"]) for row in rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pytest
@@ -14,6 +14,7 @@ from pyspark.errors import PythonException
 import frazil
 from frazil.errors import CommitConflict, InvalidArgument, NoSuchSnapshot, Unsupported
 from frazil.spark import write
+from frazil.spark.attempts import LINGER_SECONDS, Attempts
 from frazil.spark.workers import Operation
 from frazil.spark.writes import commit
 from support.frames import load, rows
@@ -108,10 +109,46 @@ def test_only_messages_that_come_back_are_committed(tmp_path: Path) -> None:
         other = folder / path.replace("-0-", "-9-")
         other.write_bytes(content)
     assert len(files(folder)) == 2 * len(before)
-    again.messages([(first, 1)])
+    again.messages([first], others=True)
     assert files(folder) == before
     again.abort()
     assert files(folder) == []
+
+
+def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "t"
+    table = make(folder)
+    operation = Operation(table)
+    message, _ = operation.write(iter(data(0, 10).to_batches()))
+    (written,) = files(folder)
+    others = [folder / written.replace("-0-", f"-{task}-") for task in (8, 9)]
+    pauses = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        others[1].write_bytes(b"late")
+
+    monkeypatch.setattr("frazil.spark.workers.time.sleep", pause)
+    operation.messages([message], others=True, ended=False)
+    assert pauses == []
+    others[0].write_bytes(b"early")
+    operation.messages([message], others=True, ended=False)
+    assert files(folder) == [written]
+    others[0].write_bytes(b"early")
+    operation.messages([message], others=True, ended=True)
+    assert files(folder) == [written]
+    assert pauses == [LINGER_SECONDS]
+    operation.abort(ended=False)
+    assert files(folder) == []
+
+
+def test_nothing_is_known_of_attempts_where_there_is_no_context() -> None:
+    attempts = Attempts(cast("SparkSession", object()), "nothing")
+    with attempts:
+        pass
+    assert (attempts.ran_again(), attempts.wait()) == (False, False)
 
 
 def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tmp_path: Path) -> None:
@@ -119,7 +156,8 @@ def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tm
     table = make(folder, "bucketed", commit__retry__num_retries="0")
     table.append(data(0, 10))
     operation = Operation(table)
-    messages = operation.messages([operation.write(iter(data(0, 10).to_batches()))])
+    message, others = operation.write(iter(data(0, 10).to_batches()))
+    messages = operation.messages([message], others=others)
     newest = frazil.load_table(folder)
     newest.update_spec().add_field("c").commit()
     before = files(folder)

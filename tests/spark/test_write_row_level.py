@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,8 +15,6 @@ from support.frames import rows
 from support.spark_tables import data, files, frame, make
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from frazil.iceberg import Table
@@ -126,6 +125,23 @@ def test_a_source_above_the_limit_is_refused(spark: SparkSession, tmp_path: Path
     with pytest.raises(LimitExceeded, match="broadcast_limit_bytes"):
         builder.execute()
     assert files(tmp_path / "t") == []
+
+
+@pytest.mark.parametrize("key", ["id", "nothing"])
+def test_nothing_of_a_source_stays_behind(spark: SparkSession, tmp_path: Path, key: str) -> None:
+    table = make(tmp_path / "t")
+    table.append(data(1, 3))
+    # Above a mebibyte Spark makes a broadcast of what tasks get, and keeps its file until the session ends.
+    source = spark.sql("select id, repeat('x', 1 << 20) c from range(2, 4)")
+    temporary = Path(spark.sparkContext._temp_dir)
+    before = files(temporary, "")
+    if key == "id":
+        done = merge(source, table, [key]).when_matched_update_all().when_not_matched_insert_all().execute()
+        assert changed(done) == (0, 2, 0)
+    else:
+        with pytest.raises(InvalidArgument, match=key):
+            merge(source, table, [key]).when_matched_delete().execute()
+    assert files(temporary, "") == before
 
 
 def test_a_row_that_two_rows_of_the_source_would_change_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:

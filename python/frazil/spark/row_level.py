@@ -15,6 +15,7 @@ from frazil.iceberg.row_level import Deleting, RowLevel, Updating, target_schema
 from frazil.iceberg.transaction import alone
 from frazil.iceberg.write_result import RowCounts
 from frazil.spark.iceberg import size_of
+from frazil.spark.shared import shared
 from frazil.spark.state import OPEN_COST_BYTES, SPLIT_BYTES
 from frazil.spark.taking import Taking, no_rows
 from frazil.spark.workers import Operation, change_groups
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from frazil.iceberg.transaction import Transaction
     from frazil.iceberg.write_result import WriteResult
     from frazil.literal import Value
+    from frazil.spark.shared import Shared
 
     Asked: TypeAlias = "Delete | Update | Merge"
 
@@ -75,11 +77,11 @@ class Merge:
     """A MERGE as it was asked for; `source` is an Arrow stream."""
 
     plan: MergePlan
-    source: bytes
+    source: Shared
 
     def change(self, table: Table, branch: str, tasks: _native.Tasks | None = None) -> Merging:
         """Begin it: as a whole, or of the files of `tasks`."""
-        source = Source(table, pa.ipc.open_stream(self.source))
+        source = Source(table, pa.ipc.open_stream(self.source.content()))
         merger = self.plan.merger(target_schema(table), source.schema)
         return Merging(table, merger, source, branch, tasks=tasks)
 
@@ -143,8 +145,9 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
     limit_bytes = whole_number("broadcast_limit_bytes", broadcast_limit_bytes)
 
     def execute(plan: MergePlan) -> WriteResult:
-        asked = Merge(plan, _collected(source, opened, limit_bytes))
-        return _carry_out(source.sparkSession, opened, asked, branch, snapshot_properties)
+        spark = source.sparkSession
+        with shared(spark, _collected(source, opened, limit_bytes)) as rows:
+            return _carry_out(spark, opened, Merge(plan, rows), branch, snapshot_properties)
 
     return MergeBuilder(execute, on, source_alias=source_alias, target_alias=target_alias)
 

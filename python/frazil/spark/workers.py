@@ -2,11 +2,13 @@
 
 A worker gets the metadata file of the table and writes data files whose names hold its attempt and the id of the
 operation. It gives one small row: the bytes of a commit message. Only what the rows name that an action of Spark gave
-is committed. Files of other attempts are deleted, as far as they can be found by the id of the operation.
+is committed. Where there may have been other attempts, their files are deleted when none of them runs any more: they
+are found by the id of the operation.
 """
 
 from __future__ import annotations
 
+import time
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ import pyarrow as pa
 from frazil import _native
 from frazil.iceberg.row_level import lineage
 from frazil.iceberg.write import write_rows
+from frazil.spark.attempts import LINGER_SECONDS, Attempts
 from frazil.spark.taking import Taking
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from frazil.iceberg import Table
     from frazil.spark.row_level import Asked
 
-_ROW = "message binary, attempt int, number long, deleted long, updated long"
+_ROW = "message binary, others boolean, number long, deleted long, updated long"
 _MEMORY_BYTES = 1 << 20
 
 
@@ -39,20 +42,20 @@ class Operation:
     target_bytes: int | None = None
     ident: str = field(default_factory=lambda: str(uuid.uuid4()))
 
-    def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, int]:
-        """Write rows of Spark in this task; give the commit message, and which attempt this is."""
-        task, attempt = _task()
+    def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, bool]:
+        """Write rows of Spark in this task; give the commit message, and whether there may be other attempts at it."""
+        task, others = _task()
         target = _native.RowWriter(self.table._native, memory_bytes=_MEMORY_BYTES).schema()  # noqa: SLF001
         rows = self._rows(Taking(target).all(data), task)
-        return rows.message(), attempt
+        return rows.message(), others
 
-    def change(self, asked: Asked, branch: str, tasks: bytes) -> tuple[bytes, int, int, int]:
-        """Change rows of the files of `tasks`; give the commit message, the attempt, rows deleted and rows updated."""
-        task, attempt = _task()
+    def change(self, asked: Asked, branch: str, tasks: bytes) -> tuple[bytes, bool, int, int]:
+        """Change rows of the files of `tasks`; give what `write` gives, rows deleted and rows updated."""
+        task, others = _task()
         native = self.table._native  # noqa: SLF001
         change = asked.change(self.table, branch, _native.Tasks(tasks, native.files))
         rows = self._rows(change.rows(), task, lineage=bool(lineage(self.table)))
-        return rows.message(change.operation.delta, change.matched()), attempt, *change.counts()
+        return rows.message(change.operation.delta, change.matched()), others, *change.counts()
 
     def _rows(self, data: Iterator[pa.RecordBatch], task: int, *, lineage: bool = False) -> _native.RowWriter:
         properties = self.table.properties
@@ -67,38 +70,39 @@ class Operation:
             operation=(task, self.ident),
         ).rows
 
-    def messages(self, found: Sequence[tuple[bytes, int]], *, speculative: bool = False) -> _native.CommitMessages:
-        """Take messages and numbers of attempts; where some failed, delete files that the messages do not name."""
-        native = self.table._native  # noqa: SLF001
+    def messages(self, found: Sequence[bytes], *, others: bool, ended: bool = True) -> _native.CommitMessages:
+        """Take messages; where there may have been other attempts, delete files that the messages do not name."""
         try:
-            messages = _native.CommitMessages(native, [bytes(message) for message, _ in found])
+            messages = _native.CommitMessages(self.table._native, [bytes(message) for message in found])  # noqa: SLF001
         except BaseException:
-            self.abort()
+            self.abort(ended=ended)
             raise
-        if speculative or any(attempt for _, attempt in found):
-            self._writer().sweep(native.files, messages)
+        if others:
+            self._sweep(messages, ended=ended)
         return messages
 
-    def abort(self) -> None:
+    def abort(self, *, ended: bool = True) -> None:
         """Delete what the operation wrote; what cannot be found is an orphan and no second failure."""
-        self._writer().sweep(self.table._native.files)  # noqa: SLF001
+        self._sweep(None, ended=ended)
 
-    def _writer(self) -> _native.RowWriter:
+    def _sweep(self, kept: _native.CommitMessages | None, *, ended: bool) -> None:
+        """Delete files that `kept` does not name; `ended` says that no attempt makes more of them."""
         native = self.table._native  # noqa: SLF001
-        return _native.RowWriter(native, memory_bytes=_MEMORY_BYTES, operation=(0, self.ident))
+        writer = _native.RowWriter(native, memory_bytes=_MEMORY_BYTES, operation=(0, self.ident))
+        if writer.sweep(native.files, kept) and not ended:
+            time.sleep(LINGER_SECONDS)
+            writer.sweep(native.files, kept)
 
 
 def write_frame(frame: DataFrame, operation: Operation) -> _native.CommitMessages:
     """Write a DataFrame in the workers; when it fails the files are deleted."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        message, attempt = operation.write(batches)
-        yield _row(message, attempt)
+        message, others = operation.write(batches)
+        yield _row(message, others=others)
 
-    return operation.messages(
-        [(row.message, row.attempt) for row in _collected(frame, write, operation)],
-        speculative=_speculative(frame.sparkSession),
-    )
+    messages, _ = _run(frame, write, operation)
+    return messages
 
 
 def change_groups(
@@ -109,41 +113,48 @@ def change_groups(
     def change(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                message, attempt, deleted, updated = operation.change(asked, branch, groups[number])
-                yield _row(message, attempt, number, deleted, updated)
+                message, others, deleted, updated = operation.change(asked, branch, groups[number])
+                yield _row(message, number, deleted, updated, others=others)
 
-    found = []
-    if groups:
-        found = _collected(spark.range(0, len(groups), 1, len(groups)), change, operation)
-    messages = operation.messages(
-        [(row.message, row.attempt) for row in found], speculative=bool(groups) and _speculative(spark)
-    )
-    return messages, found
+    if not groups:
+        return operation.messages([], others=False), []
+    return _run(spark.range(0, len(groups), 1, len(groups)), change, operation)
 
 
-def _collected(frame: DataFrame, function: Any, operation: Operation) -> list[Any]:
-    # The action takes what the stage gives as it is: nothing may make Spark run it twice.
+def _run(frame: DataFrame, function: Any, operation: Operation) -> tuple[_native.CommitMessages, list[Any]]:
+    """Write in the workers; give the messages, and the rows that hold them."""
+    attempts = Attempts(frame.sparkSession, operation.ident)
+    others, ended = False, True
     try:
-        return list(frame.mapInArrow(function, _ROW).collect())
+        # The action takes what the stage gives as it is: nothing may make Spark run it twice.
+        with attempts:
+            found = list(frame.mapInArrow(function, _ROW).collect())
+        others = any(row.others for row in found) or attempts.ran_again()
+        if others:
+            ended = attempts.wait()
     except BaseException:
-        operation.abort()
+        ended = False
+        try:
+            ended = attempts.wait()
+        finally:
+            operation.abort(ended=ended)
         raise
+    return operation.messages([row.message for row in found], others=others, ended=ended), found
 
 
-def _row(message: bytes, attempt: int, number: int = 0, deleted: int = 0, updated: int = 0) -> pa.RecordBatch:
-    columns = [pa.array([message], pa.binary()), pa.array([attempt], pa.int32())]
+def _row(message: bytes, number: int = 0, deleted: int = 0, updated: int = 0, *, others: bool) -> pa.RecordBatch:
+    columns = [pa.array([message], pa.binary()), pa.array([others], pa.bool_())]
     columns += [pa.array([count], pa.int64()) for count in (number, deleted, updated)]
-    return pa.RecordBatch.from_arrays(columns, names=["message", "attempt", "number", "deleted", "updated"])
+    return pa.RecordBatch.from_arrays(columns, names=["message", "others", "number", "deleted", "updated"])
 
 
-def _task() -> tuple[int, int]:
-    """Give the number of this attempt among all of the application, and among those at its task."""
+def _task() -> tuple[int, bool]:
+    """Give the number of this attempt among all of the application, and whether there may be others at its task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return (0, 0) if context is None else (context.taskAttemptId(), context.attemptNumber())
-
-
-def _speculative(spark: SparkSession) -> bool:
-    """Whether a second attempt may run beside the one that counts."""
-    return str(spark.conf.get("spark.speculation", "false")).lower() == "true"
+    if context is None:
+        return 0, False
+    # Spark gives tasks its settings along; a copy may run beside this attempt, which is the first then.
+    speculative = str(context.getLocalProperty("spark.speculation")).lower() == "true"
+    return context.taskAttemptId(), speculative or context.attemptNumber() > 0

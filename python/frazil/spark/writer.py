@@ -45,10 +45,10 @@ def _of_writes(name: str) -> bool:
 
 @dataclass
 class Message(WriterCommitMessage):
-    """What a task wrote: the bytes of a commit message, and which attempt at the task it was."""
+    """What a task wrote: the bytes of a commit message, and whether there may be other attempts at the task."""
 
     content: bytes
-    attempt: int
+    others: bool
 
 
 class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
@@ -92,17 +92,17 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
         if any(message is None for message in messages):
             missing = "the result of a task is missing"
             raise InvalidArgument(missing)
-        found = [(message.content, message.attempt) for message in messages]
+        others = any(message.others for message in messages)
         try:
             # The one of the operation is bound to its metadata file, and others may have committed since.
             table = open_table(*self._place)
         except BaseException:
-            self._operation.abort()
+            self._operation.abort(ended=not others)
             raise
         commit(
             table,
             self._operation,
-            self._operation.messages(found),
+            self._operation.messages([message.content for message in messages], others=others, ended=False),
             self._mode,
             branch=self._branch,
             snapshot_properties=self._properties,
@@ -115,7 +115,7 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
         became of it, and then they may be part of the table: they stay.
         """
         if any(message is None for message in messages):
-            self._operation.abort()
+            self._operation.abort(ended=False)
 
 
 def _mode(asked: ReadOptions, *, overwrite: bool) -> str:

@@ -1,0 +1,45 @@
+"""What all tasks of a job get."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+class Shared:
+    """Bytes that each worker gets once, as a broadcast of Spark.
+
+    Over Spark Connect, which has none, and where a platform keeps its `SparkContext` to itself, each task gets them.
+    """
+
+    def __init__(self, content: bytes, broadcast: Any = None) -> None:
+        """Use `shared` instead."""
+        self._content: bytes | None = content
+        self._broadcast = broadcast
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ if self._broadcast is None else self.__dict__ | {"_content": None}
+
+    def content(self) -> bytes:
+        """Give the bytes."""
+        given: bytes = self._broadcast.value if self._content is None else self._content
+        return given
+
+
+@contextlib.contextmanager
+def shared(spark: SparkSession, content: bytes) -> Iterator[Shared]:
+    """Share bytes with the workers until the end of the block."""
+    broadcast: Any = None
+    with contextlib.suppress(Exception):
+        broadcast = spark.sparkContext.broadcast(content)
+    try:
+        yield Shared(content, broadcast)
+    finally:
+        if broadcast is not None:
+            with contextlib.suppress(Exception):  # the session may have been stopped
+                broadcast.destroy()

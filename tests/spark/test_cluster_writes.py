@@ -1,0 +1,77 @@
+"""Writing in executors of two hosts: each row once and no file too many, though attempts die, hang or come too late."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from support.frames import rows
+from support.spark_cluster import run
+from support.spark_tables import data, files, listed, make
+
+if TYPE_CHECKING:
+    from frazil.iceberg import Table
+
+SCRIPT = Path(__file__).with_name("cluster_writes.py")
+CASES = ["write-slow", "update-slow", "save-slow", "merge-worker", "save-worker", "write-job", "save-job"]
+LAST = "write-executor"
+"""It is some seconds until the executor is there again."""
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    top = tmp_path_factory.mktemp("cluster")
+    for case in (*CASES, LAST):
+        (top / case).mkdir()
+    return top, run(SCRIPT, str(top), *CASES, LAST)
+
+
+def expected(folder: Path, verb: str) -> Table:
+    """The table as it is where nothing goes wrong."""
+    table = make(folder, "bucketed")
+    table.append(data(0, 60 if verb in ("update", "merge") else 200))
+    if verb == "update":
+        table.update({"c": "concat('u', c)"})
+    if verb == "merge":
+        table.merge(data(40, 12), ["id"]).when_matched_update_all().when_not_matched_insert_all().execute()
+    return table
+
+
+def attempts(folder: Path, did: str = "began") -> list[tuple[int, str]]:
+    """The attempts at task 0 that told of themselves: their numbers, and the executors."""
+    notes = sorted((folder / "notes").glob(f"{did}-0-*"))
+    return [(int(note.name.split("-")[2]), note.read_text()) for note in notes]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", [*CASES, LAST])
+def test_each_row_is_there_once_and_no_file_too_many(
+    done: tuple[Path, dict[str, Any]], tmp_path: Path, case: str
+) -> None:
+    top, found = done
+    folder, (verb, trouble) = top / case, case.split("-")
+    table = frazil.load_table(folder / "t")
+    assert isinstance(table, frazil.iceberg.Table)
+    assert files(folder / "t") == listed(table, folder / "t")
+    if trouble == "job":
+        assert "never works" in found[case]["error"]
+        assert table.snapshots() == []
+        # A task was still writing when the job had failed.
+        assert list((folder / "notes").glob("wrote-1-*"))
+        return
+    assert found[case]["error"] == ""
+    assert rows(table.scan().to_arrow()) == rows(expected(tmp_path / "t", verb).scan().to_arrow())
+    began = attempts(folder)
+    if trouble == "slow":
+        # A copy ran on the other host, and the first attempt went on writing when the copy had won.
+        assert {number for number, _ in began} == {0, 1}
+        assert len({executor for _, executor in began}) == 2
+        assert {number for number, _ in attempts(folder, "wrote")} == {0, 1}
+    if trouble == "worker":
+        assert 0 not in {number for number, _ in attempts(folder, "wrote")}
+    if trouble == "executor":
+        # The stage ran again, and counted attempts from 0.
+        assert [number for number, _ in began].count(0) == 2
