@@ -16,7 +16,7 @@ from frazil.spark import read
 from support.frames import load, rows, variant_free
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -190,9 +190,88 @@ def test_sql_reads_views(spark: SparkSession, table: Where) -> None:
     assert tuple(counts) == (opened.scan().count(), opened.scan(snapshot_id=old).count())
 
 
-def test_a_table_of_the_catalog_of_spark_is_refused(spark: SparkSession, table: Where) -> None:
-    with pytest.raises(AnalysisException, match="create a temporary view instead"):
-        spark.sql(f"create table t using frazil options (path '{table('ref_branches_tags')}')")
+@pytest.fixture
+def catalog(spark: SparkSession) -> Iterator[Callable[[str], object]]:
+    """Run statements, and drop the table `t` afterwards."""
+    yield spark.sql
+    spark.sql("drop table if exists t")
+
+
+def test_a_table_of_the_catalog_of_spark_is_read_as_it_is_now(
+    spark: SparkSession, catalog: Callable[[str], object], tmp_path: Path
+) -> None:
+    folder = tmp_path / "t"
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("s", pa.struct([("x", pa.int32())]))])
+    opened = frazil.create_table(folder, schema)
+    opened.append(pa.table({"id": [1], "s": [{"x": 5}]}, schema=schema))
+    catalog(f"create table t using frazil location '{folder}' comment 'by id'")
+    assert spark.sql("select id, s.x from t").collect() == [(1, 5)]
+    opened.append(pa.table({"id": [2], "s": [None]}, schema=schema))
+    assert spark.sql("select id from t where s is null").collect() == [(2,)]
+    # Columns that came later are not among those of the catalog; those that went are missed.
+    opened.update_schema().add_column("new", "int").commit()
+    assert spark.table("t").columns == ["id", "s"]
+    assert spark.table("t").count() == 2
+    opened.update_schema().delete_column("s").commit()
+    with pytest.raises(AnalysisException, match="no column `s`"):
+        spark.sql("select * from t").collect()
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "paimon"])
+def test_a_table_of_the_catalog_keeps_its_options(
+    spark: SparkSession, table: Where, catalog: Callable[[str], object], kind: str
+) -> None:
+    if kind == "paimon":
+        path = str(GOLDEN.parent / "paimon" / "g.db" / "cl_lookup_avro")
+        chosen, expected = "'row-filter' 'false'", 0
+    else:
+        path = table("ref_branches_tags")
+        opened = frazil.load_table(path)
+        old = opened.snapshots()[0].snapshot_id
+        chosen, expected = f"'snapshot-id' '{old}'", opened.scan(snapshot_id=old).count()
+    catalog(f"create table t using frazil options (path '{path}', {chosen})")
+    assert spark.table("t").count() == expected
+    assert spark.sql("select count(*) from t a cross join t b").first()[0] == expected**2
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("create table t using frazil", "LOCATION"),
+        ("create table t using frazil location '/nowhere/t'", "NoSuchTable"),
+        ("create table t using frazil options (path '{path}', `s3.secret-access-key` 'x')", "may be a secret"),
+        ("create table t using frazil location '{path}' tblproperties ('colour' = 'red')", "unknown option `colour`"),
+        ("create table t using frazil location '{path}' as select 1 as id", "which of its catalog's tables"),
+    ],
+)
+def test_what_is_no_table_of_the_catalog_is_not_made(
+    spark: SparkSession, table: Where, catalog: Callable[[str], object], statement: str, message: str
+) -> None:
+    with pytest.raises(AnalysisException, match=message):
+        catalog(statement.format(path=table("ref_branches_tags")))
+    assert not spark.catalog.tableExists("t")
+
+
+def test_a_table_of_the_catalog_is_not_written_since_spark_does_not_say_which(
+    spark: SparkSession, table: Where, catalog: Callable[[str], object]
+) -> None:
+    path = table("ref_branches_tags")
+    before = frazil.load_table(path).current_snapshot()
+    catalog(f"create table t using frazil location '{path}'")
+    for statement in ("insert into t select * from t", "insert overwrite t select * from t"):
+        with pytest.raises(AnalysisException, match="TEMPORARY VIEW"):
+            spark.sql(statement)
+    with pytest.raises(AnalysisException, match="not named"):
+        spark.table("t").write.format("frazil").mode("append").save()
+    assert frazil.load_table(path).current_snapshot() == before
+
+
+def test_a_table_of_the_catalog_with_columns_of_its_own_is_no_table(
+    spark: SparkSession, catalog: Callable[[str], object]
+) -> None:
+    catalog("create table t (id bigint) using frazil")
+    with pytest.raises(AnalysisException, match="not named"):
+        spark.sql("select * from t").collect()
 
 
 def test_read_takes_the_arguments_of_scan(spark: SparkSession, table: Where) -> None:

@@ -51,8 +51,6 @@ COMMON_OPTIONS = (
 
 _UNSUPPORTED = {
     "paths": "one read is of one table; give one path and union the DataFrames",
-    # Spark adds it where it creates a table in its catalog; the reads of that table then get none of the options.
-    "provider": "Spark's catalog does not hand a table's options to its reads; create a temporary view instead",
 }
 _SHOWN = {"versionasof": "versionAsOf", "timestampasof": "timestampAsOf"}
 
@@ -112,7 +110,8 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
             _refuse(name, why)
     if "path" not in given:
         message = "the table is not named: call `load` with its folder or metadata file, or give the option `path`"
-        raise InvalidArgument(message)
+        hint = "CREATE TABLE … USING frazil takes a LOCATION or the option `path`, and no columns"
+        raise InvalidArgument(message, hint=hint)
     exclude(given, *SNAPSHOT_OPTIONS)
     return ReadOptions(
         path=given["path"],

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgument, Unsupported
+from frazil.spark import catalog_table
 from frazil.spark import options as read_options
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class FrazilDataSource(DataSource):
         return "frazil"
 
     def __init__(self, options: dict[str, str]) -> None:
-        """Check the options, open the table and pin its state.
+        """Check the options, open the table and pin its state; a table of Spark's catalog comes with the schema.
 
         Raises:
             InvalidArgument: An option that is unknown, has no meaning, or contradicts another one.
@@ -58,34 +59,43 @@ class FrazilDataSource(DataSource):
             NoSuchSnapshot: The table does not have the state that the options choose.
         """
         super().__init__(options)
-        from frazil.spark.state import open_state
-        from frazil.spark.writer import of_reads
-
-        self._state = open_state(read_options.parse(of_reads(options)))
+        self._given, self._is_created = catalog_table.options_of(options)
+        self._state = _state(self._given) if self._given else None
 
     def schema(self) -> StructType:
         """Give the schema of the rows.
 
         Raises:
+            InvalidArgument: Without options.
             Unsupported: Spark lacks the type of a column, which the error names.
         """
-        return _Request(self._state).spark_schema()
+        schema = _Request(self._state or _state({})).spark_schema()
+        return catalog_table.keep(schema, self._given) if self._is_created else schema
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's signature
         """Give the writer of rows with this schema.
 
         Raises:
             InvalidArgument: An option that is unknown or has no meaning, or a column that does not fit the table.
+            Unsupported: An INSERT into a table of Spark's catalog.
         """
         from frazil.spark.writer import FrazilWriter
 
-        made: DataSourceWriter = FrazilWriter(self.options, schema, overwrite=overwrite)
+        if not self._given:
+            # The schema is that of the rows, with what other tables keep in their columns.
+            message = (
+                "the table is not named: Spark tells no data source of Python which of its catalog's tables is written"
+            )
+            hint = "INSERT into a temporary view, CREATE TEMPORARY VIEW … USING frazil OPTIONS (path '…')"
+            raise Unsupported(message, hint=f"{hint}, or use `frazil.spark.write`")
+        made: DataSourceWriter = FrazilWriter(self._given, schema, overwrite=overwrite)
         return made
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Give the reader of the columns in `schema`."""
-        kind = PushingReader if self._state.asked.pushdown else FrazilReader
-        return kind(_Request(self._state), schema)
+        """Give the reader of the columns in `schema`; without options they are of a table of Spark's catalog."""
+        state = self._state or _state(catalog_table.kept(schema))
+        kind = PushingReader if state.asked.pushdown else FrazilReader
+        return kind(_Request(state), schema)
 
 
 class TaskGroup(InputPartition):
@@ -214,6 +224,14 @@ class _Request:
         from frazil.spark.types import is_plain
 
         return {field.name for field in self.state.scan(("*",)).schema() if is_plain(field)}
+
+
+def _state(options: dict[str, str]) -> TableState:
+    """Open the table that options name, as it is now or as they say."""
+    from frazil.spark.state import open_state
+    from frazil.spark.writer import of_reads
+
+    return open_state(read_options.parse(of_reads(options)))
 
 
 def _parts(batch: pa.RecordBatch, batch_rows: int | None) -> Iterator[pa.RecordBatch]:
