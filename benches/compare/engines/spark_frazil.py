@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engines import spark
+from engines import spark, spark_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,8 @@ PACKAGES = ("pyspark", "frazil")
 
 
 def warm_up(target: Target) -> None:
+    # What Spark's own reader warms up as well: it reads files without deletes for `frazil.spark.read`.
+    spark_parquet.warm_up(target)
     spark.aggregate(_source(target, limit=str(100_000)))
 
 
