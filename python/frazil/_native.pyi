@@ -7,6 +7,7 @@ from frazil.iceberg.row import CatalogRow
 
 __all__ = [
     "DEBUG",
+    "Attempts",
     "AvroWriter",
     "BatchReader",
     "CommitMessages",
