@@ -40,6 +40,16 @@ def staged(table: Any, data: pa.Table) -> int:
     return snapshot_id
 
 
+def overtaken(folder: Path, version: int, meanwhile: Callable[[Any], Any]) -> tuple[Any, int]:
+    """Stage a replacement of the partition 1, before something else happens to the table."""
+    table = empty(folder, version)
+    table.append(rows(1, 1, 3))
+    table.append(rows(2, 2))
+    picked = staged(table, rows(1, 5))
+    meanwhile(table)
+    return table, picked
+
+
 def publish(table: Any) -> dict[str, str]:
     table.manage_snapshots().publish_changes("w").commit()
     summary: dict[str, str] = table.current_snapshot().summary
@@ -78,11 +88,7 @@ ELSEWHERE: dict[str, tuple[Callable[[Any], Any], list[int]]] = {
 @pytest.mark.parametrize("case", ELSEWHERE)
 def test_partitions_that_nobody_changed_are_replaced(tmp_path: Path, case: str, version: int) -> None:
     meanwhile, expected = ELSEWHERE[case]
-    table = empty(tmp_path, version)
-    table.append(rows(1, 1, 3))
-    table.append(rows(2, 2))
-    picked = staged(table, rows(1, 5))
-    meanwhile(table)
+    table, picked = overtaken(tmp_path, version, meanwhile)
     summary = publish(table)
     assert ids_of(table) == expected
     counted = {
@@ -116,11 +122,7 @@ IN_THE_WAY: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("case", IN_THE_WAY)
 def test_partitions_that_others_changed_are_not_replaced(tmp_path: Path, case: str, version: int) -> None:
     meanwhile, why = IN_THE_WAY[case]
-    table = empty(tmp_path, version)
-    table.append(rows(1, 1, 3))
-    table.append(rows(2, 2))
-    picked = staged(table, rows(1, 5))
-    meanwhile(table)
+    table, picked = overtaken(tmp_path, version, meanwhile)
     before, files = ids_of(table), sorted(tmp_path.rglob("*"))
     with pytest.raises(CommitValidation, match=rf"snapshot {picked} cannot be picked: .*({why})"):
         publish(table)

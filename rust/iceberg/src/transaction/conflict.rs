@@ -172,17 +172,23 @@ impl Check<'_> {
         let partition = Arc::new(self.base.partition_type(spec));
         let bytes = self.files.read(path, MANIFEST_LIMIT_BYTES)?;
         let entries = Entries::read(bytes, &partition, self.context).map_err(|e| e.with("manifest", path))?;
-        let (added, removed) = (entries.own(ADDED, snapshot_id)?, entries.own(DELETED, snapshot_id)?);
-        let (files, paths) = (added.data_files()?, added.paths()?);
-        let keys = partition_keys(files, &partition)?;
-        let is_touched = |row: usize| self.validation.touched.partitions.contains(&(spec_id, keys.row(row).to_vec()));
-        if manifest.content == ManifestContent::Data {
+        let is_data = manifest.content == ManifestContent::Data;
+        if is_data {
             let needed = |path: &str| self.rewrites(path) || self.validation.touched.staying.contains(path);
+            let removed = entries.own(DELETED, snapshot_id)?;
             if let Some(path) = removed.paths()?.iter().flatten().find(|path| needed(path)) {
                 return Err(conflict("a data file was removed or rewritten meanwhile").with("file", path));
             }
-            let mut rows = 0..if self.validation.refuses_new_files { added.len() } else { 0 };
-            return match rows.find(|&row| is_touched(row)) {
+            if !self.validation.refuses_new_files {
+                return Ok(());
+            }
+        }
+        let added = entries.own(ADDED, snapshot_id)?;
+        let (files, paths) = (added.data_files()?, added.paths()?);
+        let keys = partition_keys(files, &partition)?;
+        let is_touched = |row: usize| self.validation.touched.partitions.contains(&(spec_id, keys.row(row).to_vec()));
+        if is_data {
+            return match (0..added.len()).find(|&row| is_touched(row)) {
                 None => Ok(()),
                 Some(row) => Err(conflict("files were added meanwhile to a partition that this operation replaces")
                     .with("file", paths.value(row))),
