@@ -132,11 +132,12 @@ bench-full: bench-inputs $(BENCH)/peers/.installed-full $(BENCH)/pypaimon/.insta
 	$(call say,'Comparing with limits and all peers (an hour or more)')
 	$(COMPARE) --full $(if $(ROW),,--document)
 
-# The limits, and the tables: they are made once, 2 GB.
+# The limits, the tables and an archive of Spark's classes: they are made once, 2 GB.
 bench-inputs: $(WHEEL)
 	$(call say,'Making the limits and the tables of the benchmark')
 	$(CARGO) build --release --locked --quiet --package frazil-benches --bin limits
 	$(BIN)/python benches/tables/make.py --out $(BENCH_TABLES)
+	$(BIN)/python benches/compare/engines/spark.py
 
 # What peers cannot be installed is said and left out; the rows say so too.
 $(BENCH)/peers/.installed: benches/compare/requirements.txt | $(TOOLS)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 WORKER = Path(__file__).resolve().parent / "worker.py"
 # Engines that need neither an environment nor packages of their own run in that of the project.
 OWN = ("frazil", "pyarrow", "limits", "spark_frazil", "spark_parquet", "spark_java")
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = {False: 2, True: 3}
 # A group of rows makes no further round after this, a peer none after a run that took so long.
-GROUP_SECONDS = {False: 45, True: 900}
+GROUP_SECONDS = {False: 15, True: 900}
 SLOW_SECONDS = {False: 20, True: 60}
 
 
@@ -81,6 +81,7 @@ class Setting:
 def run(rows: list[Row], setting: Setting) -> Results:
     """Measure the rows, group by group; what an interrupt leaves out is `not measured`."""
     results: Results = {work: Measured() for row in rows for work in row.works(full=setting.full)}
+    start = time.monotonic()
     try:
         for group in groups(rows, full=setting.full):
             _say(f"{', '.join(row.id for row in group)}")
@@ -88,6 +89,7 @@ def run(rows: list[Row], setting: Setting) -> Results:
     except KeyboardInterrupt:
         _say("interrupted: what was measured so far is reported")
     compare(results, setting)
+    _say(f"{len(rows)} rows in {(time.monotonic() - start) / 60:.1f} minutes")
     return results
 
 
@@ -95,7 +97,7 @@ def _run_group(rows: Iterable[Row], results: Results, setting: Setting) -> None:
     works = list(dict.fromkeys(work for row in rows for work in row.works(full=setting.full)))
     start = time.monotonic()
     for turn in range(setting.rounds):
-        if turn >= LEAST_ROUNDS and time.monotonic() - start > GROUP_SECONDS[setting.full]:
+        if turn >= LEAST_ROUNDS[setting.full] and time.monotonic() - start > GROUP_SECONDS[setting.full]:
             break
         # Each round begins with another: the first of a round finds another machine than the last.
         first = turn % len(works)
