@@ -66,14 +66,18 @@ def aggregate_of(frame: Callable[[], DataFrame]) -> Callable[[], dict[str, float
 
 
 def archive_classes() -> None:
-    """Keep the classes that the query needs; Java writes the archive when this process has ended."""
+    """Keep the classes that the query needs."""
     CLASSES.parent.mkdir(parents=True, exist_ok=True)
     spark = session(**{JAVA_OPTIONS: f"-XX:ArchiveClassesAtExit={CLASSES} -Xlog:disable"})
     with tempfile.TemporaryDirectory() as folder:
         columns = ("id", "id v", "double(id) d", "string(id) s", "timestamp_seconds(id) ts")
         spark.range(1_000).selectExpr(*columns).write.parquet(f"{folder}/rows")
         aggregate(spark.read.parquet(f"{folder}/rows"))
+    java = spark.sparkContext._gateway.proc  # noqa: SLF001 - nothing public waits for it
     spark.stop()
+    # Java writes the archive when it ends.
+    java.stdin.close()
+    java.wait()
 
 
 if __name__ == "__main__" and not CLASSES.exists():
