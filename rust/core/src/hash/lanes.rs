@@ -9,7 +9,7 @@
     reason = "lanes are counted up to the length of arrays"
 )]
 
-use arrow_buffer::ArrowNativeType;
+use arrow_array::ArrowNativeTypeOp;
 
 use super::murmur3::{advance, finish, hash_bytes, mix, mix_bytes, mix_i64, scramble};
 use crate::simd::Kernel;
@@ -69,6 +69,9 @@ pub(super) trait Bytes {
     /// Where the values from `at` on start, and behind the last of them where it ends; as many as there are lanes.
     fn starts(&self, at: usize) -> [usize; LANES + 1];
 
+    /// Where the values from `at` on start and how long each is, if as many as there are lanes are of one length.
+    fn even(&self, at: usize) -> Option<(usize, usize)>;
+
     /// The bytes that they start in.
     fn data(&self) -> &[u8];
 }
@@ -80,7 +83,7 @@ pub(super) struct Ends<'a, O> {
     pub(super) ends: &'a [O],
 }
 
-impl<O: ArrowNativeType> Bytes for Ends<'_, O> {
+impl<O: ArrowNativeTypeOp> Bytes for Ends<'_, O> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.ends.len().saturating_sub(1)
@@ -105,6 +108,17 @@ impl<O: ArrowNativeType> Bytes for Ends<'_, O> {
         let mut starts = [last; LANES + 1];
         starts.iter_mut().zip(ends).for_each(|(start, end)| *start = end.as_usize());
         starts
+    }
+
+    #[inline(always)]
+    fn even(&self, at: usize) -> Option<(usize, usize)> {
+        let ends = self.ends.get(at..)?.first_chunk::<{ LANES + 1 }>()?;
+        let length = ends[1].sub_wrapping(ends[0]);
+        let mut even = true;
+        for lane in 0..LANES {
+            even &= ends[lane + 1].sub_wrapping(ends[lane]) == length;
+        }
+        even.then_some((ends[0].as_usize(), length.as_usize()))
     }
 
     #[inline(always)]
@@ -140,6 +154,11 @@ impl Bytes for Fixed<'_> {
     }
 
     #[inline(always)]
+    fn even(&self, at: usize) -> Option<(usize, usize)> {
+        Some((at * self.width, self.width))
+    }
+
+    #[inline(always)]
     fn data(&self) -> &[u8] {
         self.data
     }
@@ -163,7 +182,18 @@ impl<B: Bytes, F: Fn(i32) -> i32> Kernel for Strings<'_, B, F> {
         let mut results = Vec::with_capacity(len.next_multiple_of(LANES));
         let mut block = Block { words: [[0; LANES]; WORDS], lengths: [0; LANES] };
         for at in (0..len).step_by(LANES) {
-            let mut lanes = block.hash(values.data(), &values.starts(at), seed);
+            let data = values.data();
+            // Keys: digests and UUIDs as they are, and as text.
+            let hashed = match values.even(at) {
+                Some((start, 16)) => side_by_side::<16>(data, start, seed),
+                Some((start, 32)) => side_by_side::<32>(data, start, seed),
+                Some((start, 36)) => side_by_side::<36>(data, start, seed),
+                _ => None,
+            };
+            let mut lanes = match hashed {
+                Some(lanes) => lanes,
+                None => block.hash(data, &values.starts(at), seed),
+            };
             for lane in 0..LANES {
                 lanes[lane] = then(lanes[lane]);
             }
@@ -195,8 +225,6 @@ impl Block {
             uneven |= length ^ starts[1].wrapping_sub(starts[0]);
         }
         let filled = match longest {
-            // Keys of 128 bits: UUIDs, digests.
-            16 if uneven == 0 => self.fill_side_by_side::<16>(data, starts[0]),
             0..=8 => self.fill::<8>(data, starts),
             9..=16 => self.fill::<16>(data, starts),
             17..=LONGEST => self.fill::<WORDS_BYTES>(data, starts),
@@ -242,18 +270,6 @@ impl Block {
         Some(())
     }
 
-    /// Takes values of `BYTES` bytes, which lie side by side; None where there are not so many.
-    #[inline(always)]
-    fn fill_side_by_side<const BYTES: usize>(&mut self, data: &[u8], start: usize) -> Option<()> {
-        let values: &[[u8; BYTES]; LANES] = data.get(start..)?.as_chunks().0.first_chunk()?;
-        for number in 0..BYTES / 4 {
-            for lane in 0..LANES {
-                self.words[number][lane] = word(&values[lane], number);
-            }
-        }
-        Some(())
-    }
-
     /// The hashes after the first words of each value, and its tail where that is among them. `longest` is the length of
     /// the longest value, and of each where they are even.
     #[inline(always)]
@@ -279,6 +295,23 @@ impl Block {
         }
         hashes
     }
+}
+
+/// Hashes values of `BYTES` bytes, whole words, which lie side by side; None where there are not so many.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "of lengths that are named here")]
+fn side_by_side<const BYTES: usize>(data: &[u8], start: usize, seed: u32) -> Option<[i32; LANES]> {
+    const { assert!(BYTES.is_multiple_of(4)) };
+    let values: &[[u8; BYTES]; LANES] = data.get(start..)?.as_chunks().0.first_chunk()?;
+    let mut lanes = [0; LANES];
+    for lane in 0..LANES {
+        let mut hash = seed;
+        for number in 0..BYTES / 4 {
+            hash = mix(hash, word(&values[lane], number));
+        }
+        lanes[lane] = finish(hash, BYTES as u32);
+    }
+    Some(lanes)
 }
 
 /// The first bytes of a value, and of those behind it.
