@@ -297,11 +297,10 @@ impl Block {
     }
 }
 
-/// Hashes values of `BYTES` bytes, whole words, which lie side by side; None where there are not so many.
+/// Hashes values of `BYTES` bytes, a multiple of four, which lie side by side; None where there are not so many.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "of lengths that are named here")]
 fn side_by_side<const BYTES: usize>(data: &[u8], start: usize, seed: u32) -> Option<[i32; LANES]> {
-    const { assert!(BYTES.is_multiple_of(4)) };
     let values: &[[u8; BYTES]; LANES] = data.get(start..)?.as_chunks().0.first_chunk()?;
     let mut lanes = [0; LANES];
     for lane in 0..LANES {
