@@ -40,6 +40,11 @@ class Faulty(Operation):
     trouble: str = ""
     notes: str = ""
 
+    def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, float]:
+        message, linger = super().write(data)
+        Notes(self.notes).add(f"lingers-{linger:g}")
+        return message, linger
+
     def _rows(self, data: Iterator[pa.RecordBatch], task: int, *, lineage: bool = False) -> Any:
         return super()._rows(self._troubled(data), task, lineage=lineage)
 

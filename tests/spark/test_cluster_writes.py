@@ -70,6 +70,9 @@ def test_each_row_is_there_once_and_no_file_too_many(
         assert {number for number, _ in began} == {0, 1}
         assert len({executor for _, executor in began}) == 2
         assert {number for number, _ in attempts(folder, "wrote")} == {0, 1}
+        # The commit waits as long as the settings let a killed worker live.
+        told = [path.name for path in (folder / "notes").glob("lingers-*")]
+        assert told == ([] if verb == "update" else ["lingers-9"])
     if trouble == "worker":
         assert 0 not in {number for number, _ in attempts(folder, "wrote")}
     if trouble == "executor":

@@ -14,7 +14,7 @@ from pyspark.errors import PythonException
 import frazil
 from frazil.errors import CommitConflict, InvalidArgument, NoSuchSnapshot, Unsupported
 from frazil.spark import write
-from frazil.spark.attempts import LINGER_SECONDS, Attempts
+from frazil.spark.attempts import Attempts, linger_seconds
 from frazil.spark.workers import Operation
 from frazil.spark.writes import commit
 from support.frames import load, rows
@@ -131,16 +131,16 @@ def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_twice(
         others[1].write_bytes(b"late")
 
     monkeypatch.setattr("frazil.spark.workers.time.sleep", pause)
-    operation.messages([message], others=True, ended=False)
+    operation.messages([message], others=True, linger=7)
     assert pauses == []
     others[0].write_bytes(b"early")
-    operation.messages([message], others=True, ended=False)
+    operation.messages([message], others=True, linger=7)
     assert files(folder) == [written]
     others[0].write_bytes(b"early")
-    operation.messages([message], others=True, ended=True)
+    operation.messages([message], others=True)
     assert files(folder) == [written]
-    assert pauses == [LINGER_SECONDS]
-    operation.abort(ended=False)
+    assert pauses == [7]
+    operation.abort(7)
     assert files(folder) == []
 
 
@@ -148,7 +148,15 @@ def test_nothing_is_known_of_attempts_where_there_is_no_context() -> None:
     attempts = Attempts(cast("SparkSession", object()), "nothing")
     with attempts:
         pass
-    assert (attempts.ran_again(), attempts.wait()) == (False, False)
+    assert (attempts.ran_again(), attempts.wait()) == (False, 5)
+
+
+@pytest.mark.parametrize(
+    ("setting", "seconds"),
+    [(None, 5), ("2s", 5), (" 6S ", 9), ("500ms", 3.5), ("1500", 4.5), ("2min", 123), ("1m", 63), ("soon", 5)],
+)
+def test_a_killed_worker_lives_as_long_as_spark_lets_it(setting: str | None, seconds: float) -> None:
+    assert linger_seconds(setting) == seconds
 
 
 def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tmp_path: Path) -> None:
@@ -156,8 +164,8 @@ def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tm
     table = make(folder, "bucketed", commit__retry__num_retries="0")
     table.append(data(0, 10))
     operation = Operation(table)
-    message, others = operation.write(iter(data(0, 10).to_batches()))
-    messages = operation.messages([message], others=others)
+    message, linger = operation.write(iter(data(0, 10).to_batches()))
+    messages = operation.messages([message], others=linger > 0)
     newest = frazil.load_table(folder)
     newest.update_spec().add_field("c").commit()
     before = files(folder)

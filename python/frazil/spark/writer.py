@@ -13,6 +13,7 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import WriterCommitMessage
 
 from frazil.errors import InvalidArgument, Unsupported
+from frazil.spark.attempts import linger_seconds
 from frazil.spark.options import check_names, number, parse
 from frazil.spark.workers import Operation
 from frazil.spark.writes import check_branch, check_columns, commit, open_table
@@ -45,10 +46,10 @@ def _of_writes(name: str) -> bool:
 
 @dataclass
 class Message(WriterCommitMessage):
-    """What a task wrote: the bytes of a commit message, and whether there may be other attempts at the task."""
+    """What a task wrote: the bytes of a commit message, and how many seconds others may still try the task."""
 
     content: bytes
-    others: bool
+    linger: float
 
 
 class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
@@ -92,17 +93,17 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
         if any(message is None for message in messages):
             missing = "the result of a task is missing"
             raise InvalidArgument(missing)
-        others = any(message.others for message in messages)
+        linger = max((message.linger for message in messages), default=0)
         try:
             # The one of the operation is bound to its metadata file, and others may have committed since.
             table = open_table(*self._place)
         except BaseException:
-            self._operation.abort(ended=not others)
+            self._operation.abort(linger)
             raise
         commit(
             table,
             self._operation,
-            self._operation.messages([message.content for message in messages], others=others, ended=False),
+            self._operation.messages([message.content for message in messages], others=linger > 0, linger=linger),
             self._mode,
             branch=self._branch,
             snapshot_properties=self._properties,
@@ -115,7 +116,8 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
         became of it, and then they may be part of the table: they stay.
         """
         if any(message is None for message in messages):
-            self._operation.abort(ended=False)
+            known = [message.linger for message in messages if message is not None]
+            self._operation.abort(max([linger_seconds(None), *known]))
 
 
 def _mode(asked: ReadOptions, *, overwrite: bool) -> str:
