@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, Int64Array};
+use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::{Array, ArrayRef, Int64Array, UInt32Array};
 use frazil_core::error::Result;
 use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats};
@@ -20,7 +21,7 @@ pub type Types<'a> = &'a dyn Fn(i32) -> Option<PrimitiveType>;
 #[derive(Debug, Clone)]
 pub struct ManifestStatistics {
     tuples: PartitionTuples,
-    record_counts: Int64Array,
+    record_counts: Counts,
     columns: Vec<ColumnBounds>,
 }
 
@@ -29,7 +30,24 @@ struct ColumnBounds {
     id: i32,
     /// As the scan that decoded them sees the column; another may see it promoted.
     data_type: Option<PrimitiveType>,
-    bounds: Option<Bounds>,
+    kept: Option<KeptBounds>,
+}
+
+/// [`Bounds`] but for the counts of rows, which all columns share.
+#[derive(Debug, Clone)]
+struct KeptBounds {
+    null_count: Option<Counts>,
+    nan_count: Option<Counts>,
+    lower: Option<ArrayRef>,
+    upper: Option<ArrayRef>,
+    exact: bool,
+}
+
+/// Counts in four bytes each where they fit.
+#[derive(Debug, Clone)]
+enum Counts {
+    Narrow(UInt32Array),
+    Wide(Int64Array),
 }
 
 impl ManifestStatistics {
@@ -42,11 +60,12 @@ impl ManifestStatistics {
     ) -> Result<Self> {
         let stats = EntryStats::new(entries, types);
         let bounds = |column: &BoundColumn| -> Result<ColumnBounds> {
-            Ok(ColumnBounds { id: column.id, data_type: types(column.id), bounds: stats.bounds(column)? })
+            let kept = stats.bounds(column)?.map(KeptBounds::from);
+            Ok(ColumnBounds { id: column.id, data_type: types(column.id), kept })
         };
         Ok(Self {
             tuples: PartitionTuples::try_new(entries.partitions()?, fields, entries.len())?,
-            record_counts: entries.record_counts()?.clone(),
+            record_counts: Counts::from(entries.record_counts()?.clone()),
             columns: filter.columns().into_iter().map(bounds).collect::<Result<_>>()?,
         })
     }
@@ -75,15 +94,9 @@ impl ManifestStatistics {
 
     /// The memory that the columns hold.
     pub fn size_bytes(&self) -> usize {
-        // Every column shares the counts of rows.
-        let bounds = self.columns.iter().filter_map(|column| column.bounds.as_ref()).map(|bounds| {
-            let counts = [&bounds.null_count, &bounds.nan_count].into_iter().flatten();
-            let values = [&bounds.lower, &bounds.upper].into_iter().flatten();
-            counts.map(Array::get_array_memory_size).sum::<usize>()
-                + values.map(Array::get_array_memory_size).sum::<usize>()
-        });
+        let bounds = self.columns.iter().filter_map(|column| column.kept.as_ref()).map(KeptBounds::size_bytes);
         let tuples = self.tuples.columns().iter().map(Array::get_array_memory_size);
-        size_of::<Self>() + self.record_counts.get_array_memory_size() + bounds.sum::<usize>() + tuples.sum::<usize>()
+        size_of::<Self>() + self.record_counts.size_bytes() + bounds.sum::<usize>() + tuples.sum::<usize>()
     }
 
     fn column(&self, id: i32) -> Option<&ColumnBounds> {
@@ -97,6 +110,90 @@ impl ColumnStats for ManifestStatistics {
     }
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        Ok(self.column(column.id).and_then(|column| column.bounds.clone()))
+        let kept = self.column(column.id).and_then(|column| column.kept.as_ref());
+        Ok(kept.map(|kept| kept.with_rows(&self.record_counts)))
+    }
+}
+
+impl KeptBounds {
+    fn with_rows(&self, rows: &Counts) -> Bounds {
+        Bounds {
+            row_count: Some(rows.wide()),
+            null_count: self.null_count.as_ref().map(Counts::wide),
+            nan_count: self.nan_count.as_ref().map(Counts::wide),
+            lower: self.lower.clone(),
+            upper: self.upper.clone(),
+            exact: self.exact,
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        let counts = [&self.null_count, &self.nan_count].into_iter().flatten().map(Counts::size_bytes);
+        let values = [&self.lower, &self.upper].into_iter().flatten().map(Array::get_array_memory_size);
+        counts.sum::<usize>() + values.sum::<usize>()
+    }
+}
+
+impl From<Bounds> for KeptBounds {
+    fn from(bounds: Bounds) -> Self {
+        Self {
+            null_count: bounds.null_count.map(Counts::from),
+            nan_count: bounds.nan_count.map(Counts::from),
+            lower: bounds.lower,
+            upper: bounds.upper,
+            exact: bounds.exact,
+        }
+    }
+}
+
+impl Counts {
+    fn len(&self) -> usize {
+        match self {
+            Self::Narrow(counts) => counts.len(),
+            Self::Wide(counts) => counts.len(),
+        }
+    }
+
+    fn wide(&self) -> Int64Array {
+        match self {
+            Self::Narrow(counts) => counts.unary::<_, Int64Type>(i64::from),
+            Self::Wide(counts) => counts.clone(),
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        match self {
+            Self::Narrow(counts) => counts.get_array_memory_size(),
+            Self::Wide(counts) => counts.get_array_memory_size(),
+        }
+    }
+}
+
+impl From<Int64Array> for Counts {
+    fn from(counts: Int64Array) -> Self {
+        counts.try_unary::<_, UInt32Type, _>(u32::try_from).map_or(Self::Wide(counts), Self::Narrow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_given_as_they_were_taken_narrow_where_all_fit() {
+        let most = i64::from(u32::MAX);
+        for (counts, narrow) in [
+            (vec![], true),
+            (vec![Some(0), None, Some(most)], true),
+            (vec![None], true),
+            (vec![Some(7), Some(most + 1)], false),
+            (vec![Some(-1), None], false),
+        ] {
+            let counts = Int64Array::from(counts);
+            let kept = Counts::from(counts.clone());
+            assert_eq!(kept.wide(), counts);
+            assert_eq!(kept.len(), counts.len());
+            assert_eq!(matches!(kept, Counts::Narrow(_)), narrow, "{counts:?}");
+        }
     }
 }
