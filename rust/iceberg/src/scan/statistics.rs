@@ -43,9 +43,10 @@ struct KeptBounds {
     exact: bool,
 }
 
-/// Counts in four bytes each where they fit.
+/// Counts: once where all are the same, in four bytes each where they fit.
 #[derive(Debug, Clone)]
 enum Counts {
+    Same { count: i64, len: usize },
     Narrow(UInt32Array),
     Wide(Int64Array),
 }
@@ -149,6 +150,7 @@ impl From<Bounds> for KeptBounds {
 impl Counts {
     fn len(&self) -> usize {
         match self {
+            Self::Same { len, .. } => *len,
             Self::Narrow(counts) => counts.len(),
             Self::Wide(counts) => counts.len(),
         }
@@ -156,6 +158,7 @@ impl Counts {
 
     fn wide(&self) -> Int64Array {
         match self {
+            Self::Same { count, len } => Int64Array::from_value(*count, *len),
             Self::Narrow(counts) => counts.unary::<_, Int64Type>(i64::from),
             Self::Wide(counts) => counts.clone(),
         }
@@ -163,6 +166,7 @@ impl Counts {
 
     fn size_bytes(&self) -> usize {
         match self {
+            Self::Same { .. } => 0,
             Self::Narrow(counts) => counts.get_array_memory_size(),
             Self::Wide(counts) => counts.get_array_memory_size(),
         }
@@ -171,6 +175,12 @@ impl Counts {
 
 impl From<Int64Array> for Counts {
     fn from(counts: Int64Array) -> Self {
+        if let Some((&count, rest)) = counts.values().split_first()
+            && counts.null_count() == 0
+            && rest.iter().all(|other| *other == count)
+        {
+            return Self::Same { count, len: counts.len() };
+        }
         counts.try_unary::<_, UInt32Type, _>(u32::try_from).map_or(Self::Wide(counts), Self::Narrow)
     }
 }
@@ -180,20 +190,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_given_as_they_were_taken_narrow_where_all_fit() {
+    fn counts_are_given_as_they_were_taken() {
         let most = i64::from(u32::MAX);
-        for (counts, narrow) in [
-            (vec![], true),
-            (vec![Some(0), None, Some(most)], true),
-            (vec![None], true),
-            (vec![Some(7), Some(most + 1)], false),
-            (vec![Some(-1), None], false),
+        let same: fn(&Counts) -> bool = |counts| matches!(counts, Counts::Same { .. });
+        let narrow: fn(&Counts) -> bool = |counts| matches!(counts, Counts::Narrow(_));
+        let wide: fn(&Counts) -> bool = |counts| matches!(counts, Counts::Wide(_));
+        for (counts, form) in [
+            (vec![], narrow),
+            (vec![Some(0), None, Some(most)], narrow),
+            (vec![Some(0), None], narrow),
+            (vec![None], narrow),
+            (vec![Some(7), Some(8)], narrow),
+            (vec![Some(7), Some(most + 1)], wide),
+            (vec![Some(-1), None], wide),
+            (vec![Some(-1)], same),
+            (vec![Some(most + 1), Some(most + 1)], same),
         ] {
             let counts = Int64Array::from(counts);
             let kept = Counts::from(counts.clone());
             assert_eq!(kept.wide(), counts);
             assert_eq!(kept.len(), counts.len());
-            assert_eq!(matches!(kept, Counts::Narrow(_)), narrow, "{counts:?}");
+            assert!(form(&kept), "{counts:?}");
         }
     }
 }
