@@ -37,6 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
         ("wh/top", "empty_table"),
         ("vectors", "dv_spark_parquet_part"),
         ("mixed", "fmt_mixed"),
+        ("keys", "del_eq_sequence"),
     ):
         shutil.copytree(ICEBERG / golden, root / "iceberg" / name)
     for name in ("a", "b", "c", "d", "e"):
@@ -81,6 +82,16 @@ def test_an_iceberg_table_is_the_same_as_on_this_machine(
     assert len(tasks) == len(list(local.scan().plan_files()))
 
 
+def test_a_plan_asks_for_each_manifest_once(store: ObjectStore) -> None:
+    """Which columns the keys of equality deletes are made of is known only from manifests that are decoded."""
+    table = frazil.load_table("s3://iceberg/keys", properties=store.properties)
+    store.requests.clear()
+    tasks = list(table.scan().plan_files())
+    assert any(task.delete_files for task in tasks)
+    asked = [request for request in store.requests if request.startswith("GET") and request.endswith(".avro")]
+    assert len(asked) == len(set(asked)) > 3
+
+
 def test_an_iceberg_warehouse_is_listed(store: ObjectStore) -> None:
     for warehouse in ("s3://iceberg/wh", "s3://iceberg/wh/", "s3a://iceberg/wh"):
         catalog: Any = frazil.load_catalog("far", warehouse=warehouse, **store.properties)
@@ -103,7 +114,7 @@ def test_an_iceberg_warehouse_is_listed(store: ObjectStore) -> None:
 def test_a_bucket_may_be_the_warehouse(store: ObjectStore) -> None:
     catalog: Any = frazil.load_catalog("far", warehouse="s3://iceberg", **store.properties)
     assert catalog.list_namespaces() == [("wh",)]
-    assert catalog.list_tables(()) == [("mixed",), ("vectors",)]
+    assert catalog.list_tables(()) == [("keys",), ("mixed",), ("vectors",)]
 
 
 def test_a_paimon_warehouse_is_listed_and_read(store: ObjectStore) -> None:

@@ -1,11 +1,12 @@
 //! Reads the manifests of snapshots and keeps what may match. Manifests are independent of each other: each thread holds
 //! one at a time, and of it only what is kept when it goes to the next.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{Array, BooleanArray};
 use arrow_buffer::BooleanBuffer;
+use bytes::Bytes;
 use frazil_core::cache::Cache;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
@@ -107,22 +108,46 @@ impl<'a> Planner<'a> {
     }
 
     fn entries(&self, manifest: &ManifestFile, statistics_ids: &[i32]) -> Result<ManifestEntries> {
+        self.decode(manifest, self.bytes(manifest)?, statistics_ids)
+    }
+
+    fn bytes(&self, manifest: &ManifestFile) -> Result<Bytes> {
         self.context.check()?;
-        let path = &*manifest.manifest_path;
-        let bytes = self.read.files.read(path, MANIFEST_LIMIT_BYTES)?;
-        manifest::read(bytes, manifest, statistics_ids, self.context).map_err(|e| e.with("file", path))
+        self.read.files.read(&manifest.manifest_path, MANIFEST_LIMIT_BYTES)
+    }
+
+    fn decode(&self, manifest: &ManifestFile, bytes: Bytes, statistics_ids: &[i32]) -> Result<ManifestEntries> {
+        let entries = manifest::read(bytes, manifest, statistics_ids, self.context);
+        entries.map_err(|e| e.with("file", &manifest.manifest_path))
+    }
+
+    /// The entries of a delete manifest with statistics of the columns that their keys are made of, and the ids of those.
+    /// Only the entries tell which they are; mostly they are among `seen`, which are of other manifests.
+    fn delete_entries(
+        &self,
+        manifest: &ManifestFile,
+        seen: &Mutex<BTreeSet<i32>>,
+    ) -> Result<(ManifestEntries, Vec<i32>)> {
+        let seen = || seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = self.bytes(manifest)?;
+        let expected = seen().clone();
+        let ids: Vec<i32> = expected.iter().copied().chain([DELETE_FILE_PATH_ID]).collect();
+        let entries = self.decode(manifest, bytes.clone(), &ids)?;
+        let key_ids = entries.distinct_equality_ids()?;
+        if key_ids.iter().all(|id| expected.contains(id)) {
+            return Ok((entries, key_ids));
+        }
+        seen().extend(&key_ids);
+        let ids: Vec<i32> = key_ids.iter().copied().chain([DELETE_FILE_PATH_ID]).collect();
+        Ok((self.decode(manifest, bytes, &ids)?, key_ids))
     }
 
     /// The delete files of manifests, as far as their partitions and keys may match.
     pub(super) fn delete_index(&self, manifests: &[&ManifestFile]) -> Result<DeleteIndex> {
+        // Most writers of equality deletes take the columns that identify rows.
+        let seen = Mutex::new(self.read.schema.identifier_field_ids.iter().copied().collect());
         let decoded = parallel::map(manifests, self.request.workers, |manifest| {
-            let mut entries = self.entries(manifest, &[DELETE_FILE_PATH_ID])?;
-            // Only the entries tell of which columns statistics are needed.
-            let key_ids = entries.distinct_equality_ids()?;
-            if !key_ids.is_empty() {
-                let ids: Vec<i32> = key_ids.iter().copied().chain([DELETE_FILE_PATH_ID]).collect();
-                entries = self.entries(manifest, &ids)?;
-            }
+            let (entries, key_ids) = self.delete_entries(manifest, &seen)?;
             let spec = self.spec(manifest.partition_spec_id)?;
             let tuples = PartitionTuples::try_new(entries.partitions()?, &spec.partition.fields, entries.len())?;
             // Equality deletes of whose keys none matches the filter delete rows that are not wanted.
