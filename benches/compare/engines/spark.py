@@ -1,6 +1,7 @@
 """One Spark session for the engines that run in Spark, and the query that they answer.
 
-`spark.py` by itself has Java keep the classes of Spark in an archive, which takes a third off the start of each session.
+`spark.py` by itself has Java keep the classes of Spark in an archive, which takes a third off the start of each
+session.
 """
 
 from __future__ import annotations
