@@ -130,16 +130,18 @@ impl<'a> Planner<'a> {
     ) -> Result<(ManifestEntries, Vec<i32>)> {
         let seen = || seen.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = self.bytes(manifest)?;
+        let decode = |key_ids: &BTreeSet<i32>| {
+            let ids: Vec<i32> = key_ids.iter().copied().chain([DELETE_FILE_PATH_ID]).collect();
+            self.decode(manifest, bytes.clone(), &ids)
+        };
         let expected = seen().clone();
-        let ids: Vec<i32> = expected.iter().copied().chain([DELETE_FILE_PATH_ID]).collect();
-        let entries = self.decode(manifest, bytes.clone(), &ids)?;
+        let mut entries = decode(&expected)?;
         let key_ids = entries.distinct_equality_ids()?;
-        if key_ids.iter().all(|id| expected.contains(id)) {
-            return Ok((entries, key_ids));
+        if !key_ids.is_subset(&expected) {
+            seen().extend(&key_ids);
+            entries = decode(&key_ids)?;
         }
-        seen().extend(&key_ids);
-        let ids: Vec<i32> = key_ids.iter().copied().chain([DELETE_FILE_PATH_ID]).collect();
-        Ok((self.decode(manifest, bytes, &ids)?, key_ids))
+        Ok((entries, key_ids.into_iter().collect()))
     }
 
     /// The delete files of manifests, as far as their partitions and keys may match.

@@ -5,6 +5,7 @@
 
 mod decode;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
@@ -217,14 +218,11 @@ impl ManifestEntries {
         self.known(column::EQUALITY_IDS).map(|lists| list(lists, "equality_ids")).transpose()
     }
 
-    /// The columns of [`ManifestEntries::equality_ids`] of all entries, ascending.
-    pub fn distinct_equality_ids(&self) -> Result<Vec<i32>> {
-        let Some(lists) = self.equality_ids()? else { return Ok(Vec::new()) };
+    /// The columns of [`ManifestEntries::equality_ids`] of all entries.
+    pub fn distinct_equality_ids(&self) -> Result<BTreeSet<i32>> {
+        let Some(lists) = self.equality_ids()? else { return Ok(BTreeSet::new()) };
         let values = lists.values().as_primitive_opt::<Int32Type>().ok_or_else(|| mistyped("equality_ids"))?;
-        let mut ids: Vec<i32> = values.iter().flatten().collect();
-        ids.sort_unstable();
-        ids.dedup();
-        Ok(ids)
+        Ok(values.iter().flatten().collect())
     }
 
     /// 143: the data files that all deletes of a file are for; None where not recorded.
