@@ -32,6 +32,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Private: use the `frazil` package.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    interrupt::keep_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG", cfg!(debug_assertions))?;
     module.add_class::<files::Files>()?;
