@@ -61,6 +61,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cache::cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(data_file::int96_timestamps, module)?)?;
     module.add_function(wrap_pyfunction!(merge::evaluate_expression, module)?)?;
+    module.add_function(wrap_pyfunction!(files::is_storage_option, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(write::schema_json, module)?)?;
     module.add_function(wrap_pyfunction!(catalog::owned_files, module)?)?;
