@@ -71,10 +71,6 @@ class CatalogTable(NamedTable, Table):
             raise CorruptMetadata(message, context=context, hint="load the table anew if that was meant")
         return newest
 
-    def _reload(self) -> None:
-        """Go to the newest state."""
-        self._native = self.refresh()._native  # noqa: SLF001 - its own class
-
     def _at(self, native: _native.Table) -> CatalogTable:
         """Give the same table at another state."""
         table = CatalogTable(native, self._files, self._opened, self._options)

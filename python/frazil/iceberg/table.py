@@ -92,28 +92,36 @@ class Table(Opened, Writing):
         return None
 
     def transaction(self) -> Transaction:
-        """Begin several changes that are committed as one, when the `with` block ends."""
+        """Begin several changes of the newest state that are committed as one, when the `with` block ends."""
+        self._reload()
         return Transaction(self)
 
     def _reload(self) -> None:
-        """Go to the newest state."""
-        self._native = self._native.refresh(self._files, self._opened)
+        """Go to the newest state, which a change begins with.
+
+        Raises:
+            Unsupported: A catalog keeps the table, which was opened without it.
+        """
+        self._native = self._native.newest(self._row)
 
     def _at(self, native: _native.Table) -> Table:
         """Give the same table at another state."""
         return Table(native, self._files, self._opened, self._options)
 
     def _now(self) -> Table:
+        self._reload()
         return self
 
     def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
+        self._reload()
         return alone(self, change)
 
     def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
         return alone_with(self, data, change)
 
     def _commit(self, change: dict[str, Any]) -> None:
-        with self.transaction() as changes:
+        # Of the state that the caller knows: some changes conflict with what others made of it since.
+        with Transaction(self) as changes:
             changes._commit(change)  # noqa: SLF001 - one module in two files
 
     @property

@@ -1,14 +1,24 @@
 //! Iceberg tables.
 
 use frazil_iceberg::table::Table as IcebergTable;
+use frazil_iceberg::transaction::commit::newest;
+use frazil_iceberg::transaction::pointer::Pointer;
 use pyo3::prelude::*;
 
+use crate::catalog::pointer_at;
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 
 /// A table at one state of its metadata.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Table(pub(crate) IcebergTable);
+
+impl Table {
+    /// Where the newest state is found: by the `row` of the catalog, or in the folder of a table without one.
+    pub(crate) fn pointer(&self, row: Option<Py<PyAny>>) -> Box<dyn Pointer> {
+        pointer_at(self.0.files(), &self.0.metadata().location, row)
+    }
+}
 
 #[pymethods]
 impl Table {
@@ -26,6 +36,20 @@ impl Table {
     /// The table at its newest metadata.
     fn refresh(&self, py: Python<'_>, files: &Files, location: &str) -> PyResult<Self> {
         interruptible(py, |_| self.0.refresh(&files.0, location)).map(Self)
+    }
+
+    /// The table at its newest metadata, by the `row` of its catalog where it has one: where a change begins.
+    #[pyo3(signature = (row = None))]
+    fn newest(&self, py: Python<'_>, row: Option<Py<PyAny>>) -> PyResult<Self> {
+        let (pointer, known) = (self.pointer(row), self.0.state());
+        interruptible(py, |_| IcebergTable::at(newest(pointer.as_ref(), &known)?, self.0.files().clone())).map(Self)
+    }
+
+    /// Refuses a table that is kept by a catalog where no `row` of it is given.
+    #[pyo3(signature = (row = None))]
+    fn check_writable(&self, py: Python<'_>, row: Option<Py<PyAny>>) -> PyResult<()> {
+        let (pointer, known) = (self.pointer(row), self.0.state());
+        detached(py, || pointer.check(&known))
     }
 
     /// Where the files of the table lie, and which may be read.
