@@ -3,6 +3,7 @@
 use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::newest;
 use frazil_iceberg::transaction::pointer::Pointer;
+use frazil_iceberg::write::rows::lineage_names;
 use pyo3::prelude::*;
 
 use crate::catalog::pointer_at;
@@ -74,6 +75,12 @@ impl Table {
     #[getter]
     fn format_version(&self) -> u8 {
         self.0.metadata().format_version
+    }
+
+    /// The names in data files of `_row_id` and `_last_updated_sequence_number`, which rows keep when they move; none before
+    /// format version 3.
+    fn lineage_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        detached(py, || lineage_names(self.0.metadata()))
     }
 
     /// One field of the table's metadata as JSON text, by its name in the spec; `null` when there is none.
