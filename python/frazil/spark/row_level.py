@@ -13,7 +13,6 @@ from frazil.iceberg.input_rows import no_rows
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
 from frazil.iceberg.row_level import Deleting, RowLevel, Updating, target_schema
-from frazil.iceberg.transaction import alone
 from frazil.iceberg.write_result import RowCounts
 from frazil.spark.iceberg import size_of
 from frazil.spark.shared import shared
@@ -161,7 +160,7 @@ def _carry_out(
     snapshot_properties: Mapping[str, str] | None,
 ) -> WriteResult:
     check_branch(table, branch)
-    return alone(table, lambda tx: _change(spark, tx, asked, branch, snapshot_properties))
+    return table._change(lambda tx: _change(spark, tx, asked, branch, snapshot_properties))  # noqa: SLF001
 
 
 def _change(
