@@ -20,6 +20,10 @@ INTEROP := target/interop
 BENCH_TABLES ?= $(BENCH)/tables
 COMPARE = $(BIN)/python benches/compare/run.py --tables $(BENCH_TABLES) --limits target/release/limits $(addprefix --row ,$(ROW))
 
+# In other locales Java cannot open a file whose path is not ASCII.
+ifneq ($(shell locale charmap 2>/dev/null),UTF-8)
+export LC_ALL := C.UTF-8
+endif
 export PYTHONDONTWRITEBYTECODE := 1
 export CARGO_TERM_PROGRESS_WHEN ?= never
 say = @printf '\n==> %s\n' $(1)
@@ -51,7 +55,7 @@ $(TOOLS): pyproject.toml tools/constraints.txt
 $(WHEEL): $(TOOLS) $(RUST_SOURCES) $(PYTHON_SOURCES) README.md LICENSE
 	$(call say,'Building the wheel in release mode (ten minutes the first time on two cores)')
 	@rm -rf $(WHEELS)
-	$(BIN)/maturin build --release --locked --out $(WHEELS)
+	$(BIN)/python -m maturin build --release --locked --out $(WHEELS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(WHEELS)/*.whl
 	@touch $@
 
@@ -76,7 +80,7 @@ test-python: $(WHEEL)
 # What `make test` does with some of the tables. Java comes from the public Java registry, unless Ivy has it.
 interop: $(WHEEL) $(INTEROP)/.installed
 	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
-	FRAZIL_INTEROP=1 FRAZIL_DUCKDB=$(abspath $(INTEROP))/bin/python $(BIN)/python -m pytest tests/interop/test_java_reads.py \
+	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(CURDIR)/$(INTEROP)/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
 		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_other_readers.py
 
 # A DuckDB that has its extensions in the Python registry, which the newest one need not have.
@@ -120,9 +124,9 @@ lint: $(WHEEL)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	$(call say,'Checking the Python package')
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy python/frazil tools
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy python/frazil tools
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml frazil._native
 	$(call say,'Checking the budgets')
 	$(BIN)/python tools/check_budgets.py

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from frazil.arguments import locations
 from frazil.catalog.settings import configured_properties
 from frazil.errors import InvalidArgument, Unsupported
 
@@ -131,6 +132,8 @@ def _as_text(properties: Mapping[str, object]) -> dict[str, str]:
 def _text(key: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if key == "allowed_locations" and not isinstance(value, str):
+        return json.dumps(locations(value))  # type: ignore[arg-type]
     if not isinstance(value, Mapping):
         return str(value)
     if key != "relocate":

@@ -107,7 +107,7 @@ def _flattened(prefix: str, properties: Mapping[Any, Any]) -> Iterator[tuple[str
     """Give nested mappings as keys with dots; `relocate`, whose keys are locations, stays one value."""
     for key, value in properties.items():
         name = f"{prefix}{key}"
-        if name == "relocate" and isinstance(value, dict):
+        if (name == "relocate" and isinstance(value, dict)) or isinstance(value, list):
             yield name, json.dumps(value)
         elif isinstance(value, dict):
             yield from _flattened(f"{name}.", value)

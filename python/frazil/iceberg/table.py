@@ -16,13 +16,13 @@ from frazil.arguments import (
     table_files,
     whole_number,
 )
-from frazil.iceberg.new_table import NewTable
+from frazil.iceberg.new_table import NewTable, own_locations
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
 from frazil.iceberg.transaction import Transaction, alone, alone_with
 from frazil.iceberg.writing import Writing
-from frazil.opened import Opened
+from frazil.opened import Opened, opened_with
 
 if TYPE_CHECKING:
     import datetime
@@ -50,14 +50,20 @@ class Table(Opened, Writing):
 
     @classmethod
     def open(
-        cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str], recorded: str | None = None
+        cls,
+        location: str,
+        *,
+        relocate: Mapping[str, str],
+        storage: Mapping[str, str],
+        allowed_locations: Sequence[str] = (),
+        recorded: str | None = None,
     ) -> Table:
         """Open the table in a folder, or by one of its metadata files; see `frazil.load_table`.
 
         `recorded` is what a catalog calls the metadata file.
         """
-        options = {"relocate": dict(relocate), "properties": dict(properties)}
-        files = table_files(_folder(location), relocate, properties)
+        options = opened_with(relocate, storage, allowed_locations)
+        files = table_files(_folder(location), **options)
         return cls(_native.Table.open(files, location, recorded), files, location, options)
 
     def refresh(self) -> Table:
@@ -81,9 +87,10 @@ class Table(Opened, Writing):
     ) -> Table:
         """Make a table in a folder; see `frazil.create_table`."""
         location = place_of_new(location)
-        options: dict[str, Any] = {"relocate": {}, "properties": property_texts(storage, "storage")}
-        files = table_files(location, {}, options["properties"])
-        native = NewTable(location, schema, partition_by, format_version, properties).make(files, None)
+        new = NewTable(location, schema, partition_by, format_version, properties)
+        options = opened_with({}, property_texts(storage, "storage"), new.own_locations())
+        files = table_files(location, **options)
+        native = new.make(files, None)
         return cls(native, files, location, options)
 
     @property
@@ -98,6 +105,22 @@ class Table(Opened, Writing):
     def _reload(self) -> None:
         """Go to the newest state."""
         self._native = self._native.refresh(self._files, self._opened)
+
+    def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
+        """Set properties, leaving others as they are. A `write.data.path` set so is allowed for this handle.
+
+        Raises:
+            InvalidArgument: A value that a known property does not take, or a name that is reserved.
+        """
+        super().set_properties(properties, **more)
+        if own := own_locations(property_texts(properties) | property_texts(more)):
+            self._allow(own)
+
+    def _allow(self, own: list[str]) -> None:
+        """Let this handle access locations that its user named."""
+        self._options = self._options | {"allowed_locations": [*self._options["allowed_locations"], *own]}
+        self._files = table_files(_folder(self._opened), **self._options)
+        self._reload()
 
     def _at(self, native: _native.Table) -> Table:
         """Give the same table at another state."""
