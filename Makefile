@@ -81,7 +81,7 @@ test-python: $(WHEEL)
 interop: $(WHEEL) $(INTEROP)/.installed
 	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
 	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(CURDIR)/$(INTEROP)/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
-		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_other_readers.py
+		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_histories.py tests/interop/test_other_readers.py
 
 # A DuckDB that has its extensions in the Python registry, which the newest one need not have.
 $(INTEROP)/.installed: tests/interop/requirements-duckdb.txt | $(TOOLS)
