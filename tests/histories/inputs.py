@@ -52,7 +52,7 @@ def as_input(rows: Sequence[dict[str, Any]], columns: Struct, source: Source) ->
     return _given(random, table_of(rows, columns, types), kind)
 
 
-def _given(random: Random, table: pa.Table, kind: str) -> Any:
+def _given(random: Random, table: pa.Table, kind: str) -> Any:  # noqa: PLR0911 - one line for each kind
     if kind == "chunks":
         parts = [table.slice(a, b - a) for a, b in _cuts(random, table.num_rows)]
         return pa.concat_tables([*parts, table.slice(0, 0)])
