@@ -49,6 +49,7 @@ __all__ = [
     "normalize_predicate",
     "owned_files",
     "schema_json",
+    "source_batches",
     "variant_to_json",
 ]
 
@@ -145,6 +146,9 @@ class RowWriter:
     def message(self, delta: RowDelta | None = None, matched: bytes = ...) -> bytes: ...
     # Deletes the files of the operation that are not kept; gives how many.
     def sweep(self, files: Files, kept: CommitMessages | None = None) -> int: ...
+
+# The rows of a merge in the types of the table's columns; `exact` rejects a column that `append` would reject.
+def source_batches(table: Table, batches: Sequence[pa.RecordBatch], *, exact: bool) -> list[pa.RecordBatch]: ...
 
 @final
 class CommitMessages:

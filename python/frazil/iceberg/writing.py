@@ -230,7 +230,7 @@ class Writing(Evolving):
         if not given:
             message = "the table has no identifier fields, so join_cols must name the columns that rows are found by"
             raise InvalidArgument(message)
-        source = Source(table, data)
+        source = Source(table, data, exact=True)
 
         def merger(target: pa.Schema) -> _native.Merger:
             return _native.Merger.upsert(

@@ -11,9 +11,10 @@ from frazil import _native
 from frazil.arguments import filter_text, optional_text, text, whole_number
 from frazil.errors import InvalidArgument, Unsupported
 from frazil.iceberg import Table
+from frazil.iceberg.input_rows import no_rows
 from frazil.iceberg.transaction import Rows
 from frazil.spark.distribution import distributed
-from frazil.spark.taking import Taking, no_rows
+from frazil.spark.taking import Taking
 from frazil.spark.workers import Operation, write_frame
 
 if TYPE_CHECKING:
