@@ -19,10 +19,10 @@ from histories.paimon.known import DIFF_OF_FILES, HASHED_FUNCTIONS, expected
 from histories.paimon.reads import Read, Rows
 from histories.types import Field, Simple, Struct
 from histories.values import Limits
-from support.canonical import canonical_rows
+from support.canonical import Form, canonical_rows, parse_expected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from frazil.paimon.scan import Scan
@@ -34,6 +34,7 @@ MODES = ("auto", "delta", "changelog", "diff")
 READS = 14
 FILTERS = 2
 KIND = "_ROW_KIND"
+FORM = Form(plain_variants=True)
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,16 @@ def answers(oracle: Oracle, reads: Sequence[Read]) -> list[Rows | str]:
 
 
 def _is_diff(read: Read) -> bool:
-    return dict(read.options).get("incremental-between-scan-mode") == "diff"
+    options = dict(read.options)
+    between = options.get("incremental-between", "")
+    mode = options.get("incremental-between-scan-mode")
+    return bool(between) and (mode == "diff" or not between.replace(",", "").isdecimal())
 
 
 def _states(read: Read) -> Iterator[Read]:
-    for number in dict(read.options)["incremental-between"].split(","):
-        yield Read(branch=read.branch, options=(("scan.snapshot-id", number),))
+    for name in dict(read.options)["incremental-between"].split(","):
+        option = "scan.snapshot-id" if name.isdecimal() else "scan.tag-name"
+        yield Read(branch=read.branch, options=((option, name),))
 
 
 def _rows_added(diff: Rows | str, earlier: Rows | str, later: Rows | str) -> Rows | str:
@@ -129,6 +134,7 @@ def random_reads(rng: Random, outcome: Outcome) -> list[Read]:
     for branch, snapshots in outcome.snapshots.items():
         numbers = [number for number, _ in snapshots]
         others += _changes(rng, branch, numbers)
+        others += _tagged(rng, branch, outcome.tags[branch])
         if numbers:
             chosen = (("scan.snapshot-id", str(rng.choice(numbers))),)
             others += [Read("ro", branch), Read("audit_log", branch), Read("audit_log", branch, chosen)]
@@ -145,6 +151,15 @@ def _changes(rng: Random, branch: str, numbers: list[int]) -> Iterator[Read]:
         yield Read("rows", branch, options, kinds=True)
         if mode != "diff":
             yield Read("audit_log", branch, options)
+
+
+def _tagged(rng: Random, branch: str, tags: dict[str, int]) -> Iterator[Read]:
+    """Yield the difference of two tags, which is read as such whatever the mode."""
+    if len(tags) > 1:
+        first, last = sorted(rng.sample(sorted(tags), 2), key=tags.__getitem__)
+        mode = rng.choice(MODES)
+        options = (("incremental-between", f"{first},{last}"), ("incremental-between-scan-mode", mode))
+        yield Read("rows", branch, options, kinds=True)
 
 
 # One read
@@ -171,11 +186,11 @@ class Comparer:
         names = [name for name, _ in self._java.columns]
         if rows.schema.names[: len(names)] != names:
             return [self._failure("columns", f"frazil {rows.schema.names}\njava   {names}")]
-        java = self._java.rows
+        java: list[dict[str, Any]] = parse_expected(self._java.rows)
         if self._kinds:
             java = [{**row, KIND: kind} for row, kind in zip(java, self._java.kinds, strict=True)]
         form = Normal(self._history, rows.schema)
-        difference = _difference(form.lines(canonical_rows(rows)), form.lines(java))
+        difference = _difference(form.lines(canonical_rows(rows, FORM)), form.lines(java))
         if difference:
             return [self._failure("rows", difference)]
         return [*self._counted(len(java)), *self._filtered(rng, rows.schema, java, form)]
@@ -214,7 +229,7 @@ class Comparer:
             wanted = [{name: row[name] for name in fields} for row in wanted]
             asked = f"{fields} where {sql(chosen)}"
             try:
-                found = canonical_rows(self._scan(fields, sql(chosen)).to_arrow())
+                found = canonical_rows(self._scan(fields, sql(chosen)).to_arrow(), FORM)
             except Exception as error:  # noqa: BLE001 - the rows were read
                 yield self._error(asked, error)
                 continue
@@ -314,22 +329,34 @@ def _simple(kind: pa.DataType) -> tuple[Simple, Callable[[Any], Any]] | None:
     return None if found is None else (found[0](kind), found[1])
 
 
-def model_columns(schema: pa.Schema) -> Struct:
-    """Return the columns that filters can name: those of simple types."""
-    fields = [(field.name, _simple(field.type)) for field in schema if field.name not in (KIND, "rowkind")]
-    return Struct(tuple(Field(at, name, simple[0]) for at, (name, simple) in enumerate(fields) if simple))
-
-
-def model_row(row: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
-    """Return a row of canonical values as the values that filters compare."""
-    found = {}
-    for field in schema:
+def model_columns(fields: Iterable[pa.Field]) -> Struct:
+    """Return the columns that filters can name: those of simple types, and structs of them."""
+    found = []
+    for at, field in enumerate(fields):
         simple = _simple(field.type)
-        value = row.get(field.name)
-        if simple and value is not None:
-            value = _ticks(value, field.type) if pa.types.is_timestamp(field.type) else simple[1](value)
-        found[field.name] = value
-    return found
+        if field.name in (KIND, "rowkind"):
+            continue
+        if simple:
+            found.append(Field(at, field.name, simple[0]))
+        elif pa.types.is_struct(field.type):
+            found.append(Field(at, field.name, model_columns(field.type.fields)))
+    return Struct(tuple(found))
+
+
+def model_row(row: dict[str, Any], fields: Iterable[pa.Field]) -> dict[str, Any]:
+    """Return a row of canonical values as the values that filters compare."""
+    return {field.name: _model_value(row.get(field.name), field.type) for field in fields}
+
+
+def _model_value(value: Any, kind: pa.DataType) -> Any:
+    simple = _simple(kind)
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        return model_row(value, kind.fields)
+    if pa.types.is_timestamp(kind):
+        return _ticks(value, kind)
+    return simple[1](value) if simple else value
 
 
 def _ticks(value: str, kind: pa.DataType) -> int:

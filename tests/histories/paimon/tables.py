@@ -74,6 +74,8 @@ def random_table(rng: Random) -> Plan:
         plan.keys += plan.partitions
     for _ in range(rng.randint(1, 6)):
         plan.columns.append(Column(_name(rng, taken, avro), random_type(rng, avro=avro)))
+    if formats == {"parquet"} and rng.random() < 0.1:
+        plan.columns.append(Column(_name(rng, taken, avro), Type("VARIANT")))
     rng.shuffle(plan.columns)
     if keyed:
         _keyed(rng, plan, taken)

@@ -98,10 +98,15 @@ def random_value(rng: Random, kind: Type, nulls: float = 0.2) -> Any:
     return _atom_value(rng, kind)
 
 
+_VARIANTS = ("null", "true", "1", "-1.5", "1e300", '"a"', '""', "[]", "{}", '[1,null,"x"]', '{"b":{"a":[1]},"a":null}')
+"""As JSON."""
+_CHOICES: dict[str, tuple[Any, ...]] = {"VARIANT": _VARIANTS, "BOOLEAN": (True, False)}
+
+
 def _atom_value(rng: Random, kind: Type) -> Any:
     root = kind.root
-    if root == "BOOLEAN":
-        return rng.random() < 0.5
+    if root in _CHOICES:
+        return rng.choice(_CHOICES[root])
     if root in INTEGERS:
         return _integer(rng, 2 ** (INTEGERS[root] - 1))
     if root in ("FLOAT", "DOUBLE"):
