@@ -156,6 +156,7 @@ impl TableScan {
             Reads::Diff(states) => {
                 let mut before = plan(Selection::Live, states.before.iter().cloned().collect(), None)?;
                 let mut rows = plan(Selection::Live, vec![states.after.clone()], None)?;
+                rows.know_schemas_of(&before);
                 if self.schema.primary_keys.is_empty() {
                     rows.leave_out_files_of(&before);
                     before = plan(Selection::Live, Vec::new(), None)?;
