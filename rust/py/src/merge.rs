@@ -163,10 +163,10 @@ impl Updater {
 pub(crate) fn source_batches<'py>(
     py: Python<'py>,
     table: &Table,
-    batches: Vec<PyRecordBatch>,
+    batches: Vec<ArrowBatch>,
     exact: bool,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let batches: Vec<_> = batches.into_iter().map(PyRecordBatch::into_inner).collect();
+    let batches: Vec<_> = batches.into_iter().map(|ArrowBatch(batch)| batch).collect();
     let schema = || table.0.metadata().current_schema();
     let batches = detached(py, || source::source_batches(schema()?, &batches, exact))?;
     batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
