@@ -13,6 +13,7 @@ from frazil.arguments import flag, property_texts, text
 from frazil.errors import CommitConflict, FrazilError
 from frazil.iceberg.write_result import RowCounts, WriteResult, settle
 from frazil.iceberg.writing import Writing
+from frazil.operation import operation, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -178,6 +179,9 @@ class Transaction(Writing):
             deleted = _replaced_rows(table, result) if changed.deleted is None else changed.deleted
             settle(result, deleted_rows=deleted)
 
+    def _place(self) -> str:
+        return self._table.location
+
     def _now(self) -> Table:
         return self.table()
 
@@ -201,8 +205,10 @@ class Transaction(Writing):
         return self._change(write)
 
     def _commit(self, change: dict[str, Any]) -> None:
-        self._native.evolve(json.dumps(change))
+        with operation("commit", self._place):
+            self._native.evolve(json.dumps(change))
 
+    @operation_of
     def commit_transaction(self) -> Table:
         """Commit now; the `with` block does it when it ends.
 
