@@ -78,6 +78,11 @@ impl RowWriter {
         })
     }
 
+    /// Refuses columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
+    fn check_format(&self, py: Python<'_>, file_format: &str) -> PyResult<()> {
+        self.with(py, |writer| writer.check_format(file_format))
+    }
+
     /// The schema of the rows that `split` gives, with field ids, as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.with(py, |writer| Ok(writer.arrow().clone()))?;
