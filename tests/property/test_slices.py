@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import frazil
 from frazil import _native, data_file, transforms, variant
-from frazil.iceberg import deletion_vector
+from frazil.iceberg import data_files, deletion_vector
+from frazil.paimon.schema import Schema
 from support.cases import GOLDEN
 from support.filters import EXAMPLES, examples
 from support.slices import LEAVES, array, arrays, deeply_shifted, plain, shifted, shifted_batch
@@ -29,6 +31,11 @@ OFFSETS = st.integers(0, 9)
 
 FOLDER = tempfile.TemporaryDirectory()
 NUMBERS = itertools.count()
+
+ICEBERG = sorted(folder.name for folder in (GOLDEN / "iceberg").iterdir() if folder.is_dir())
+PAIMON = sorted(
+    str(folder.parent.relative_to(GOLDEN / "paimon")) for folder in (GOLDEN / "paimon").glob("*.db/*/schema")
+)
 
 SHIFTS: dict[str, Callable[[pa.Array, int], pa.Array]] = {"slice": shifted, "slices in structs": deeply_shifted}
 
@@ -78,6 +85,18 @@ def _every(step: int, count: int) -> pa.Array:
     return pa.array([index % step == 2 for index in range(count)])
 
 
+def test_slices_of_run_ends_are_appended_as_their_copies_are() -> None:
+    values = pa.array([1, 1, None, None, 2, 2, 2, 3])
+    encoded = pc.run_end_encode(values, pa.int16())
+    nested = pa.StructArray.from_arrays([encoded], ["x"])
+    for start in range(len(values)):
+        table = created(pa.schema([("c", pa.int64()), ("s", pa.struct([("x", pa.int64())]))]))
+        table.append(pa.table({"c": encoded, "s": nested}).slice(start, 4))
+        found = table.scan().to_arrow()
+        assert found["c"].to_pylist() == values.slice(start, 4).to_pylist()
+        assert [row["x"] for row in found["s"].to_pylist()] == found["c"].to_pylist()
+
+
 @pytest.mark.parametrize("data_type", [leaf for leaf, _ in LEAVES], ids=str)
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_every_type_keeps_its_values_in_sliced_structs(file_format: str, data_type: pa.DataType) -> None:
@@ -99,6 +118,20 @@ def _value(data_type: pa.DataType, index: int) -> Any:
     if isinstance(data_type, pa.UuidType) or pa.types.is_fixed_size_binary(data_type):
         return bytes([index]) * (16 if isinstance(data_type, pa.UuidType) else data_type.byte_width)
     return b"v%d" % index if pa.types.is_binary(data_type) else index
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_tables_longer_than_a_batch_keep_their_structs(file_format: str) -> None:
+    count = data_files.BATCH_ROWS + 1000
+    inner = pa.StructArray.from_arrays(
+        [pa.array([index % 3 == 0 for index in range(count)]), pa.array(range(count), pa.int64())],
+        ["b", "n"],
+        mask=_every(4, count),
+    )
+    rows = pa.table({"id": range(count), "c": pa.StructArray.from_arrays([inner], ["s"], mask=_every(5, count))})
+    table = created(rows.schema, **{"write.format.default": file_format})
+    table.append(rows)
+    assert read(table) == plain(rows["c"])
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
@@ -170,6 +203,37 @@ def test_expressions_over_slices_are_slices_of_expressions(shift: str, values: p
             assert plain(part) == plain(whole.slice(start)), text
 
 
+@pytest.mark.parametrize("shift", SHIFTS)
+@MANY
+@given(values=arrays(), by=OFFSETS)
+def test_filters_of_paimon_keep_the_same_rows_of_slices(shift: str, values: pa.Array, by: int) -> None:
+    assume(not any(name in str(values.type) for name in ("uuid", "fixed_size_binary", "time64")))
+    batch = pa.record_batch({"c": values, "b": pa.array(range(len(values)), pa.int32())})
+    schema = json.dumps(Schema.of(batch.schema).to_json())
+    for text in ("b >= 3", "c is not null", "c is null or b = 1"):
+        whole = _native.filter_batch(schema, text, batch, case_sensitive=True)
+        moved = pa.record_batch({"c": SHIFTS[shift](values, by), "b": shifted(batch["b"], by)})
+        assert plain(_native.filter_batch(schema, text, moved, case_sensitive=True).to_pylist()) == plain(
+            whole.to_pylist()
+        )
+        for start in range(len(values)):
+            part = _native.filter_batch(schema, text, batch.slice(start), case_sensitive=True)
+            assert plain(part.to_pylist()) == [row for row in plain(whole.to_pylist()) if row["b"] >= start], text
+
+
+@pytest.mark.parametrize("name", PAIMON)
+def test_buckets_of_a_slice_are_a_slice_of_the_buckets(name: str) -> None:
+    table = frazil.load_table(str(GOLDEN / "paimon" / name), format="paimon")
+    rows = table.scan().to_arrow().combine_chunks().to_batches()
+    try:
+        whole = table.bucket_ids(rows[0]) if rows else None
+    except frazil.FrazilError as error:
+        pytest.skip(f"no fixed buckets: {error}")
+    for start in range(rows[0].num_rows if rows else 0):
+        part = shifted_batch(rows[0].slice(start), start % 9)
+        assert table.bucket_ids(part).equals(whole.slice(start))
+
+
 @MANY
 @given(positions=st.lists(st.integers(0, 100_000), min_size=1, max_size=30), by=OFFSETS, count=st.integers(0, 30))
 def test_deletion_vectors_hold_the_positions_of_a_slice(positions: list[int], by: int, count: int) -> None:
@@ -190,12 +254,6 @@ def test_variants_of_a_slice_are_a_slice_of_the_variants(name: str) -> None:
         for by in range(9):
             part = deeply_shifted(values.slice(start), by)
             assert variant.to_json(part).equals(whole.slice(start))
-
-
-ICEBERG = sorted(folder.name for folder in (GOLDEN / "iceberg").iterdir() if folder.is_dir())
-PAIMON = sorted(
-    str(folder.relative_to(GOLDEN / "paimon")) for folder in (GOLDEN / "paimon").glob("*.db/*") if folder.is_dir()
-)
 
 
 @pytest.mark.parametrize("name", [*(f"iceberg/{name}" for name in ICEBERG), *(f"paimon/{name}" for name in PAIMON)])

@@ -45,7 +45,7 @@ FOREIGN_LEAVES: tuple[tuple[pa.DataType, st.SearchStrategy[Any]], ...] = (
 
 @st.composite
 def _typed(draw: st.DrawFn, depth: int, *, foreign: bool) -> tuple[pa.DataType, st.SearchStrategy[Any]]:
-    kinds = ["struct", "struct", "list", "map"] + (["large_list", "fixed_size_list"] if foreign else [])
+    kinds = ["struct", "struct", "list", "map"] + (["large_list", "fixed_size_list", "list_view"] if foreign else [])
     if depth == 0 or (kind := draw(st.sampled_from(["leaf", *kinds]))) == "leaf":
         return draw(st.sampled_from(LEAVES + (FOREIGN_LEAVES if foreign else ())))
     inner, values = draw(_typed(depth - 1, foreign=foreign))
@@ -60,7 +60,7 @@ def _typed(draw: st.DrawFn, depth: int, *, foreign: bool) -> tuple[pa.DataType, 
         )
     if kind == "fixed_size_list":
         return pa.list_(inner, 2), st.lists(values, min_size=2, max_size=2)
-    lists = {"list": pa.list_, "large_list": pa.large_list}
+    lists = {"list": pa.list_, "large_list": pa.large_list, "list_view": pa.list_view}
     return lists[kind](inner), st.lists(values, max_size=3)
 
 
@@ -71,7 +71,7 @@ def arrays(draw: st.DrawFn, *, depth: int = 3, foreign: bool = False, rows: int 
     return array(draw(st.lists(st.none() | values, min_size=1, max_size=rows)), data_type)
 
 
-def array(values: list[Any], data_type: pa.DataType) -> pa.Array:
+def array(values: list[Any], data_type: pa.DataType) -> pa.Array:  # noqa: PLR0911 - a way for each kind of type
     """Return an array of values; pyarrow takes no values of extension types or views inside other types."""
     if isinstance(data_type, pa.UuidType):
         return pa.ExtensionArray.from_storage(data_type, pa.array(values, pa.binary(16)))
@@ -95,6 +95,10 @@ def array(values: list[Any], data_type: pa.DataType) -> pa.Array:
             (pa.LargeListArray, pa.int64()) if pa.types.is_large_list(data_type) else (pa.ListArray, pa.int32())
         )
         return kind.from_arrays(_offsets(values).cast(width), inner, type=data_type, mask=_mask(values))
+    if pa.types.is_list_view(data_type):
+        inner = array([element for value in values for element in value or ()], data_type.value_type)
+        sizes = pa.array([len(value or ()) for value in values], pa.int32())
+        return pa.ListViewArray.from_arrays(_offsets(values)[:-1], sizes, inner, type=data_type, mask=_mask(values))
     return pa.array(values, data_type)
 
 
