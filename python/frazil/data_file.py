@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from frazil import _native
 from frazil.errors import CorruptDataFile, LimitExceeded, MissingFile, Unsupported
+from frazil.parquet_schema import is_group_refused, metadata_without_group_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,8 +109,17 @@ class _ParquetFile:
         self._dictionaries = dictionaries
         self._source = stack.enter_context(_source(files, path))
         self._is_local = isinstance(self._source, pa.OSFile)
-        self._file = self._open(int96_unit)
+        self._file = self._open_any(int96_unit)
         self.schema = self._file.schema_arrow
+
+    def _open_any(self, int96_unit: str) -> pq.ParquetFile:
+        """Open the file even if its groups have logical types that pyarrow refuses."""
+        try:
+            return self._open(int96_unit)
+        except (pa.ArrowException, OSError) as error:
+            if not is_group_refused(error):
+                raise
+            return self._open(int96_unit, metadata_without_group_types(self._source))
 
     def _open(
         self, int96_unit: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[int] = ()
