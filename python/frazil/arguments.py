@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import operator
 import os
 from collections.abc import Iterable, Mapping
@@ -16,9 +17,12 @@ SnapshotChoice = tuple[str, int | str]
 """Which snapshot: `("id", 7)`, `("ref", "name")` or `("as_of", milliseconds)`."""
 
 
-def table_files(root: str, relocate: Mapping[str, str], properties: Mapping[str, str]) -> _native.Files:
-    """Give the files that a table in the folder `root` may read."""
-    return _native.Files(root, list(relocate.items()), list(config.allowed_locations), dict(properties))
+def table_files(
+    root: str, relocate: Mapping[str, str], storage: Mapping[str, str], allowed_locations: Iterable[str] = ()
+) -> _native.Files:
+    """Return the files that a table in the folder `root` may access."""
+    allowed = [*config.allowed_locations, *allowed_locations]
+    return _native.Files(root, list(relocate.items()), allowed, dict(storage))
 
 
 def place_of_new(location: str | os.PathLike[str]) -> str:
@@ -34,6 +38,46 @@ def place_of_new(location: str | os.PathLike[str]) -> str:
 def path_text(name: str, location: object) -> str:
     """Give a path or a URI as text."""
     return text(name, os.fspath(location) if isinstance(location, os.PathLike) else location)
+
+
+def relocations(relocate: Mapping[str, str] | None) -> dict[str, str]:
+    """Return recorded prefixes and where their files are now; none for None."""
+    if relocate is None:
+        return {}
+    if not isinstance(relocate, Mapping):
+        message = f"relocate must be a mapping of recorded prefixes to locations, not {type(relocate).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgument(message, hint='such as relocate={"hdfs://nn/wh/db/t": "/data/t"}')
+    return {path_text("relocate", recorded): path_text("relocate", place) for recorded, place in relocate.items()}
+
+
+def locations(allowed: Iterable[str] | None) -> list[str]:
+    """Return the locations in an argument `allowed_locations`, of which one may be given alone."""
+    if allowed is None:
+        return []
+    given = [allowed] if isinstance(allowed, str | os.PathLike) else allowed
+    if not isinstance(given, Iterable):
+        message = f"allowed_locations must be paths or URIs, not {type(given).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgument(message)
+    places = [path_text("allowed_locations", place) for place in given]
+    if not all(places):
+        message = "allowed_locations contains an empty location"
+        raise InvalidArgument(message)
+    return places
+
+
+def listed_locations(text: str) -> list[str]:
+    """Return locations that are written as a JSON list, or with commas between them.
+
+    Raises:
+        InvalidArgument: The text is not a list of locations.
+    """
+    if not text.lstrip().startswith("["):
+        return [place.strip() for place in text.split(",") if place.strip()]
+    try:
+        return locations(json.loads(text))
+    except ValueError as error:
+        message = "allowed_locations is not a list of paths or URIs"
+        raise InvalidArgument(message) from error
 
 
 def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noqa: FBT001

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from frazil.iceberg.row import CatalogRow
 
 
+_OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+
+
+def own_locations(properties: Mapping[str, str]) -> list[str]:
+    """Return the locations of files in properties that the caller sets. What metadata records is never trusted so."""
+    return [properties[key] for key in _OWN_LOCATIONS if properties.get(key)]
+
+
 @dataclass(frozen=True, slots=True)
 class NewTable:
     """What a table is made of."""
@@ -24,6 +32,10 @@ class NewTable:
     partition_by: Sequence[str]
     format_version: int
     properties: Mapping[str, str] | None
+
+    def own_locations(self) -> list[str]:
+        """Return the locations that the caller names for files of the table, inside or outside its folder."""
+        return own_locations(property_texts(self.properties))
 
     def make(self, files: _native.Files, row: CatalogRow | None) -> _native.Table:
         """Make the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""

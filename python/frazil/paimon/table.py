@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from frazil import _native
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
 from frazil.errors import CorruptMetadata, InvalidArgument
-from frazil.opened import Opened
+from frazil.opened import Opened, opened_with
 from frazil.paimon.options import scan_options
 from frazil.paimon.scan import Scan
 from frazil.paimon.schema import Schema
@@ -47,19 +47,20 @@ class Table(Opened):
         location: str,
         *,
         relocate: Mapping[str, str],
-        properties: Mapping[str, str],
+        storage: Mapping[str, str],
+        allowed_locations: Sequence[str] = (),
         branch: str | None = None,
         view: View = "rows",
     ) -> Table:
         """Open the table in a folder, or one of its branches or views; see `frazil.load_table`."""
-        options = {"relocate": dict(relocate), "properties": dict(properties)}
+        options = opened_with(relocate, storage, allowed_locations)
         folder = location.rstrip("/") or "/"
         table, separator, name = folder.rpartition(BRANCH_FOLDER)
         if separator and table and "/" not in name:
             # It has schemas and snapshots, so that it would open; what these name lies in the folder of the table.
             message = f"the location is the branch {name!r} of a table, not a table"
             raise InvalidArgument(message, context={"location": folder}, hint="open the table, and call with_branch")
-        files = table_files(folder, relocate, properties)
+        files = table_files(folder, **options)
         return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
 
     def refresh(self) -> Table:

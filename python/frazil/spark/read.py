@@ -46,7 +46,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     as_of: int | dt.datetime | None = None,
     limit: int | None = None,
     relocate: Mapping[str, str] | None = None,
-    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
     options: Mapping[str, str] | None = None,
     read_lane: Literal["auto", "arrow", "native"] = "auto",
 ) -> DataFrame:
@@ -67,7 +67,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
         limit: At most so many rows, which are then read in one partition.
         relocate: As in `frazil.load_table`, for a table given by its location.
-        properties: Options of the storage. They travel in Spark's plans; prefer the environment for credentials.
+        storage: Options of the storage. They travel in Spark's plans; prefer the environment for credentials.
         options: Further options of the data source, such as `split-size`; of a Paimon table also Paimon's own, such as
             `incremental-between`.
         read_lane: Who reads the data files of an Iceberg table. `arrow`: frazil. `auto`: Spark's own Parquet reader
@@ -92,12 +92,13 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     if not isinstance(table, str | os.PathLike):
         given |= _of_table(table)
         relocate = table.relocations | dict(relocate or {})
-        properties = table.storage_properties | dict(properties or {})
+        given["allowed-locations"] = json.dumps(table.allowed_locations) if table.allowed_locations else None
+        storage = table.storage_properties | dict(storage or {})
     else:
         given["path"] = os.fspath(table)
     if relocate:
         given["relocate"] = json.dumps(dict(relocate))
-    given |= dict(properties or {}) | dict(options or {})
+    given |= dict(storage or {}) | dict(options or {})
     given = {
         name: value if isinstance(value, str) else str(value) for name, value in given.items() if value is not None
     }
