@@ -43,7 +43,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     case_sensitive: bool = True,
     snapshot_id: int | None = None,
     ref: str | None = None,
-    as_of: int | dt.datetime | None = None,
+    as_of: int | str | dt.datetime | None = None,
     limit: int | None = None,
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
@@ -64,7 +64,8 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         case_sensitive: Whether `ID` is another column than `id`.
         snapshot_id: A snapshot to read, with its own schema.
         ref: A branch or a tag to read.
-        as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
+        as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+            text such as `2024-01-31T12:00:00Z`; inclusive.
         limit: At most so many rows, which are then read in one partition.
         relocate: As in `frazil.load_table`, for a table given by its location.
         storage: Options of the storage. They travel in Spark's plans; prefer the environment for credentials.
