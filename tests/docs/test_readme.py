@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.spark_settings import use_this_python
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -49,7 +51,10 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
     # Blocks name tables as a reader in the repository's folder would; what they write goes elsewhere.
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(os.environ, "PYSPARK_PYTHON", sys.executable)
+    environment = dict(os.environ)
+    use_this_python(environment)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, code in blocks(page):
         padded = "\n" * (line - 1) + code

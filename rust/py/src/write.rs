@@ -15,9 +15,8 @@ use frazil_iceberg::write::message::Message;
 use frazil_iceberg::write::rows::{RowOptions, RowWriter as CoreRowWriter, WrittenFile};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use pyo3_arrow::{PyRecordBatch, PySchema};
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::catalog::pointer_at;
 use crate::errors::OrRaise;
 use crate::files::Files;
@@ -86,8 +85,8 @@ impl RowWriter {
     }
 
     /// The rows of a batch as `(partition, pyarrow.RecordBatch)`.
-    fn split<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Parts<'py>> {
-        let batch = batch.into_inner();
+    fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Parts<'py>> {
+        let ArrowBatch(batch) = batch;
         let parts = self.with(py, |writer| writer.split(&batch))?;
         parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?))).collect()
     }
@@ -161,13 +160,13 @@ pub(crate) fn create_table(
     py: Python<'_>,
     files: &Files,
     location: String,
-    schema: PySchema,
+    schema: ArrowSchema,
     partition_by: Vec<String>,
     format_version: u8,
     properties: BTreeMap<String, String>,
     row: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
-    let schema = schema.into_inner();
+    let ArrowSchema(schema) = schema;
     interruptible(py, |context| {
         let schema = Schema::from_arrow(schema.fields())?;
         let spec = PartitionSpec::from_texts(&partition_by, &schema)?;
@@ -186,7 +185,7 @@ pub(crate) fn create_table(
 
 /// The JSON of the Iceberg schema that holds the rows of an Arrow schema; ids are new.
 #[pyfunction]
-pub(crate) fn schema_json(py: Python<'_>, schema: PySchema) -> PyResult<String> {
-    let schema = schema.into_inner();
+pub(crate) fn schema_json(py: Python<'_>, schema: ArrowSchema) -> PyResult<String> {
+    let ArrowSchema(schema) = schema;
     detached(py, || Schema::from_arrow(schema.fields()).map(|schema| schema.to_json()))
 }

@@ -115,8 +115,9 @@ impl ScanRead {
     /// # Errors
     /// As [`ScanRead::reader`].
     pub fn difference(&self, before: &DataSplit, after: &DataSplit, context: &Context) -> Result<SplitReader> {
-        // Rows are compared in the same columns on both sides.
-        let target = Arc::new(self.target(&DataSplit { raw_convertible: false, ..after.clone() }));
+        // A row differs if any column does, whichever are returned.
+        let target = self.target(&DataSplit { raw_convertible: false, ..after.clone() });
+        let target = Arc::new(Target { fields: self.context.schema.fields.clone(), ..target });
         let mut readers = Vec::new();
         let mut stages = Vec::new();
         for (is_after, split) in [(false, before), (true, after)] {

@@ -5,9 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use frazil_paimon::read::split_reader::{SplitReader as CoreReader, Step};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3_arrow::{PyRecordBatch, PySchema};
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
 
 /// Reads one split.
@@ -53,8 +52,8 @@ impl SplitReader {
     }
 
     /// Takes the schema of an opened file; gives the leaf columns to read and the top-level columns that hold them.
-    fn open(&self, py: Python<'_>, index: usize, schema: PySchema) -> PyResult<(Vec<usize>, Vec<usize>)> {
-        let schema = schema.into_inner();
+    fn open(&self, py: Python<'_>, index: usize, schema: ArrowSchema) -> PyResult<(Vec<usize>, Vec<usize>)> {
+        let ArrowSchema(schema) = schema;
         detached(py, || self.lock().open(index, &schema))
     }
 
@@ -64,10 +63,10 @@ impl SplitReader {
         py: Python<'_>,
         index: usize,
         position: u64,
-        batch: Option<PyRecordBatch>,
+        batch: Option<ArrowBatch>,
         rows: usize,
     ) -> PyResult<()> {
-        let batch = batch.map(PyRecordBatch::into_inner);
+        let batch = batch.map(|ArrowBatch(batch)| batch);
         detached(py, || self.lock().push(index, position, batch.as_ref(), rows))
     }
 

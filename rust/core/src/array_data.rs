@@ -1,0 +1,76 @@
+//! Arrays from the data that the Arrow C data interface carries.
+//!
+//! A struct or fixed-size list of the interface has an offset of its own, which also applies to its children:
+//!
+//! ```text
+//! struct  offset 3, length 2      rows 3 and 4 of the struct
+//!   struct  offset 0, length 9    rows 3 and 4 of these
+//!     int64   offset 0, length 9  rows 3 and 4 of these
+//! ```
+//!
+//! arrow-rs 59 applies such an offset once per level below it: [`ArrayData::slice`] of a struct slices its children and
+//! keeps the offset, by which `StructArray::from` slices them again. The result has wrong rows, or panics where the
+//! children are too short. Therefore offsets are moved down to the leaves here, where they are applied once. Buffers are
+//! shared, never copied.
+
+use arrow_array::{ArrayRef, make_array};
+use arrow_data::{ArrayData, ArrayDataBuilder};
+use arrow_schema::{DataType, UnionMode};
+
+use crate::error::{Error, Result};
+
+/// Makes an array of data that follows the C data interface, with whatever offsets at whatever level.
+///
+/// # Errors
+/// `InvalidArgument` when a child is shorter than its parent says.
+pub fn array_of(data: ArrayData) -> Result<ArrayRef> {
+    let length = data.len();
+    Ok(make_array(with_leaf_offsets(data, 0, length)?))
+}
+
+/// The rows of `data` from `start` on, where no struct, fixed-size list or sparse union has an offset.
+#[expect(unsafe_code, reason = "validating again would read all values; the parts are those of data that is trusted")]
+fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<ArrayData> {
+    if start.checked_add(length).is_none_or(|end| end > data.len()) {
+        let message = format!("an Arrow array of type {} is shorter than the array that holds it", data.data_type());
+        return Err(Error::invalid(message));
+    }
+    if !data.data_type().is_nested() {
+        return Ok(data.slice(start, length));
+    }
+    let (data_type, _, nulls, offset, mut buffers, children) = data.into_parts();
+    let first = offset.checked_add(start).ok_or_else(too_long)?;
+    let (offset, children) = match &data_type {
+        DataType::Struct(_) => (0, below(children, first, length)?),
+        DataType::FixedSizeList(_, width) => {
+            let width = usize::try_from(*width).map_err(|_| Error::invalid("a list of a negative length"))?;
+            let (first, length) = first.checked_mul(width).zip(length.checked_mul(width)).ok_or_else(too_long)?;
+            (0, below(children, first, length)?)
+        }
+        DataType::Union(_, UnionMode::Sparse) => {
+            for type_ids in &mut buffers {
+                *type_ids = type_ids.slice_with_length(first, length);
+            }
+            (0, below(children, first, length)?)
+        }
+        // Lists and maps find their values by the offsets in a buffer.
+        _ => (first, children.into_iter().map(whole).collect::<Result<_>>()?),
+    };
+    let builder = ArrayDataBuilder::new(data_type).len(length).offset(offset).buffers(buffers).child_data(children);
+    let builder = builder.nulls(nulls.map(|nulls| nulls.slice(start, length)));
+    // SAFETY: buffers, type and children are those of `data`; children have at least the length that is used of them.
+    Ok(unsafe { builder.build_unchecked() })
+}
+
+fn below(children: Vec<ArrayData>, start: usize, length: usize) -> Result<Vec<ArrayData>> {
+    children.into_iter().map(|child| with_leaf_offsets(child, start, length)).collect()
+}
+
+fn whole(data: ArrayData) -> Result<ArrayData> {
+    let length = data.len();
+    with_leaf_offsets(data, 0, length)
+}
+
+fn too_long() -> Error {
+    Error::invalid("an Arrow array that is longer than memory")
+}
