@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice
 from frazil.errors import FrazilError, InvalidArgument
 from frazil.spark.options import READ_LANES, parse, quote_name
+from frazil.spark.worker_python import check_session
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -31,6 +32,7 @@ def register(spark: SparkSession) -> None:
     """
     from frazil.spark.source import FrazilDataSource
 
+    check_session(spark)
     spark.dataSource.register(FrazilDataSource)
 
 
@@ -80,6 +82,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         InvalidArgument: An argument that does not fit.
         pyspark.errors.AnalysisException: The table cannot be read; the text names the error of frazil.
     """
+    check_session(spark)
     limit = row_limit(limit)
     given: dict[str, Any] = {
         "case-sensitive": str(case_sensitive).lower(),
