@@ -28,7 +28,7 @@ class Session:
     def __init__(self, python: str) -> None:
         self.sparkContext = SimpleNamespace(pythonExec=python)
 
-    def createDataFrame(self) -> None:
+    def createDataFrame(self) -> None:  # noqa: N802 - as in Spark
         """Spark's name, by which sessions are known."""
 
 
@@ -39,7 +39,7 @@ class Frame:
         self._python = python
 
     @property
-    def sparkSession(self) -> Session:
+    def sparkSession(self) -> Session:  # noqa: N802 - as in Spark
         return Session(self._python)
 
 
@@ -64,7 +64,7 @@ def bare(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("use", USES)
 def test_a_python_without_frazil_is_named_with_what_to_set(bare: str, use: str) -> None:
-    with pytest.raises(errors.InvalidArgument, match="frazil cannot be imported") as caught:
+    with pytest.raises(errors.InvalidArgument, match="frazil cannot be imported in the Python of Spark") as caught:
         USES[use](bare)
     text = str(caught.value)
     assert bare in text

@@ -59,9 +59,7 @@ def check_session(spark: SparkSession) -> None:
     if found is None or os.path.abspath(found) == os.path.abspath(sys.executable):  # noqa: PTH100 - not through links
         return
     if not _has_frazil(found, os.environ.get("PYTHONPATH", "")):
-        message = (
-            f"Spark runs the Python {found}, in which frazil cannot be imported; this process runs {sys.executable}"
-        )
+        message = f"frazil cannot be imported in the Python of Spark, {found}; this process runs {sys.executable}"
         raise InvalidArgument(message, context={"python": found}, hint=_HINT)
 
 
