@@ -6,11 +6,11 @@ import contextlib
 import json
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from frazil import _native
 from frazil.arguments import flag, property_texts, text
-from frazil.errors import CommitConflict, FrazilError
+from frazil.errors import CommitConflict, FrazilError, Unsupported
 from frazil.iceberg.write_result import RowCounts, WriteResult, settle
 from frazil.iceberg.writing import Writing
 from frazil.operation import operation, operation_of
@@ -88,6 +88,11 @@ class Transaction(Writing):
         self._made: list[tuple[WriteResult, RowCounts]] = []
         self._ended = False
         self.attempts = 0
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `Unsupported`."""
+        message = "a transaction cannot be pickled: it is committed by the process that began it"
+        raise Unsupported(message)
 
     def table(self) -> Table:
         """Give the table with the changes so far, which nobody else sees."""

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 
-use frazil_core::error::Error;
+use frazil_core::error::{Error, ErrorKind};
 use frazil_iceberg::spec::partition::PartitionSpec;
 use frazil_iceberg::spec::schema::Schema;
 use frazil_iceberg::spec::sort::SortOrder;
@@ -190,7 +190,12 @@ pub(crate) fn create_table(
         let order = SortOrder::default();
         let mut create = CreateTable { format_version, location: location.clone(), schema, spec, order, properties };
         let pointer = pointer_at(&files.0, &location, row);
-        let committed = commit(pointer.as_ref(), None, &mut create, context)?;
+        let committed = commit(pointer.as_ref(), None, &mut create, context).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                error.with("table", &location).hint("open it with load_table, or pass another location")
+            }
+            _ => error,
+        })?;
         IcebergTable::at(committed.state, files.0.clone()).map(Table)
     })
 }
