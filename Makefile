@@ -84,7 +84,7 @@ test-python: $(WHEEL)
 interop: $(WHEEL) $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
 	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(CURDIR)/$(INTEROP)/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
-		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_other_readers.py
+		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_histories.py tests/interop/test_other_readers.py
 	$(call say,'Reading tables that Paimon wrote by random histories')
 	FRAZIL_PAIMON_HISTORIES=30 FRAZIL_PAIMON_JAVA="$(CURDIR)/$(PAIMON_JAVA)" $(BIN)/python -m pytest tests/histories/paimon
 

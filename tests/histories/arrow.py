@@ -23,16 +23,19 @@ def build(values: Sequence[Any], kind: Type, arrow: pa.DataType) -> pa.Array:  #
         return pa.compute.run_end_encode(build(values, kind, arrow.value_type), run_end_type=arrow.run_end_type)
     match kind:
         case Struct(fields):
+            # What is below NULL is never looked at.
+            below = next((v for v in values if v is not None), dict.fromkeys(kind.names))
             children = [
-                build([None if v is None else v[field.name] for v in values], field.type, arrow.field(i).type)
+                build([(below if v is None else v)[field.name] for v in values], field.type, arrow.field(i).type)
                 for i, field in enumerate(fields)
             ]
             if not children:
                 return pa.array([None if v is None else {} for v in values], arrow)
             return pa.StructArray.from_arrays(children, fields=list(arrow), mask=_mask(values))
         case List(element):
-            child = build([e for v in values if v is not None for e in v], element, arrow.value_type)
-            return _lists(values, child, arrow)
+            below = next((v for v in values if v), [])
+            filled = [below if v is None else v for v in values]
+            return _lists(filled, _mask(values), build([e for v in filled for e in v], element, arrow.value_type), arrow)
         case Map(key, value):
             pairs = [pair for v in values if v is not None for pair in v]
             keys = build([k for k, _ in pairs], key, arrow.key_type)
@@ -102,8 +105,7 @@ def _simple(values: Sequence[Any], kind: Simple, arrow: pa.DataType) -> pa.Array
     return pa.array(values, arrow)
 
 
-def _lists(values: Sequence[Any], child: pa.Array, arrow: pa.DataType) -> pa.Array:
-    mask = _mask(values)
+def _lists(values: Sequence[Any], mask: pa.Array, child: pa.Array, arrow: pa.DataType) -> pa.Array:
     if pa.types.is_large_list(arrow):
         return pa.LargeListArray.from_arrays(_offsets(values, pa.int64()), child, type=arrow, mask=mask)
     if pa.types.is_list_view(arrow):

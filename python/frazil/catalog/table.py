@@ -77,10 +77,6 @@ class CatalogTable(NamedTable, Table):
             raise CorruptMetadata(message, context=context, hint="load the table anew if that was meant")
         return newest
 
-    def _reload(self) -> None:
-        """Go to the newest state."""
-        self._native = self.refresh()._native  # noqa: SLF001 - its own class
-
     def _allow(self, own: list[str]) -> None:
         """Let tables of this name access locations that the user of the catalog named."""
         self.catalog.allow(self.levels, own)

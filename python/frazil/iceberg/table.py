@@ -99,12 +99,17 @@ class Table(Opened, Writing):
         return None
 
     def transaction(self) -> Transaction:
-        """Begin several changes that are committed as one, when the `with` block ends."""
+        """Begin several changes of the newest state that are committed as one, when the `with` block ends."""
+        self._reload()
         return Transaction(self)
 
     def _reload(self) -> None:
-        """Go to the newest state."""
-        self._native = self._native.refresh(self._files, self._opened)
+        """Go to the newest state, which a change begins with.
+
+        Raises:
+            Unsupported: A catalog keeps the table, which was opened without it.
+        """
+        self._native = self._native.newest(self._row)
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
         """Set properties, leaving others as they are. A `write.data.path` set so is allowed for this handle.
@@ -120,23 +125,26 @@ class Table(Opened, Writing):
         """Let this handle access locations that its user named."""
         self._options = self._options | {"allowed_locations": [*self._options["allowed_locations"], *own]}
         self._files = table_files(_folder(self._opened), **self._options)
-        self._reload()
+        self._native = self._native.refresh(self._files, self._opened)
 
     def _at(self, native: _native.Table) -> Table:
         """Give the same table at another state."""
         return Table(native, self._files, self._opened, self._options)
 
     def _now(self) -> Table:
+        self._reload()
         return self
 
     def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
+        self._reload()
         return alone(self, change)
 
     def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
         return alone_with(self, data, change)
 
     def _commit(self, change: dict[str, Any]) -> None:
-        with self.transaction() as changes:
+        # Of the state that the caller knows: some changes conflict with what others made of it since.
+        with Transaction(self) as changes:
             changes._commit(change)  # noqa: SLF001 - one module in two files
 
     @property

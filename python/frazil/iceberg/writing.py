@@ -97,6 +97,7 @@ class Writing(Evolving):
             operation = RowLevel(tx.table(), "delete", row_filter, branch=branch, case_sensitive=case_sensitive)
             return tx.change_rows(Deleting(operation), snapshot_properties, rows)
 
+        self._now()
         return self._change_with(data, change)
 
     def dynamic_partition_overwrite(
@@ -122,6 +123,7 @@ class Writing(Evolving):
             replaced = "partitions" if rows.count else None
             return tx.snapshot(branch, properties, [rows.files], counts, replace=replaced)
 
+        self._now()
         return self._change_with(data, change)
 
     def delete(
@@ -230,7 +232,7 @@ class Writing(Evolving):
         if not given:
             message = "the table has no identifier fields, so join_cols must name the columns that rows are found by"
             raise InvalidArgument(message)
-        source = Source(table, data)
+        source = Source(table, data, exact=True)
 
         def merger(target: pa.Schema) -> _native.Merger:
             return _native.Merger.upsert(
@@ -304,7 +306,7 @@ class Writing(Evolving):
         return self._change(change)
 
     def _now(self) -> Table:
-        """Give the table that a change would be made of."""
+        """Return the table that a change of rows is planned on: the newest state, or that of the transaction so far."""
         raise NotImplementedError
 
     def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:

@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from frazil.arguments import filter_text, whole_number
 from frazil.errors import InvalidArgument, LimitExceeded
+from frazil.iceberg.input_rows import no_rows
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
 from frazil.iceberg.row_level import Deleting, RowLevel, Updating, target_schema
-from frazil.iceberg.transaction import alone
 from frazil.iceberg.write_result import RowCounts
 from frazil.spark.iceberg import size_of
 from frazil.spark.shared import shared
 from frazil.spark.state import OPEN_COST_BYTES, SPLIT_BYTES
-from frazil.spark.taking import Taking, no_rows
+from frazil.spark.taking import Taking
 from frazil.spark.workers import Operation, change_groups
 from frazil.spark.writes import check_branch, open_table
 
@@ -160,7 +160,7 @@ def _carry_out(
     snapshot_properties: Mapping[str, str] | None,
 ) -> WriteResult:
     check_branch(table, branch)
-    return alone(table, lambda tx: _change(spark, tx, asked, branch, snapshot_properties))
+    return table._change(lambda tx: _change(spark, tx, asked, branch, snapshot_properties))  # noqa: SLF001
 
 
 def _change(

@@ -11,9 +11,10 @@ from frazil import _native
 from frazil.arguments import filter_text, optional_text, text, whole_number
 from frazil.errors import InvalidArgument, Unsupported
 from frazil.iceberg import Table
+from frazil.iceberg.input_rows import no_rows
 from frazil.iceberg.transaction import Rows
 from frazil.spark.distribution import distributed
-from frazil.spark.taking import Taking, no_rows
+from frazil.spark.taking import Taking
 from frazil.spark.workers import Operation, write_frame
 
 if TYPE_CHECKING:
@@ -115,7 +116,11 @@ def open_table(
     storage: Mapping[str, str] | None,
     allowed_locations: Sequence[str] = (),
 ) -> Table:
-    """Give the table; raises `Unsupported` for tables of Paimon."""
+    """Return the table at its newest state.
+
+    Raises:
+        Unsupported: A Paimon table, or a table that a catalog keeps and that was opened by its folder.
+    """
     from frazil.table import load_table
 
     if isinstance(table, str | os.PathLike):
@@ -126,6 +131,7 @@ def open_table(
     if not isinstance(table, Table):
         message = "writing is of Iceberg tables"
         raise Unsupported(message)
+    table._reload()  # noqa: SLF001 - of one package
     return table
 
 

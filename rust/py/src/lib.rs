@@ -64,6 +64,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::is_storage_option, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(write::schema_json, module)?)?;
+    module.add_function(wrap_pyfunction!(merge::source_batches, module)?)?;
     module.add_function(wrap_pyfunction!(catalog::owned_files, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::kept_rows, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::deleted_positions, module)?)?;

@@ -7,12 +7,14 @@ use arrow_schema::{DataType, Field};
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::Expression;
 use frazil_iceberg::merge::merger::Merger as CoreMerger;
+use frazil_iceberg::merge::source;
 use frazil_iceberg::merge::update::Updater as CoreUpdater;
 use frazil_iceberg::merge::{Action, Clause, MergePlan, When};
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
+use crate::table::Table;
 
 /// `(when, condition, action, values by column, columns left out)`.
 type ClauseParts = (String, Option<String>, String, Vec<(String, String)>, Vec<String>);
@@ -153,6 +155,21 @@ impl Updater {
         let ArrowBatch(batch) = batch;
         arrow::record_batch(py, detached(py, || self.0.update(&batch))?)
     }
+}
+
+/// The rows of a merge in the types of the table's columns; with `exact` a column that `append` rejects is an error.
+#[pyfunction]
+#[pyo3(signature = (table, batches, *, exact))]
+pub(crate) fn source_batches<'py>(
+    py: Python<'py>,
+    table: &Table,
+    batches: Vec<ArrowBatch>,
+    exact: bool,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let batches: Vec<_> = batches.into_iter().map(|ArrowBatch(batch)| batch).collect();
+    let schema = || table.0.metadata().current_schema();
+    let batches = detached(py, || source::source_batches(schema()?, &batches, exact))?;
+    batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
 }
 
 /// The value of SQL text for each row of batches, which are called by their names.

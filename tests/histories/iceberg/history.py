@@ -284,6 +284,16 @@ class CherryPick:
     snapshot: int
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """What Iceberg (Java) does in Spark with the rows of an `id` in a range: insert, delete, update or rewrite."""
+
+    action: str
+    low: int = 0
+    high: int = 0
+    branch: str = MAIN
+
+
 # Several steps, handles, reads
 
 
@@ -325,7 +335,7 @@ class ReadAppends:
     where: Filter | None = None
 
 
-RowStep = Append | Overwrite | DynamicOverwrite | Delete | Update | Upsert | Merge | BadRows
+RowStep = Append | Overwrite | DynamicOverwrite | Delete | Update | Upsert | Merge | BadRows | Elsewhere
 Evolution = EvolveSchema | EvolveSpec | EvolveOrder | SetProperties | Upgrade
 Reference = CreateRef | RemoveRef | FastForward | Rollback | SetCurrent | CherryPick
 Step = RowStep | Evolution | Reference | Transaction | Load | Read | ReadAppends

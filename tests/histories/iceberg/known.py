@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 KNOWN: Collection[str] = frozenset(
     {
         "a column with the name of a metadata column",
-        "structs in structs in slices",
-        "ORC booleans in structs",
         "values of dictionaries are truncated",
         "dictionaries with UUIDs in nested columns",
         "handles that are behind decide on the old state",

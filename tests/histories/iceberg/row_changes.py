@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from histories.filters import truth, typed_paths
 from histories.iceberg.history import (
+    MAIN,
     Append,
     Assignments,
     BadRows,
@@ -16,6 +17,7 @@ from histories.iceberg.history import (
     Constant,
     Delete,
     DynamicOverwrite,
+    Elsewhere,
     Expression,
     Merge,
     Overwrite,
@@ -45,7 +47,7 @@ class Outcome:
     may_fail: bool = False
 
 
-def change_rows(state: State, step: RowStep) -> Outcome:
+def change_rows(state: State, step: RowStep) -> Outcome:  # noqa: PLR0911 - one line for each kind
     """Return the outcome of a step that changes rows."""
     match step:
         case Append():
@@ -62,6 +64,8 @@ def change_rows(state: State, step: RowStep) -> Outcome:
             from histories.iceberg.merging import merge, upsert
 
             return upsert(state, step) if isinstance(step, Upsert) else merge(state, step)
+        case Elsewhere():
+            return _elsewhere(state, step)
         case BadRows():
             raise Refused(f"{step.value!r} does not fit {step.column!r}")
     raise TypeError(step)
@@ -180,6 +184,32 @@ def _update(state: State, step: Update) -> Outcome:
         else:
             kept.append(stored)
     return Outcome(with_changed(state, step.branch, tuple(kept), tuple(changed), ()), updated=len(changed))
+
+
+def _elsewhere(state: State, step: Elsewhere) -> Outcome:
+    stored = state.stored()
+    if "id" not in state.columns.names or not stored:
+        raise NotApplicable("no rows")
+    rows = state.rows()
+    chosen = [row["id"] is not None and step.low <= row["id"] <= step.high for row in rows]
+    kept = tuple(row for row, is_chosen in zip(stored, chosen, strict=True) if not is_chosen)
+    state = replace(state, dangling=True)
+    match step.action:
+        case "insert":
+            again = tuple(stored_row(state, row) for row, is_chosen in zip(rows, chosen, strict=True) if is_chosen)
+            return Outcome(with_changed(state, MAIN, stored, (), again))
+        case "delete":
+            return Outcome(with_changed(state, MAIN, kept, (), ()))
+        case "update":
+            changed = tuple(
+                stored_row(state, row | {"id": row["id"] + 1}, old)
+                for old, row, is_chosen in zip(stored, rows, chosen, strict=True)
+                if is_chosen
+            )
+            return Outcome(with_changed(state, MAIN, kept, changed, ()))
+        case _:
+            snapshot = Snapshot(stored, state.columns, state.place_of(MAIN), "replace")
+            return Outcome(state.with_snapshot(MAIN, snapshot))
 
 
 def with_changed(

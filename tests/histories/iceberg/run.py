@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ import frazil
 from histories.iceberg.checks import Mismatch, check_appends, check_head, check_read, check_tasks, compare, demand
 from histories.iceberg.evolution import evolve
 from histories.iceberg.history import (
+    MAIN,
+    Elsewhere,
     Evolution,
     Load,
     Read,
@@ -26,13 +29,14 @@ from histories.iceberg.state import NotApplicable, Refused, State, new_state
 from histories.values import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from frazil.iceberg import Table
     from frazil.iceberg.write_result import WriteResult
     from histories.iceberg.history import History, NewTable, Step
 
 HANDLES = 3
+
+Engine = Callable[[Path, Elsewhere], None]
+"""Makes a step of another engine on the table in a folder."""
 
 
 @dataclass(eq=False)
@@ -47,15 +51,16 @@ class World:
     snapshot_ids: list[int] = field(default_factory=list)
     used_ids: set[int] = field(default_factory=set)
     refusals: Counter[str] = field(default_factory=Counter)
+    engine: Engine | None = None
 
     @classmethod
-    def new(cls, folder: Path, table: NewTable) -> World:
+    def new(cls, folder: Path, table: NewTable, engine: Engine | None = None) -> World:
         """Make the table and its handles."""
         made = create(folder / "t", table)
         state = new_state(table)
         location = made.metadata_location
         handles = [made, *(frazil.load_table(made.location) for _ in range(HANDLES - 1))]
-        return cls(folder, state, handles, location, {location: state})
+        return cls(folder, state, handles, location, {location: state}, engine=engine)
 
     def load(self) -> Table:
         return frazil.load_table(self.folder / "t", format="iceberg")
@@ -79,8 +84,25 @@ class World:
                 check_appends(self.handles[step.handle], self.seen(step.handle), step, self.snapshot_ids)
             case Transaction():
                 self._transaction(step)
+            case Elsewhere():
+                self._elsewhere(step)
             case _:
                 self._change(step)
+
+    def _elsewhere(self, step: Elsewhere) -> None:
+        """Let the other engine make its step, unless there is none."""
+        if self.engine is None:
+            return
+        try:
+            outcome = apply(self.state, step)
+        except NotApplicable:
+            return
+        self.engine(self.folder, step)
+        table = self.load()
+        if table.metadata_location == self.location:
+            self._no_effect(outcome.state, MAIN)
+        else:
+            self._adopt(table, outcome.state)
 
     def _change(self, step: Any) -> None:
         table, before = self.handles[step.handle], self.state
@@ -197,7 +219,7 @@ class World:
                 after = apply(after, inner).state
         except (NotApplicable, Refused) as error:
             demand(not made, f"was committed though {error}")
-        self._adopt(table, after)
+        self._adopt(table, _without_intermediate(self.state, after))
 
     def _inner(self, changes: Any, step: Any, staged: State | None, made: list[Any]) -> State | None:
         """Make a step of a transaction; the state is not known on a handle that is behind."""
@@ -227,6 +249,12 @@ class World:
                 return staged
         made.append(step)
         return None if outcome is None else outcome.state
+
+
+def _without_intermediate(before: State, after: State) -> State:
+    """Return the state after a transaction: its history has no snapshots that others never saw as the current one."""
+    first, last = len(before.snapshots), len(after.log) - 1
+    return replace(after, log=tuple(p for i, p in enumerate(after.log) if p < first or i == last))
 
 
 class _Abort(Exception):
@@ -276,7 +304,7 @@ def drive(
     folder: Path | None = None,
     seen: Counter[str] | None = None,
 ) -> tuple[tuple[Step, ...], Failure | None]:
-    """Make a table and the steps that `following` names until there is none; return them and what failed.
+    """Make a table and the steps that `following` names, until there is none; return them and what failed.
 
     `seen` counts the errors that were right.
     """

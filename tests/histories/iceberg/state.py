@@ -70,6 +70,8 @@ class State:
     snapshots: tuple[Snapshot, ...] = ()
     log: tuple[int, ...] = ()
     upgraded: bool = False
+    dangling: bool = False
+    """Whether deletes may be of files that are gone, as Java leaves them in v2."""
 
     @property
     def spec(self) -> tuple[Term, ...]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from histories.iceberg.history import NewTable, Term
 from histories.iceberg.known import KNOWN, is_excluded
 from histories.iceberg.partitions import transforms_of
-from histories.names import RESERVED
+from histories.names import RESERVED, is_plain
 from histories.schemas import V1_TYPES, V3_TYPES, Shape, random_schema
-from histories.types import Struct, leaves
-from histories.values import ORC, Limits
+from histories.types import Simple, Struct, leaves, walk
+from histories.values import ORC, YEAR_9999_DAY, Limits
 
 if TYPE_CHECKING:
     from random import Random
@@ -52,6 +52,26 @@ def random_table(random: Random) -> tuple[NewTable, Profile]:
         if term is not None and not any(known.path == term.path for known in terms):
             terms.append(term)
     return NewTable(columns, version, tuple(terms), random_properties(random, profile)), profile
+
+
+NOT_IN_SPARK = ("time", *V3_TYPES)
+JAVA_DAYS = (-100_000, YEAR_9999_DAY)
+"""Before 1696 calendars differ."""
+
+
+def java_table(random: Random) -> tuple[NewTable, Profile]:
+    """Return a table that Spark reads too, and what its history is like."""
+    while True:
+        table, profile = random_table(random)
+        limits = replace(profile.limits, days=(JAVA_DAYS[0], profile.limits.days[1]))
+        types = tuple(name for name in V1_TYPES if name not in NOT_IN_SPARK)
+        # Spark looks names up whatever their case.
+        profile = replace(profile, limits=limits, shape=Shape(types, 0.0))
+        names = {kind.name for kind in walk(table.columns) if isinstance(kind, Simple)}
+        plain = all(is_plain(f.name) for kind in walk(table.columns) if isinstance(kind, Struct) for f in kind.fields)
+        # Java refuses to merge on read in v1, where frazil writes files again.
+        if plain and table.version > 1 and not names & set(NOT_IN_SPARK):
+            return table, profile
 
 
 def random_term(random: Random, columns: Struct) -> Term | None:

@@ -25,7 +25,7 @@ use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
-use crate::spec::types::StructType;
+use crate::spec::types::{NestedField, StructType};
 use crate::transaction::ids;
 use crate::transaction::snapshot_change::AddedFiles;
 
@@ -33,6 +33,9 @@ use crate::transaction::snapshot_change::AddedFiles;
 const MAX_OPEN_PARTITIONS: usize = 64;
 /// Greater field ids are reserved (spec: "Reserved Field IDs").
 const MAX_FIELD_ID: i32 = i32::MAX - 200;
+
+/// What rows bring along when they move to other files (spec: "Row Lineage").
+const LINEAGE: [MetadataColumn; 2] = [MetadataColumn::RowId, MetadataColumn::LastUpdatedSequenceNumber];
 
 /// What a write is, beside its table.
 #[derive(Debug, Clone)]
@@ -304,14 +307,23 @@ fn file_schema(table: &TableMetadata, lineage: bool) -> Result<Arc<Schema>> {
         return Ok(schema.clone());
     }
     let mut schema = schema.as_ref().clone();
-    for column in [MetadataColumn::RowId, MetadataColumn::LastUpdatedSequenceNumber] {
-        if schema.fields.fields.iter().any(|field| field.name == column.name()) {
-            let message = format!("the table has a column `{}`, which is the name of a metadata column", column.name());
-            return Err(Error::unsupported(message).hint("rename the column"));
-        }
-        schema.fields.fields.push(column.field(&StructType::default()));
+    for column in LINEAGE {
+        let name = column.name_in_files(&schema);
+        schema.fields.fields.push(NestedField { name, ..column.field(&StructType::default()) });
     }
     Ok(Arc::new(schema))
+}
+
+/// The names of the columns that rows bring along when they move to other files; none before v3.
+///
+/// # Errors
+/// `CorruptMetadata` for a table without its schema.
+pub fn lineage_names(table: &TableMetadata) -> Result<Vec<String>> {
+    if table.format_version < 3 {
+        return Ok(Vec::new());
+    }
+    let schema = table.current_schema()?;
+    Ok(LINEAGE.iter().map(|column| column.name_in_files(schema)).collect())
 }
 
 #[cfg(test)]
