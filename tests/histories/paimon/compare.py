@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from frazil.paimon import Table
     from frazil.paimon.scan import Scan
     from histories.paimon.history import History
     from histories.paimon.reads import Outcome
@@ -199,13 +201,17 @@ class Comparer:
     def _all(self) -> tuple[str, ...]:
         return ("*", KIND) if self._kinds else ("*",)
 
-    def _scan(self, fields: Sequence[str], row_filter: str = "true") -> Scan:
-        table = frazil.load_table(self._folder, format="paimon")
+    @cached_property
+    def _table(self) -> Table:
+        table: Any = frazil.load_table(self._folder, format="paimon")
         if self._read.branch != MAIN:
             table = table.with_branch(self._read.branch)
         if self._read.view != "rows":
             table = table.audit_log() if self._read.view == "audit_log" else table.read_optimized()
-        return table.scan(row_filter, fields, options=dict(self._read.options))
+        return table
+
+    def _scan(self, fields: Sequence[str], row_filter: str = "true") -> Scan:
+        return self._table.scan(row_filter, fields, options=dict(self._read.options))
 
     def _counted(self, wanted: int) -> Iterator[Failure]:
         try:
