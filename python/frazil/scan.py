@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 from frazil.config import config
+from frazil.errors import Unsupported
 from frazil.operation import guarded, operation, operation_of
 from frazil.read_ahead import read_parts
 from frazil.rows import Batches, Rows
@@ -55,7 +56,18 @@ class NativeScan(Protocol[P_co]):
         """Plan on so many threads."""
 
 
-class Plan(Batches, Generic[P]):
+class Unpickled:
+    """What is bound to a state of a table in this process, and so is not pickled."""
+
+    _INSTEAD = "pickle the table, or the tasks that plan_files() gives"
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `Unsupported`."""
+        message = f"a {type(self).__name__} cannot be pickled"
+        raise Unsupported(message, hint=self._INSTEAD)
+
+
+class Plan(Unpickled, Batches, Generic[P]):
     """The data files of a scan, as columns."""
 
     def __init__(self, native: P) -> None:
@@ -89,7 +101,7 @@ class Plan(Batches, Generic[P]):
         return f"<{_package(self)}.Plan {self.explain()}>"
 
 
-class Scan(Rows, Generic[P, Part]):
+class Scan(Unpickled, Rows, Generic[P, Part]):
     """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
 
     def __init__(self, native: NativeScan[P], limit: int | None) -> None:

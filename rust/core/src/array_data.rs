@@ -14,6 +14,7 @@
 //! shared, never copied.
 
 use arrow_array::{ArrayRef, make_array};
+use arrow_buffer::NullBuffer;
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{DataType, UnionMode};
 
@@ -62,6 +63,26 @@ fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<Arr
     Ok(unsafe { builder.build_unchecked() })
 }
 
+/// `data` with other NULLs, and other children of the same types and lengths.
+///
+/// arrow-rs refuses NULLs of a buffer of their own for booleans that begin within their buffer: `ArrayDataBuilder::build`
+/// takes the offset of the values for that of the NULLs. It would also read all values again.
+///
+/// # Errors
+/// `Internal` when the NULLs or the children are of another length or type.
+#[expect(unsafe_code, reason = "validation takes the offset of values for that of NULLs; what is replaced is checked")]
+pub fn with_parts(data: ArrayData, nulls: Option<NullBuffer>, children: Vec<ArrayData>) -> Result<ArrayRef> {
+    let is_same = |(new, old): (&ArrayData, &ArrayData)| new.data_type() == old.data_type() && new.len() == old.len();
+    let fit = nulls.as_ref().is_none_or(|nulls| nulls.len() == data.len())
+        && children.len() == data.child_data().len()
+        && children.iter().zip(data.child_data()).all(is_same);
+    if !fit {
+        return Err(Error::internal(format!("parts that do not fit an array of type {}", data.data_type())));
+    }
+    // SAFETY: buffers are those of `data`; NULLs have its length, children the types and lengths of its own.
+    Ok(make_array(unsafe { data.into_builder().nulls(nulls).child_data(children).build_unchecked() }))
+}
+
 fn below(children: Vec<ArrayData>, start: usize, length: usize) -> Result<Vec<ArrayData>> {
     children.into_iter().map(|child| with_leaf_offsets(child, start, length)).collect()
 }
@@ -79,8 +100,9 @@ fn too_long() -> Error {
 mod tests {
     use std::sync::Arc;
 
+    use arrow_array::cast::AsArray;
     use arrow_array::{Array, BooleanArray, FixedSizeListArray, Int64Array, ListArray, StructArray};
-    use arrow_buffer::{NullBuffer, OffsetBuffer};
+    use arrow_buffer::OffsetBuffer;
     use arrow_schema::{Field, Fields};
     use proptest::prelude::*;
 
@@ -150,5 +172,32 @@ mod tests {
         #[expect(unsafe_code, reason = "a builder that checks would refuse it itself")]
         let short = unsafe { data.into_builder().child_data(vec![inner, numbers]).build_unchecked() };
         assert!(array_of(short).unwrap_err().to_string().contains("shorter than the array that holds it"));
+    }
+
+    #[test]
+    fn booleans_that_begin_within_their_buffer_take_nulls_of_a_buffer_of_their_own() {
+        let flags = BooleanArray::from((0..12).map(|i| i % 2 == 0).collect::<Vec<_>>()).slice(6, 3);
+        let nulls = NullBuffer::from(vec![true, false, true]);
+        let array = with_parts(flags.to_data(), Some(nulls.clone()), Vec::new()).unwrap();
+        let expected = BooleanArray::from(vec![Some(true), None, Some(true)]);
+        assert_eq!(array.as_boolean(), &expected);
+        let whole = StructArray::from(vec![(Field::new("b", DataType::Boolean, true).into(), array.clone())]);
+        let rebuilt = with_parts(whole.to_data(), Some(nulls), vec![array.to_data()]).unwrap();
+        assert_eq!((rebuilt.null_count(), rebuilt.as_struct().column(0).as_boolean()), (1, &expected));
+    }
+
+    #[test]
+    fn parts_of_another_length_or_type_are_refused() {
+        let whole = StructArray::from(vec![(
+            Field::new("b", DataType::Boolean, true).into(),
+            Arc::new(BooleanArray::from(vec![true, false])) as ArrayRef,
+        )]);
+        for child in [BooleanArray::from(vec![true]).to_data(), arrow_array::Int8Array::from(vec![1, 2]).to_data()] {
+            assert!(with_parts(whole.to_data(), None, vec![child]).is_err());
+        }
+        assert!(
+            with_parts(whole.to_data(), Some(NullBuffer::new_null(1)), whole.to_data().child_data().to_vec()).is_err()
+        );
+        assert!(with_parts(whole.to_data(), None, Vec::new()).is_err());
     }
 }

@@ -11,6 +11,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::storage::Files;
 
 use super::align::Align;
+use super::contents::Contents;
 use super::data_file::{DataFile, data_file_rows};
 use super::hidden::filled;
 use super::location::LocationProvider;
@@ -83,6 +84,7 @@ pub struct RowWriter {
     task: u64,
     operation: String,
     files: Vec<DataFile>,
+    contents: Contents,
 }
 
 #[derive(Debug)]
@@ -141,6 +143,7 @@ impl RowWriter {
             task,
             operation,
             files: Vec::new(),
+            contents: Contents::new(table)?,
             memory_bytes: options.memory_bytes,
             fields: Arc::new(schema.fields.clone()),
             partitioner,
@@ -174,6 +177,7 @@ impl RowWriter {
     /// As [`Align::align`] and [`Partitioner::split`]; `Storage` when rows that wait cannot be spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
+        self.contents.add(&rows)?;
         if !self.order.is_unsorted() {
             self.hold(rows)?;
             return Ok(Vec::new());
@@ -281,6 +285,11 @@ impl RowWriter {
             content_range: None,
         });
         Ok(())
+    }
+
+    /// What the rows hold, to be checked against the schema that they are committed to.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
     }
 
     /// The files that are written, for a commit.
