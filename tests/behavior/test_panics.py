@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +106,27 @@ def test_a_panic_of_a_read_names_operation_and_table(name: str, table: Table, mo
     monkeypatch.setattr(data_file._ParquetFile, "batches", batches)
     with pytest.raises(Internal, match=f"{name} of the table {table.location} failed: panic: "):
         READS[name](table)
+
+
+class LyingSchema:
+    """A schema with a list that has no element, on which arrow-rs panics."""
+
+    def __arrow_c_schema__(self) -> object:
+        capsule = pa.schema([("a", pa.list_(pa.int64()))]).__arrow_c_schema__()
+        point = ctypes.pythonapi.PyCapsule_GetPointer
+        point.restype, point.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        # struct ArrowSchema: format, name, metadata, flags, n_children, children
+        column = ctypes.cast(point(capsule, b"arrow_schema"), ctypes.POINTER(ctypes.c_void_p))[5]
+        element = ctypes.cast(column, ctypes.POINTER(ctypes.c_void_p))[0]
+        ctypes.cast(element, ctypes.POINTER(ctypes.c_int64))[4] = 0
+        return capsule
+
+
+def test_a_panic_of_creating_a_table_names_operation_and_table(tmp_path: Path) -> None:
+    with pytest.raises(Internal, match=r"create_table of the table .*/t failed: panic: ") as caught:
+        frazil.create_table(tmp_path / "t", LyingSchema())
+    assert caught.value.context["operation"] == "create_table"
+    assert not (tmp_path / "t").exists()
 
 
 def test_a_panic_that_escaped_native_code_is_an_error_too() -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil import _native
-from frazil.errors import FrazilError, InvalidArgument
 from frazil.iceberg.input_rows import batches, no_rows
 from frazil.iceberg.row_level import RowChange, RowLevel, bind
 
@@ -31,13 +30,7 @@ class Source:
         parts = list(batches(data, schema, source=True))
         if not any(part.num_columns or part.num_rows for part in parts):
             parts = [no_rows(schema)]
-        try:
-            self.batches = _native.source_batches(table._native, parts, exact=exact)  # noqa: SLF001 - of one package
-        except FrazilError:
-            raise
-        except ValueError as error:
-            message = f"the rows are no valid Arrow data: {error}"
-            raise InvalidArgument(message) from error
+        self.batches = _native.source_batches(table._native, parts, exact=exact)  # noqa: SLF001 - of one package
         self.schema: pa.Schema = self.batches[0].schema
 
 

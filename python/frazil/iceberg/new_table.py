@@ -9,6 +9,7 @@ from frazil import _native
 from frazil.arguments import field_names, property_texts, whole_number
 from frazil.errors import InvalidArgument
 from frazil.folders import local_path, removed_on_failure
+from frazil.operation import operation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,5 +50,8 @@ class NewTable:
             message = f"the schema of a table is an Arrow schema, not {type(self.schema).__name__}"
             raise InvalidArgument(message)
         folder = local_path(self.location)
-        with removed_on_failure(None if folder is None else folder / "metadata"):
+        with (
+            operation("create_table", lambda: self.location),
+            removed_on_failure(None if folder is None else folder / "metadata"),
+        ):
             return _native.create_table(files, self.location, self.schema, fields, version, properties, row)

@@ -67,7 +67,8 @@ class Table(Opened, Writing):
         """
         options = opened_with(relocate, storage, allowed_locations)
         files = table_files(_folder(location), **options)
-        return cls(_native.Table.open(files, location, recorded), files, location, options)
+        with operation("load_table", lambda: location):
+            return cls(_native.Table.open(files, location, recorded), files, location, options)
 
     def refresh(self) -> Table:
         """Give the table at its newest metadata.
@@ -75,7 +76,8 @@ class Table(Opened, Writing):
         Raises:
             CorruptMetadata: Another table lies at the location now.
         """
-        return self._at(self._native.refresh(self._files, self._opened))
+        with operation("refresh", self._place):
+            return self._at(self._native.refresh(self._files, self._opened))
 
     @classmethod
     def create(

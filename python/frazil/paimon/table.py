@@ -9,6 +9,7 @@ from frazil import _native
 from frazil.arguments import field_names, filter_text, flag, row_limit, snapshot_choice, table_files
 from frazil.errors import CorruptMetadata, InvalidArgument
 from frazil.opened import Opened, opened_with
+from frazil.operation import operation
 from frazil.paimon.options import scan_options
 from frazil.paimon.read_only import ReadOnly
 from frazil.paimon.scan import Scan
@@ -62,7 +63,8 @@ class Table(Opened, ReadOnly):
             message = f"the location is the branch {name!r} of a table, not a table"
             raise InvalidArgument(message, context={"location": folder}, hint="open the table, and call with_branch")
         files = table_files(folder, **options)
-        return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
+        with operation("load_table", lambda: folder):
+            return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
 
     def refresh(self) -> Table:
         """Give the table with its newest schema."""
