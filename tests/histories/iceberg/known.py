@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 KNOWN: Collection[str] = frozenset(
     {
         "a column with the name of a metadata column",
-        "values of dictionaries are truncated",
-        "dictionaries with UUIDs in nested columns",
         "handles that are behind decide on the old state",
-        "upsert and merge take fewer inputs than append",
     }
 )
 
