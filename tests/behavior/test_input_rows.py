@@ -119,6 +119,7 @@ def test_parts_of_an_iterator_may_have_different_types_in_every_operation(tmp_pa
     parts = [
         arrow([NAIVE], pa.timestamp("ns")),
         pa.table({"c": pa.array([NAIVE, None], MICROS), "id": pa.array([2, 3], pa.int32())}),
+        [],
         [{"id": 4, "c": NAIVE}],
     ]
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("c", MICROS)]))

@@ -28,8 +28,9 @@ class Source:
         """
         schema = bind(table, "", ["*"]).schema()
         parts = list(batches(data, schema, source=True))
-        if not any(part.num_columns or part.num_rows for part in parts):
-            parts = [no_rows(schema)]
+        filled = [part for part in parts if part.num_rows]
+        # Parts without rows need not have the columns of the others: an empty list has none.
+        parts = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
         self.batches = _native.source_batches(table._native, parts, exact=exact)  # noqa: SLF001 - of one package
         self.schema: pa.Schema = self.batches[0].schema
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::TimestampMicrosecondType;
+use arrow_array::types::{Decimal128Type, TimestampMicrosecondType};
 use arrow_array::*;
 use arrow_schema::{DataType, Field, TimeUnit};
 use bytes::Bytes;
 use orc_rust::ArrowWriterBuilder;
 use proptest::prelude::*;
 
-use super::OrcFile;
+use super::{OrcFile, finish, fitted};
 use crate::error::{ErrorKind, Result};
 
 /// Columns id, t, z (UTC), l (list), m (map) and s (struct), each of timestamps [`FAR`]; written by pyarrow.
@@ -76,22 +76,38 @@ fn attributes_travel_as_metadata() {
 }
 
 #[test]
-fn nanoseconds_are_kept_at_every_level() {
+fn nanoseconds_are_kept_where_a_batch_needs_them() {
     let values = vec![1_000_000_001, -1_999_999_999, 2_000, i64::MAX];
     let nanos: ArrayRef = Arc::new(TimestampNanosecondArray::from(values));
-    let field = Arc::new(Field::new("x", nanos.data_type().clone(), true));
-    let structs: ArrayRef = Arc::new(StructArray::from(vec![(field, nanos.clone())]));
-    let item = Arc::new(Field::new("item", structs.data_type().clone(), true));
-    let offsets = arrow_buffer::OffsetBuffer::from_lengths([1, 3]);
-    let lists: ArrayRef = Arc::new(ListArray::new(item, offsets, structs.clone(), None));
-    for (column, rows) in [(nanos, 4), (structs, 4), (lists, 2)] {
-        let found = read(&written(column.clone()), &[0], rows).unwrap();
-        let found = arrow_cast::cast(found[0].column(0), column.data_type()).unwrap();
-        assert_eq!(&found, &column);
-    }
+    assert_eq!(read(&written(nanos.clone()), &[0], 10).unwrap()[0].column(0), &nanos);
     let micros: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![1, -1]));
-    let found = read(&written(micros.clone()), &[0], 10).unwrap();
-    assert_eq!(found[0].column(0), &micros);
+    assert_eq!(read(&written(micros.clone()), &[0], 10).unwrap()[0].column(0), &micros);
+}
+
+#[test]
+fn nanoseconds_are_kept_at_every_level() {
+    let seconds = |values: Vec<i128>| -> ArrayRef {
+        Arc::new(PrimitiveArray::<Decimal128Type>::from(values).with_precision_and_scale(38, 9).unwrap())
+    };
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let nested = |leaf: ArrayRef| -> ArrayRef {
+        let field = Arc::new(Field::new("x", leaf.data_type().clone(), true));
+        let structs: ArrayRef = Arc::new(StructArray::from(vec![(field, leaf)]));
+        let item = Arc::new(Field::new("item", structs.data_type().clone(), true));
+        Arc::new(ListArray::new(item, arrow_buffer::OffsetBuffer::from_lengths([1, 1]), structs, None))
+    };
+    let wanted = nested(Arc::new(TimestampMicrosecondArray::from(vec![0, 0]))).data_type().clone();
+    assert!(matches!(&wanted, DataType::List(item) if matches!(item.data_type(), DataType::Struct(_))));
+    let field = Arc::new(Field::new("l", wanted, true));
+    let decoded = nested(seconds(vec![1_000_000_001, -1]));
+    let found = finish(&decoded, fitted(&field, &decoded).data_type()).unwrap();
+    assert_eq!(found, nested(Arc::new(TimestampNanosecondArray::from(vec![1_000_000_001, -1]))));
+    // Years that nanoseconds do not reach are floored to microseconds, as are all values next to them.
+    let leaf = Arc::new(Field::new("t", micros, true));
+    let far = seconds(vec![i128::from(i64::MAX) + 1, -1]);
+    let found = finish(&far, fitted(&leaf, &far).data_type()).unwrap();
+    let expected: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![9_223_372_036_854_775, -1]));
+    assert_eq!(&found, &expected);
 }
 
 #[test]
