@@ -150,7 +150,9 @@ def show_spark(counts: dict[str, int]) -> None:
     from pyspark.sql import SparkSession
 
     print("--- the same tables through PySpark: spark.read.format('frazil')")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Spark finds no data source in Python if PYSPARK_PYTHON has a space: it is a name on the PATH instead.
+    folder, os.environ["PYSPARK_PYTHON"] = os.path.split(sys.executable)
+    os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
     with tempfile.TemporaryDirectory() as warehouse:
         builder = SparkSession.builder.master("local[2]").appName("frazil demo").config("spark.ui.enabled", "false")
         builder = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import pytest
 
 import frazil
 from support.cases import GOLDEN, SHARED
-from support.spark_settings import SETTINGS
+from support.spark_settings import SETTINGS, use_this_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ PACKAGES = Path(frazil.__file__).parents[1]
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    use_this_python(os.environ)
     # The workers must find the package where this process found it.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
     from pyspark.sql import SparkSession

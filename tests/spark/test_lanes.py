@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,19 @@ COLUMNS = {
 }
 
 
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Where:
+    """Return the paths of copies of golden tables: Spark reads no file itself whose path has a space, for one."""
+    top = tmp_path_factory.mktemp("tables")
+
+    def copied(name: str) -> str:
+        if not (top / name).exists():
+            shutil.copytree(GOLDEN / name, top / name)
+        return str(top / name)
+
+    return copied
+
+
 def fields(types: dict[str, pa.DataType], first: int = 1) -> pa.Schema:
     ids = range(first, first + len(types))
     pairs = zip(ids, types.items(), strict=True)
@@ -55,9 +70,14 @@ def written(path: Path, schema: pa.Schema, values: list[list[Any]], **options: A
 
 
 def parquet_scans(frame: DataFrame) -> tuple[bool, bool]:
-    """Whether Spark's own reader takes part, and whether frazil's does."""
-    plan = frame._jdf.queryExecution().toString()
-    return "FileScan parquet" in plan, "frazil" in plan
+    """Return whether Spark's own reader takes part, and whether the reader of frazil does.
+
+    Names of nodes are looked for, since the plan has paths too.
+    """
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    nodes = set(re.findall(r"\b(?:FileScan|BatchScan) \w+", plan))
+    assert nodes <= {"FileScan parquet", "BatchScan frazil"}, plan
+    return "FileScan parquet" in nodes, "BatchScan frazil" in nodes
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import frazil
-from support.spark_settings import SETTINGS
+from support.spark_settings import SETTINGS, use_this_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,10 +23,10 @@ def run(script: Path, *arguments: str) -> Any:
     packages = [str(Path(frazil.__file__).parents[1]), str(TESTS), str(script.parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, packages)),
-        "PYSPARK_PYTHON": sys.executable,
         # The driver is started by these alone; short jobs are not worth a better compiler.
         "PYSPARK_SUBMIT_ARGS": f"--driver-memory 1g --driver-java-options '{_JAVA}' pyspark-shell",
     }
+    use_this_python(environment)
     done = subprocess.run(  # noqa: S603
         [sys.executable, str(script), *arguments],
         env=environment,

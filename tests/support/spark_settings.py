@@ -1,5 +1,14 @@
 """What every session of Spark in tests has: it is quiet, small, and speaks to nobody."""
 
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -8,3 +17,13 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.session.timeZone": "UTC",
 }
+
+
+def use_this_python(environment: MutableMapping[str, str]) -> None:
+    """Let Spark start this interpreter for its workers.
+
+    Spark finds no data source in Python if `PYSPARK_PYTHON` has a space, so that it is a name on the `PATH`.
+    """
+    folder, name = os.path.split(sys.executable)
+    environment["PATH"] = os.pathsep.join([folder, environment.get("PATH", os.defpath)])
+    environment["PYSPARK_PYTHON"] = name

@@ -6,13 +6,14 @@ import contextlib
 import json
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from frazil import _native
 from frazil.arguments import flag, property_texts, text
-from frazil.errors import CommitConflict, FrazilError
+from frazil.errors import CommitConflict, FrazilError, Unsupported
 from frazil.iceberg.write_result import RowCounts, WriteResult, settle
 from frazil.iceberg.writing import Writing
+from frazil.operation import operation, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,6 +88,11 @@ class Transaction(Writing):
         self._made: list[tuple[WriteResult, RowCounts]] = []
         self._ended = False
         self.attempts = 0
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `Unsupported`."""
+        message = "a transaction cannot be pickled: it is committed by the process that began it"
+        raise Unsupported(message)
 
     def table(self) -> Table:
         """Give the table with the changes so far, which nobody else sees."""
@@ -178,6 +184,9 @@ class Transaction(Writing):
             deleted = _replaced_rows(table, result) if changed.deleted is None else changed.deleted
             settle(result, deleted_rows=deleted)
 
+    def _place(self) -> str:
+        return self._table.location
+
     def _now(self) -> Table:
         return self.table()
 
@@ -201,8 +210,10 @@ class Transaction(Writing):
         return self._change(write)
 
     def _commit(self, change: dict[str, Any]) -> None:
-        self._native.evolve(json.dumps(change))
+        with operation("commit", self._place):
+            self._native.evolve(json.dumps(change))
 
+    @operation_of
     def commit_transaction(self) -> Table:
         """Commit now; the `with` block does it when it ends.
 

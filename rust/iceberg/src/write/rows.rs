@@ -21,6 +21,7 @@ use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
 use super::sweep::sweep;
 use crate::scan::output::MetadataColumn;
+use crate::spec::depth;
 use crate::spec::manifest::FileContent;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
@@ -251,6 +252,14 @@ impl RowWriter {
         let tuple = &self.partitions.get(partition).ok_or_else(no_partition)?.tuple;
         let name = format!("{partition:05}-{}-{}-{count:05}.{extension}", self.task, self.operation);
         self.locations.data_file(&self.spec, &self.partition, tuple, &name)
+    }
+
+    /// Refuses columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
+    ///
+    /// # Errors
+    /// As [`depth::check`].
+    pub fn check_format(&self, format: &str) -> Result<()> {
+        depth::check(&self.fields, format)
     }
 
     /// Ends the file of a partition: the rows that came since the last one are in it.

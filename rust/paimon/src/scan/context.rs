@@ -20,6 +20,9 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
+/// The bucket of files that wait for one.
+const POSTPONED: i32 = -2;
+
 /// What is read of a table (documentation: "System Tables").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -112,6 +115,17 @@ impl ReadContext {
             Ok((field.name.clone(), scalar.map(|scalar| scalar.to_string())))
         };
         fields.iter().zip(&values).map(text).collect()
+    }
+
+    /// The folder of a bucket, relative to the table; `folder` is the one of its partition, empty without partitions.
+    ///
+    /// # Errors
+    /// As [`Options::data_directory`].
+    pub fn bucket_path(&self, folder: &str, bucket: i32) -> Result<String> {
+        let directory = self.options.data_directory()?;
+        let bucket = if bucket == POSTPONED { "bucket-postpone".to_string() } else { format!("bucket-{bucket}") };
+        let parts = [directory.as_str(), folder, bucket.as_str()];
+        Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/"))
     }
 
     /// The partition columns, outermost first.

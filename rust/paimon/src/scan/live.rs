@@ -19,7 +19,7 @@ use super::judged::{Judged, LeftOut};
 use super::metrics::ScanMetrics;
 use super::mode::{ReadMode, TableKind};
 use super::partitions::Partitions;
-use super::plan::{PlanRequest, Selection, bucket_path};
+use super::plan::{PlanRequest, Selection};
 use super::prune::{ManifestStats, part_of};
 use crate::spec::index_manifest::{self, IndexEntry};
 use crate::spec::manifest::{self, ADD, ManifestEntries, Wanted};
@@ -145,7 +145,7 @@ impl MetadataReader<'_> {
     fn bucket_path(&self, entry: &IndexEntry) -> Result<String> {
         let partition = arrow_array::BinaryArray::from_vec(vec![entry.partition.as_slice()]);
         let folder = Partitions::try_new(&partition, self.read)?.folder(self.read, 0)?;
-        Ok(bucket_path(&folder, entry.bucket))
+        self.read.bucket_path(&folder, entry.bucket)
     }
 
     fn path(&self, name: &str) -> String {

@@ -28,9 +28,6 @@ use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
 use crate::table::Table;
 
-/// The bucket of files that wait for one.
-const POSTPONED: i32 = -2;
-
 /// Which files of snapshots are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
@@ -217,7 +214,7 @@ impl Plan {
             partition: row.to_vec(),
             bucket,
             total_buckets: self.entries.total_buckets().value(first),
-            bucket_path: bucket_path(&self.partitions.folder(&self.read, partition)?, bucket),
+            bucket_path: self.read.bucket_path(&self.partitions.folder(&self.read, partition)?, bucket)?,
             files,
             deletion_files,
             raw_convertible: planned.raw_convertible,
@@ -399,15 +396,6 @@ impl Packed {
         let order = (0..).take(rows.len()).collect();
         Ok((entries.take(&rows)?, partitions.take(&rows), order, self.splits))
     }
-}
-
-/// The folder of a bucket, relative to the table, in the folder of its partition.
-pub(super) fn bucket_path(folder: &str, bucket: i32) -> String {
-    let separator = if folder.is_empty() { "" } else { "/" };
-    if bucket == POSTPONED {
-        return format!("{folder}{separator}bucket-postpone");
-    }
-    format!("{folder}{separator}bucket-{bucket}")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
 
-use super::plan::{Plan, Planned, bucket_path};
+use super::plan::{Plan, Planned};
 
 /// A batch is closed after the split with which it has so many files.
 const BATCH_FILES: usize = 8192;
@@ -77,7 +77,7 @@ impl Batches<'_> {
         let Some(first) = plan.rows(planned).next() else { return Ok(()) };
         let bucket = entries.buckets().value(first);
         let folder = self.folder(plan.partitions.of(first))?;
-        let path = format!("{}/{}", plan.read.table_location, bucket_path(&folder, bucket));
+        let path = format!("{}/{}", plan.read.table_location, plan.read.bucket_path(&folder, bucket)?);
         for row in plan.rows(planned) {
             rows.partition.append_value(&folder);
             rows.bucket.append_value(bucket);

@@ -12,6 +12,7 @@ use super::context::View;
 use super::incremental::{Incremental, States};
 use super::plan::{Plan, PlanRequest, Selection};
 use crate::features::check_readable;
+use crate::merge::with_nullable_values;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
@@ -34,9 +35,22 @@ pub struct ScanOptions {
     pub case_sensitive: bool,
 }
 
-/// Options that say how the files of a table were written, and so what their rows are.
-const OF_THE_TABLE: [&str; 8] =
-    ["bucket", "bucket-key", "merge-engine", "partition", "primary-key", "rowkind.field", "sequence.field", "type"];
+/// Options that say how and where the files of a table were written, and so what their rows are.
+const OF_THE_TABLE: [&str; 13] = [
+    "bucket",
+    "bucket-function.type",
+    "bucket-key",
+    "data-evolution.enabled",
+    "data-file.path-directory",
+    "index-file-in-data-file-dir",
+    "merge-engine",
+    "partition",
+    "primary-key",
+    "row-tracking.enabled",
+    "rowkind.field",
+    "sequence.field",
+    "type",
+];
 
 /// A scan that is bound to snapshots and a schema. Immutable.
 #[derive(Debug, Clone)]
@@ -143,6 +157,7 @@ impl TableScan {
             Reads::Diff(states) => {
                 let mut before = plan(Selection::Live, states.before.iter().cloned().collect(), None)?;
                 let mut rows = plan(Selection::Live, vec![states.after.clone()], None)?;
+                rows.know_schemas_of(&before);
                 if self.schema.primary_keys.is_empty() {
                     rows.leave_out_files_of(&before);
                     before = plan(Selection::Live, Vec::new(), None)?;
@@ -210,6 +225,7 @@ impl TableScan {
         };
         let schema = table.read_schema(choice.is_time_travel(), snapshot)?;
         check_readable(&schema, &options)?;
+        let schema = with_nullable_values(schema, &options);
         let filter = bind(&scan.row_filter, schema.as_ref(), scan.case_sensitive)?;
         let (view, limit) = (scan.view, scan.limit);
         Ok(Self { table: table.clone(), schema, options, filter, view, reads, limit, fallback: None })

@@ -84,6 +84,23 @@ impl Options {
         bucket.ok_or_else(|| refused("bucket", self.text("bucket").unwrap_or_default(), "-2, -1 or above 0"))
     }
 
+    /// The folder of the table, relative to it, with the folders of partitions and buckets
+    /// (`data-file.path-directory`): segments separated by `/`, none for the table's own folder.
+    ///
+    /// # Errors
+    /// `Unsupported` for a path that is not relative.
+    pub fn data_directory(&self) -> Result<String> {
+        let name = "data-file.path-directory";
+        let text = self.text(name).unwrap_or_default();
+        if text.starts_with('/') || text.contains(':') {
+            return Err(Error::unsupported(format!("the option `{name}` is `{text}`, which is outside the table"))
+                .hint("only directories relative to the table are read"));
+        }
+        // As Java's `Path`, which removes empty segments.
+        let segments: Vec<&str> = text.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect();
+        Ok(segments.join("/"))
+    }
+
     /// The branch that is read; None for the main one.
     pub fn branch(&self) -> Option<&str> {
         self.text("branch").map(str::trim).filter(|name| !name.is_empty() && *name != "main")
@@ -130,6 +147,20 @@ mod tests {
         }
         for text in ["", "mb", "1 parsec", "-1", "99999999999999999999"] {
             assert!(options("x", text).size_bytes("x").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_data_directory_is_relative_and_has_no_empty_segments() {
+        assert_eq!(Options::default().data_directory().unwrap(), "");
+        let written =
+            [("", ""), ("data", "data"), ("a/b c/", "a/b c"), ("a//b", "a/b"), ("./a/./b", "a/b"), (" d ", " d ")];
+        for (text, directory) in written {
+            assert_eq!(options("data-file.path-directory", text).data_directory().unwrap(), directory, "{text}");
+        }
+        for text in ["/data", "s3://bucket/data", "file:/data"] {
+            let error = options("data-file.path-directory", text).data_directory().unwrap_err();
+            assert_eq!(error.kind(), frazil_core::error::ErrorKind::Unsupported, "{text}");
         }
     }
 
