@@ -5,6 +5,7 @@
 //! | ORC | CHAR(n) | with the spaces at its end; in statistics padded to n | without spaces at its end |
 //! | ORC | timestamps before 1582-10-15 | days of one calendar | moved by the days between two calendars |
 //! | ORC | timestamps before 1900 | by the standard time of the writer's zone | moved to its local mean time |
+//! | ORC | TIMESTAMP_LTZ | in statistics by the writer's zone | in UTC |
 //! | ORC | DATE before 1900 | in statistics perhaps the day before or after, by the writer's zone | as it is |
 //! | ORC | timestamps in the second before 1970 | | a second later, where they have milliseconds (seen of Java 1.4.2) |
 //!
@@ -24,8 +25,8 @@ use crate::spec::types::{DataType, TypeRoot};
 /// 1583-01-01: from here on all calendars agree.
 const CALENDARS_AGREE_S: i64 = -12_212_553_600;
 
-/// 1900-01-02: from here on all zones agree.
-const ZONES_AGREE_S: i64 = -2_208_902_400;
+/// 1900-01-04: from here on all zones agree, also where they have moved a bound.
+const ZONES_AGREE_S: i64 = -2_208_729_600;
 
 /// More than the zones of one place differ.
 const DAY_S: i64 = 86_400;
@@ -63,14 +64,17 @@ pub(super) fn trusted(
     if orc.count_set_bits() == 0 {
         return bounds;
     }
+    let from_s = if matches!(data_type.root, LocalZonedTimestamp(_)) { i64::MAX } else { ZONES_AGREE_S };
     let of_orc = match bounds.data_type() {
         ArrowType::Date32 => days(&bounds, end, &orc),
-        ArrowType::Timestamp(TimeUnit::Millisecond, _) => times::<TimestampMillisecondType>(&bounds, end, &orc, 1000),
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => {
+            times::<TimestampMillisecondType>(&bounds, &orc, Moved { end, from_s, per_second: 1000 })
+        }
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
-            times::<TimestampMicrosecondType>(&bounds, end, &orc, 1_000_000)
+            times::<TimestampMicrosecondType>(&bounds, &orc, Moved { end, from_s, per_second: 1_000_000 })
         }
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
-            times::<TimestampNanosecondType>(&bounds, end, &orc, 1_000_000_000)
+            times::<TimestampNanosecondType>(&bounds, &orc, Moved { end, from_s, per_second: 1_000_000_000 })
         }
         _ => without(&bounds, &orc),
     };
@@ -95,32 +99,40 @@ fn days(bounds: &ArrayRef, end: End, orc: &BooleanBuffer) -> Option<ArrayRef> {
     (days.len() == bounds.len()).then(|| Arc::new(days) as ArrayRef)
 }
 
-fn times<T: ArrowPrimitiveType<Native = i64>>(
-    bounds: &ArrayRef,
+/// How far the bounds of timestamps may be from what is read.
+#[derive(Debug, Clone, Copy)]
+struct Moved {
     end: End,
-    orc: &BooleanBuffer,
+    /// From here on only what is around the epoch has moved.
+    from_s: i64,
     per_second: i64,
-) -> Option<ArrayRef> {
-    let bounds = bounds.as_any().downcast_ref::<PrimitiveArray<T>>()?;
-    let bound = |(value, is_orc): (Option<i64>, bool)| {
-        if is_orc { time(value?, end, per_second) } else { value }
-    };
-    let times: PrimitiveArray<T> = bounds.iter().zip(orc).map(bound).collect();
-    (times.len() == bounds.len()).then(|| Arc::new(times.with_data_type(bounds.data_type().clone())) as ArrayRef)
 }
 
-/// The bound of the timestamps that are read.
-fn time(bound: i64, end: End, per_second: i64) -> Option<i64> {
-    let second = bound.div_euclid(per_second);
-    if second < CALENDARS_AGREE_S {
-        return None;
+impl Moved {
+    /// The bound of the timestamps that are read.
+    fn bound(self, bound: i64) -> Option<i64> {
+        let second = bound.div_euclid(self.per_second);
+        if second < CALENDARS_AGREE_S {
+            return None;
+        }
+        if second < self.from_s {
+            let day = DAY_S * self.per_second;
+            return if self.end == End::Lower { bound.checked_sub(day) } else { bound.checked_add(day) };
+        }
+        // What is moved there is moved up.
+        Some(bound).filter(|_| self.end == End::Lower || !AROUND_EPOCH_S.contains(&second))
     }
-    if second < ZONES_AGREE_S {
-        let day = DAY_S * per_second;
-        return if end == End::Lower { bound.checked_sub(day) } else { bound.checked_add(day) };
-    }
-    // What is moved there is moved up.
-    Some(bound).filter(|_| end == End::Lower || !AROUND_EPOCH_S.contains(&second))
+}
+
+fn times<T: ArrowPrimitiveType<Native = i64>>(
+    bounds: &ArrayRef,
+    orc: &BooleanBuffer,
+    moved: Moved,
+) -> Option<ArrayRef> {
+    let bounds = bounds.as_any().downcast_ref::<PrimitiveArray<T>>()?;
+    let bound = |(value, is_orc): (Option<i64>, bool)| if is_orc { moved.bound(value?) } else { value };
+    let times: PrimitiveArray<T> = bounds.iter().zip(orc).map(bound).collect();
+    (times.len() == bounds.len()).then(|| Arc::new(times.with_data_type(bounds.data_type().clone())) as ArrayRef)
 }
 
 fn is_orc(file_name: &str) -> bool {
@@ -146,7 +158,10 @@ mod tests {
         #[case] upper: Option<i64>,
         #[values(1000, 1_000_000)] per_second: i64,
     ) {
-        let of = |end| time(second * per_second, end, per_second).map(|bound| bound.div_euclid(per_second));
+        let of = |end| {
+            let moved = Moved { end, from_s: ZONES_AGREE_S, per_second };
+            moved.bound(second * per_second).map(|bound| bound.div_euclid(per_second))
+        };
         assert_eq!((of(End::Lower), of(End::Upper)), (lower, upper));
     }
 }
