@@ -16,7 +16,6 @@ pub mod file_reader;
 pub mod filter;
 mod index_selection;
 pub mod int96;
-pub mod orc;
 pub mod output;
 pub mod projection;
 pub mod rows;
