@@ -21,7 +21,7 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, prune};
 use hashbrown::HashMap;
 
-use super::altered::{is_altered, trusted};
+use super::altered::{End, is_altered, trusted};
 use super::context::{ReadContext, comparable};
 use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
@@ -244,16 +244,16 @@ impl<'a> EntryStats<'a> {
             0 => (self.entries.min_keys(), self.entries.max_keys()),
             _ => (stats.min, stats.max),
         };
-        let bound = |rows: &BinaryArray| {
+        let bound = |rows: &BinaryArray, end| {
             let values = decoded(rows, &types, position)?;
-            Some(trusted(values, types.get(position)?, self.entries, 0..self.entries.len()))
+            Some(trusted(values, end, types.get(position)?, self.entries, 0..self.entries.len()))
         };
         Bounds {
             row_count: Some(self.entries.row_counts().clone()),
             null_count: Some(Int64Array::from_value(0, self.entries.len())),
             nan_count: None,
-            lower: bound(min),
-            upper: bound(max),
+            lower: bound(min, End::Lower),
+            upper: bound(max, End::Upper),
             exact: true,
         }
     }
@@ -283,13 +283,15 @@ impl<'a> EntryStats<'a> {
             }
             layout.rows().for_each(|row| set(&mut null_counts, row, null_count(stats.null_counts, row, position)));
             let types = layout.types();
-            let typed = |rows: &BinaryArray| {
+            let typed = |rows: &BinaryArray, end| {
                 let rows = layout.select(rows)?;
                 let values = decoded(&rows, &types, position);
-                let values = values.map(|values| trusted(values, from, self.entries, layout.rows()));
+                let values = values.map(|values| trusted(values, end, from, self.entries, layout.rows()));
                 Ok::<_, Error>(values.and_then(|values| widening.apply(&values)))
             };
-            let (Some(min), Some(max)) = (typed(stats.min)?, typed(stats.max)?) else { continue };
+            let (Some(min), Some(max)) = (typed(stats.min, End::Lower)?, typed(stats.max, End::Upper)?) else {
+                continue;
+            };
             layout.rows().enumerate().for_each(|(i, row)| set(&mut places, row, (bounds[0].len(), i)));
             for (all, part) in bounds.iter_mut().zip([min, max]) {
                 all.push(part);
