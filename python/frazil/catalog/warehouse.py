@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 class Warehouse:
     """The folder of a catalog. Nothing outside of it is looked at; links to folders are passed over by listings."""
 
-    def __init__(self, catalog: str, catalog_type: str, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, catalog: str, catalog_type: str, properties: Mapping[str, str], *, may_be_new: bool = False
+    ) -> None:
         """Take `warehouse`, a path or a URI, from the properties of a catalog.
+
+        With `may_be_new` a local folder that does not exist is empty until something is created in it.
 
         Raises:
             InvalidArgument: There is no such property.
@@ -38,7 +42,7 @@ class Warehouse:
             message = f"catalog {catalog!r} of type {catalog_type} needs the property 'warehouse'"
             raise InvalidArgument(message)
         root = _local_path(warehouse)
-        if root is not None and not root.is_dir():
+        if root is not None and not root.is_dir() and (root.exists() or not may_be_new):
             what = "is not a folder" if root.exists() else "does not exist"
             message = f"the warehouse {root} of catalog {catalog!r} {what}"
             raise MissingFile(message, context={"catalog": catalog, "file": str(root)})

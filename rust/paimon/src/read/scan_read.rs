@@ -66,8 +66,7 @@ impl ScanRead {
         let mut stages = None;
         if !split.raw_convertible {
             let planned = self.stages(split, &target, &HashSet::new())?;
-            if !self.output.has(MetadataColumn::SequenceNumber) && planned.iter().all(|stage| is_ordered(stage, split))
-            {
+            if !self.output.has_sequence_numbers() && planned.iter().all(|stage| is_ordered(stage, split)) {
                 // Runs decide, and among the records of one file their order.
                 target.system.retain(|column| *column != SystemColumn::SequenceNumber);
             }
@@ -89,7 +88,7 @@ impl ScanRead {
             files.push(reader);
         }
         let stages = stages.map_or_else(|| self.stages(split, &target, &skipped), Ok)?;
-        if !self.output.has(MetadataColumn::SequenceNumber) {
+        if !self.output.has_sequence_numbers() {
             for stage in &stages {
                 number(stage, split, &mut files);
             }
@@ -156,7 +155,7 @@ impl ScanRead {
         let may_delete = || split.files.iter().any(|file| file.delete_row_count != Some(0));
         let returned = self.output.has(MetadataColumn::RowKind) || self.output.has(MetadataColumn::AuditRowKind);
         let kinds = returned || has_key && (merged || split.streaming || may_delete());
-        let sequence = has_key && merged || self.output.has(MetadataColumn::SequenceNumber);
+        let sequence = has_key && merged || self.output.has_sequence_numbers();
         let mut system = Vec::new();
         // In the order in which a merge takes them.
         system.extend(sequence.then_some(SystemColumn::SequenceNumber));

@@ -339,14 +339,14 @@ impl Finish {
     fn metadata(&self, column: MetadataColumn, batch: &RecordBatch) -> Result<ArrayRef> {
         let system = match column {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => SystemColumn::ValueKind,
-            MetadataColumn::SequenceNumber => SystemColumn::SequenceNumber,
+            MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber => SystemColumn::SequenceNumber,
             MetadataColumn::RowId => SystemColumn::RowId,
         };
         let array = self.target.position(system).and_then(|at| batch.columns().get(at));
         let array = array.ok_or_else(|| Error::internal("a column was not read").with("column", column.name()))?;
         match column {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => row_kinds(array),
-            MetadataColumn::SequenceNumber | MetadataColumn::RowId => {
+            MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber | MetadataColumn::RowId => {
                 array.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("a system column is no BIGINT"))?;
                 Ok(array.clone())
             }

@@ -281,7 +281,13 @@ impl<'a> EntryStats<'a> {
             if widening == Widening::None {
                 continue;
             }
-            layout.rows().for_each(|row| set(&mut null_counts, row, null_count(stats.null_counts, row, position)));
+            let is_decimal = matches!(field.data_type.root, TypeRoot::Decimal(..));
+            for row in layout.rows() {
+                // Decimals beyond their precision are counted as values and read as NULL.
+                let uncounted = is_decimal && self.entries.file_names().value(row).ends_with(".avro");
+                let count = null_count(stats.null_counts, row, position).filter(|_| !uncounted);
+                set(&mut null_counts, row, count);
+            }
             let types = layout.types();
             let typed = |rows: &BinaryArray, end| {
                 let rows = layout.select(rows)?;
