@@ -276,3 +276,15 @@ def test_allowed_locations_of_the_process_are_paths(wrong: Any) -> None:
 def test_properties_of_a_catalog_are_passed_one_by_one() -> None:
     with pytest.raises(errors.InvalidArgument, match=r"load_catalog\(name, \*\*properties\)"):
         frazil.load_catalog("c", properties={"path": "x"})
+
+
+@pytest.mark.parametrize("kind", ["local", "sql", "memory"])
+def test_a_table_or_namespace_that_is_missing_lists_the_others(tmp_path: Path, kind: str) -> None:
+    catalog = CATALOGS[kind](tmp_path)
+    catalog.create_namespace_if_not_exists("ns")
+    catalog.create_table("ns.orders", SCHEMA)
+    for call in (catalog.load_table, catalog.drop_table, lambda name: catalog.rename_table(name, "ns.other")):
+        with pytest.raises(errors.NoSuchTable, match=r"no table 'ns\.order'; there are 'ns\.orders'"):
+            call("ns.order")
+    with pytest.raises(errors.NoSuchNamespace, match=r"no namespace 'nss'; there are 'ns'"):
+        catalog.list_tables("nss")
