@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 from frazil.config import config
 from frazil.errors import Unsupported
+from frazil.operation import guarded, operation, operation_of
 from frazil.read_ahead import read_parts
 from frazil.rows import Batches, Rows
 
@@ -137,8 +138,9 @@ class Scan(Unpickled, Rows, Generic[P, Part]):
         plan = self._plan()
         parts = (self._part(plan, index) for index in range(len(plan)))
         batches = read_parts(parts, self._read, workers=config.max_workers, limit=self._limit)
-        return pa.RecordBatchReader.from_batches(self.schema(), batches)
+        return pa.RecordBatchReader.from_batches(self.schema(), guarded("scan", self._place, batches))
 
+    @operation_of
     def count(self) -> int:
         """Count the rows: from metadata where no merge, delete or filter forbids it, by reading else."""
         plan = self._without_columns().plan(config.max_workers)
@@ -150,7 +152,12 @@ class Scan(Unpickled, Rows, Generic[P, Part]):
         return rows if self._limit is None else min(rows, self._limit)
 
     def _plan(self) -> P:
-        return self._native.plan(config.max_workers)
+        with operation("plan", self._place):
+            return self._native.plan(config.max_workers)
+
+    @abstractmethod
+    def _place(self) -> str:
+        """Return the location of the table, for errors."""
 
     @abstractmethod
     def _without_columns(self) -> NativeScan[P]:

@@ -25,6 +25,7 @@ from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
 from frazil.iceberg.transaction import Transaction, alone, alone_with
 from frazil.iceberg.writing import Writing
 from frazil.opened import Opened, opened_with
+from frazil.operation import operation
 
 if TYPE_CHECKING:
     import datetime
@@ -133,6 +134,9 @@ class Table(Opened, Writing):
         """Give the same table at another state."""
         return Table(native, self._files, self._opened, self._options)
 
+    def _place(self) -> str:
+        return self.location
+
     def _now(self) -> Table:
         self._reload()
         return self
@@ -146,7 +150,7 @@ class Table(Opened, Writing):
 
     def _commit(self, change: dict[str, Any]) -> None:
         # Of the state that the caller knows: some changes conflict with what others made of it since.
-        with Transaction(self) as changes:
+        with operation("commit", self._place), Transaction(self) as changes:
             changes._commit(change)  # noqa: SLF001 - one module in two files
 
     @property
