@@ -244,3 +244,47 @@ def test_a_moment_is_text_of_iso_8601(table: Any, moment: str) -> None:
 def test_a_wrong_value_names_the_choices(table: Any, call: Callable[[Any], Any], expected: str) -> None:
     with pytest.raises((errors.InvalidArgument, errors.NoSuchSnapshot), match=expected):
         call(table)
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"id": "long"}, "such as pyarrow.schema"),
+        (None, "such as pyarrow.schema"),
+        (pa.table({"id": [1]}), "pyarrow.table(rows).schema"),
+    ],
+)
+def test_a_schema_is_an_arrow_schema(tmp_path: Path, schema: Any, expected: str) -> None:
+    with pytest.raises(errors.InvalidArgument, match="is an Arrow schema, not") as caught:
+        frazil.create_table(tmp_path / "new", schema)
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["file", "new.metadata.json"])
+def test_the_location_of_a_new_table_is_a_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(errors.InvalidArgument, match="is a folder, not a file"):
+        frazil.create_table(tmp_path / name, SCHEMA)
+
+
+@pytest.mark.parametrize("wrong", [5, [5], [""], None])
+def test_allowed_locations_of_the_process_are_paths(wrong: Any) -> None:
+    with pytest.raises(errors.InvalidArgument, match="allowed_locations must be"):
+        frazil.config.allowed_locations = wrong
+
+
+def test_properties_of_a_catalog_are_passed_one_by_one() -> None:
+    with pytest.raises(errors.InvalidArgument, match=r"load_catalog\(name, \*\*properties\)"):
+        frazil.load_catalog("c", properties={"path": "x"})
+
+
+@pytest.mark.parametrize("kind", ["local", "sql", "memory"])
+def test_a_table_or_namespace_that_is_missing_lists_the_others(tmp_path: Path, kind: str) -> None:
+    catalog = CATALOGS[kind](tmp_path)
+    catalog.create_namespace_if_not_exists("ns")
+    catalog.create_table("ns.orders", SCHEMA)
+    for call in (catalog.load_table, catalog.drop_table, lambda name: catalog.rename_table(name, "ns.other")):
+        with pytest.raises(errors.NoSuchTable, match=r"no table 'ns\.order'; there are 'ns\.orders'"):
+            call("ns.order")
+    with pytest.raises(errors.NoSuchNamespace, match=r"no namespace 'nss'; there are 'ns'"):
+        catalog.list_tables("nss")
