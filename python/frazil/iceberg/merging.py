@@ -28,9 +28,9 @@ class Source:
         With `exact` it is an error.
         """
         schema = bind(table, "", ["*"]).schema()
-        parts = list(batches(data, schema, source=True))
-        if not any(part.num_columns or part.num_rows for part in parts):
-            parts = [no_rows(schema)]
+        parts = batches(data, schema, source=True)
+        # An empty list has no columns.
+        parts = [part for part in parts if part.num_columns or part.num_rows] or [no_rows(schema)]
         try:
             self.batches = _native.source_batches(table._native, parts, exact=exact)  # noqa: SLF001 - of one package
         except FrazilError:
