@@ -59,10 +59,14 @@ class State:
     pools: dict[str, list[Any]] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
     branches: dict[str, list[Column]] = field(default_factory=dict)
+    writer: str = ""
+    """The only writer of the main branch of a table with keys, if it stays open (`UNDEFINED_BETWEEN_WRITERS`)."""
 
     def __post_init__(self) -> None:
         """Start with the columns of the table."""
         self.columns = list(self.plan.columns)
+        if self.plan.keys and self.rng.random() < 0.3:
+            self.writer = "w1"
 
     def step(self) -> Step:
         """Return a random step."""
@@ -70,7 +74,7 @@ class State:
             (52, self.write),
             (14, self.compact),
             (12, self.alter),
-            (5, self.concurrently),
+            (0 if self.writer else 5, self.concurrently),
             (5, self.tag),
             (4, self.branch),
             (2, self.truncate),
@@ -90,7 +94,9 @@ class State:
         """Return a write to the main branch."""
         rng = self.rng
         write = self._rows(self.columns)
-        if rng.random() < 0.25:
+        if self.writer:
+            write = replace(write, writer=self.writer)
+        elif not self.plan.keys and rng.random() < 0.25:
             write = replace(write, writer=rng.choice(("w1", "w2")))
         elif rng.random() < 0.15:
             write = replace(write, options=(("write-only", "true"),))

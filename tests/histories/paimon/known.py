@@ -42,14 +42,15 @@ UNDEFINED_BETWEEN_WRITERS = (
     "two writers that started from the same state give the same sequence numbers to records of one key; Java's order "
     "of these depends on `sort-engine` and on the other keys"
 )
-"""Why `Concurrently` writes no key twice into a table with keys."""
+"""Why `Concurrently` writes no key twice into a table with keys, and why a writer that stays open is its only one."""
 
 
 DIFF_OF_FILES = (
-    "Java compares only the files that differ between two states: rows may be missed or returned without a change. "
-    "The difference is taken of what Java reads of both states, where they have one schema"
+    "of tables with keys Java compares only the files that differ between two states: rows may be missed or returned "
+    "without a change. The difference is taken of what Java reads of both states, where they have one schema"
 )
-"""Why `diff` is not compared with Java's own."""
+"""Why `diff` of tables with keys is not compared with Java's own. The kinds of its rows are not compared at all: those
+of a state depend on whether its files were merged."""
 
 # Differences
 
