@@ -28,7 +28,6 @@ from histories.iceberg.history import (
     Update,
     Upsert,
 )
-from histories.iceberg.known import KNOWN, OLD_HANDLES
 from histories.inputs import KINDS, Source
 from histories.types import Field, Simple, Struct, leaves
 from histories.values import random_field, random_value
@@ -89,8 +88,6 @@ def random_step(random: Random, profile: Profile, world: World) -> Step:
     """Return a step for one of the handles."""
     handle = random.choice((0, 0, 0, 1, 2))
     draw = Draw(random, profile, world.seen(handle), handle)
-    if OLD_HANDLES in KNOWN and draw.state is not world.state:
-        return random.choice((Load(handle), _read(draw)))
     if not draw.state.snapshots:
         return random.choice((_append, _append, _append, evolving.random_evolution))(draw)
     kind = random.choices([step for step, _ in STEPS], [weight for _, weight in STEPS])[0]
@@ -260,7 +257,7 @@ def _transaction(draw: Draw) -> Step:
     kinds = (_append, _append, _overwrite, _delete, _update, _upsert, _merge, evolving.random_evolution)
     steps = tuple(draw.random.choice(kinds)(draw) for _ in range(draw.random.randint(1, 3)))
     meanwhile: tuple[Step, ...] = ()
-    if draw.random.random() < 0.3 and OLD_HANDLES not in KNOWN:
+    if draw.random.random() < 0.3:
         meanwhile = (draw.random.choice((_append, _delete, _update, evolving.random_evolution))(draw),)
     return Transaction(draw.handle, steps, meanwhile)
 

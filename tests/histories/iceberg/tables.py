@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from histories.iceberg.history import NewTable, Term
-from histories.iceberg.known import KNOWN, METADATA_NAMES
 from histories.iceberg.partitions import transforms_of
 from histories.names import RESERVED, is_plain
 from histories.schemas import V1_TYPES, V3_TYPES, Shape, random_schema
@@ -30,9 +29,8 @@ def random_profile(random: Random, version: int) -> Profile:
     """Return what a history is like."""
     formats = random.choice((("parquet",), ("parquet",), ("orc",), ("avro",), ("parquet", "orc", "avro")))
     types = V1_TYPES if version < 3 else V1_TYPES + V3_TYPES
-    reserved = () if METADATA_NAMES in KNOWN else RESERVED
     hostile = random.choice((0.0, 0.0, 0.3, 0.8))
-    return Profile(ORC if "orc" in formats else Limits(), formats, Shape(types, hostile, reserved))
+    return Profile(ORC if "orc" in formats else Limits(), formats, Shape(types, hostile, RESERVED))
 
 
 def random_table(random: Random) -> tuple[NewTable, Profile]:
