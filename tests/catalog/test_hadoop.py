@@ -110,7 +110,7 @@ def test_links_to_folders_are_not_listed_and_lead_nowhere_outside(
 
 
 def test_a_warehouse_must_be_there() -> None:
-    with pytest.raises(MissingFile, match="no folder"):
+    with pytest.raises(MissingFile, match="does not exist"):
         frazil.load_catalog("local", warehouse="nowhere")
     with pytest.raises(InvalidArgument, match="'warehouse'"):
         frazil.load_catalog("local", type="hadoop")

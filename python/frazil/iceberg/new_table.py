@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from frazil import _native
 from frazil.arguments import field_names, property_texts, whole_number
 from frazil.errors import InvalidArgument
+from frazil.folders import local_path, removed_on_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,4 +48,6 @@ class NewTable:
         if not hasattr(self.schema, "__arrow_c_schema__"):
             message = f"the schema of a table is an Arrow schema, not {type(self.schema).__name__}"
             raise InvalidArgument(message)
-        return _native.create_table(files, self.location, self.schema, fields, version, properties, row)
+        folder = local_path(self.location)
+        with removed_on_failure(None if folder is None else folder / "metadata"):
+            return _native.create_table(files, self.location, self.schema, fields, version, properties, row)

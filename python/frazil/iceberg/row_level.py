@@ -166,7 +166,7 @@ class RowLevel:
         return batch.select(range(batch.num_columns - 1 - len(self._lineage)))
 
     def _updated(self, batch: pa.RecordBatch, touched: pa.Array, changed: pa.RecordBatch) -> pa.RecordBatch:
-        """Return what rows of a batch became: with the ids that they had, changed by a commit whose number is not known."""
+        """Return what rows of a batch became: with their ids, but not the number of the commit, which is not known."""
         if not self._lineage:
             return changed
         numbers = touched.slice(len(touched) - changed.num_rows)

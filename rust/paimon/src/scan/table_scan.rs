@@ -12,6 +12,7 @@ use super::context::View;
 use super::incremental::{Incremental, States};
 use super::plan::{Plan, PlanRequest, Selection};
 use crate::features::check_readable;
+use crate::merge::with_nullable_values;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
@@ -224,6 +225,7 @@ impl TableScan {
         };
         let schema = table.read_schema(choice.is_time_travel(), snapshot)?;
         check_readable(&schema, &options)?;
+        let schema = with_nullable_values(schema, &options);
         let filter = bind(&scan.row_filter, schema.as_ref(), scan.case_sensitive)?;
         let (view, limit) = (scan.view, scan.limit);
         Ok(Self { table: table.clone(), schema, options, filter, view, reads, limit, fallback: None })

@@ -42,12 +42,12 @@ impl SplitReader {
         }
     }
 
-    /// Location and format of a file, and the ids of its timestamps of nanoseconds.
-    fn file(&self, py: Python<'_>, index: usize) -> PyResult<(String, &'static str, Vec<i32>)> {
+    /// Location and format of a file, and whether it has timestamps of nanoseconds.
+    fn file(&self, py: Python<'_>, index: usize) -> PyResult<(String, &'static str, bool)> {
         detached(py, || {
             let reader = self.lock();
             let file = reader.file(index)?;
-            Ok((file.path.clone(), file.format()?.name(), file.nanosecond_ids()))
+            Ok((file.path.clone(), file.format()?.name(), file.has_nanoseconds()))
         })
     }
 

@@ -103,8 +103,9 @@ fn reject_storage_option(key: &str) -> Result<()> {
     if !is_option(&lower) && !STORAGE_OF_OTHERS.iter().any(|prefix| lower.starts_with(prefix)) {
         return Ok(());
     }
-    Err(Error::invalid(format!("`{key}` is an option of the storage, not a property of the table"))
-        .hint("pass it as storage={...} to load_table or create_table, or to load_catalog; it is not written to the table"))
+    Err(Error::invalid(format!("`{key}` is an option of the storage, not a property of the table")).hint(
+        "pass it as storage={...} to load_table or create_table, or to load_catalog; it is not written to the table",
+    ))
 }
 
 /// Refuses a value that the property does not take; any value goes for properties that are not known.
