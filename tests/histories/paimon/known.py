@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 def comparable_key(value: Any) -> bool:
-    """Return whether Java compares this value of a key as others do: NaN equals every key, and -0.0 equals 0.0."""
+    """Return whether Java compares this value of a key as others do.
+
+    NaN equals every key, and -0.0 equals 0.0. ORC's calendar does not have the days before 1582-10-15: Java reads
+    timestamps of these days as later ones, so that keys do not ascend in the file.
+    """
+    if isinstance(value, str) and "T" in value:
+        return not "1582-10-05" <= value < "1582-10-15"
     return not (isinstance(value, float) and (math.isnan(value) or (value == 0 and math.copysign(1, value) < 0)))
 
 
@@ -31,6 +37,11 @@ AVRO_DIGITS = 6
 def writable_in_avro(name: str) -> bool:
     """Return whether Avro allows the name, which Java writes as it is."""
     return name.isascii() and name.isidentifier()
+
+
+def readable_in_orc(name: str) -> bool:
+    """Return whether Java finds the column in an ORC file: one with a back quote in its name it reads as NULL."""
+    return "`" not in name
 
 
 HASHED_FUNCTIONS = frozenset(
@@ -71,7 +82,7 @@ def _says(*parts: str) -> Callable[[History, Read, str], bool]:
 DIFFERENCES = (
     Known(
         "a timestamp that nanoseconds in 64 bits cannot hold is an error, because Arrow cannot hold it",
-        _says("Unsupported", "nanoseconds"),
+        _says("Unsupported", "does not fit 64 bits"),
     ),
 )
 
