@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 CARGO ?= cargo
 FUZZ_SECONDS ?= 8
 HISTORIES ?= 10000
+ICEBERG_HISTORIES ?= 5000
+PAIMON_HISTORIES ?= 2000
 WIDE_VECTORS := +avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx2,+bmi1,+bmi2,+lzcnt,+popcnt
 
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -16,6 +18,7 @@ WHEEL := $(VENV)/.wheel-installed
 WHEELS := target/wheels
 BENCH := target/bench
 INTEROP := target/interop
+PAIMON_JAVA := $(INTEROP)/paimon
 BENCH_TABLES ?= $(BENCH)/tables
 COMPARE = $(BIN)/python benches/compare/run.py --tables $(BENCH_TABLES) --limits target/release/limits $(addprefix --row ,$(ROW))
 
@@ -35,7 +38,8 @@ help:
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
 	@echo 'make interop have Java, PyIceberg and DuckDB read all that is written, and Java write on top'
 	@echo 'make faults  fail every request of every operation on tables, and kill writers'
-	@echo 'make nightly merge $(HISTORIES) random histories with each merge engine, against a model'
+	@echo 'make nightly run random histories against models: $(HISTORIES) of each merge engine, $(ICEBERG_HISTORIES) of Iceberg tables,'
+	@echo '             and read $(PAIMON_HISTORIES) tables that Paimon wrote by random histories'
 	@echo 'make miri    run the kernels under Miri, which needs `rustup component add miri --toolchain nightly`'
 	@echo 'make lint    formatters, linters, types and size budgets'
 	@echo 'make bench   time frazil, its limits and the fastest peers, row by row (make bench ROW=B6 for one row)'
@@ -77,16 +81,24 @@ test-python: $(WHEEL)
 	$(BIN)/python -m pytest --doctest-modules --pyargs frazil
 
 # What `make test` does with some of the tables. Java comes from the public Java registry, unless Ivy has it.
-interop: $(WHEEL) $(INTEROP)/.installed
+interop: $(WHEEL) $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
 	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(CURDIR)/$(INTEROP)/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
-		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_other_readers.py
+		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_histories.py tests/interop/test_other_readers.py
+	$(call say,'Reading tables that Paimon wrote by random histories')
+	FRAZIL_PAIMON_HISTORIES=30 FRAZIL_PAIMON_JAVA="$(CURDIR)/$(PAIMON_JAVA)" $(BIN)/python -m pytest tests/histories/paimon
 
 # A DuckDB that has its extensions in the Python registry, which the newest one need not have.
 $(INTEROP)/.installed: tests/interop/requirements-duckdb.txt | $(TOOLS)
 	$(call say,'Installing DuckDB with its extension for Iceberg into $(@D)')
 	$(BIN)/python -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+# Paimon (Java) and JPype, through which Python calls it.
+$(PAIMON_JAVA)/.installed: tests/interop/requirements-paimon.txt tests/histories/paimon/install.py | $(TOOLS)
+	$(call say,'Installing Paimon (Java) and JPype into $(@D)')
+	$(BIN)/python tests/histories/paimon/install.py $(@D) $<
 	@touch $@
 
 # What `make test` does with some requests, four writers and six kills.
@@ -98,10 +110,15 @@ faults: $(WHEEL)
 	$(CARGO) test --locked --quiet --package frazil-iceberg --lib fault
 	$(BIN)/python -m pytest --capture=no tests/behavior/test_faults.py tests/behavior/test_bad_writes.py tests/behavior/test_writers.py
 
-# What `make test` does with 500 histories of each engine.
-nightly:
+# What `make test` does with 500 histories of each engine, and with 60 of Iceberg tables.
+nightly: $(WHEEL) $(PAIMON_JAVA)/.installed
 	$(call say,'Merging $(HISTORIES) random histories with each merge engine')
 	FRAZIL_HISTORIES=$(HISTORIES) $(CARGO) test --locked --quiet --package frazil-paimon --lib random_histories
+	$(call say,'Comparing $(ICEBERG_HISTORIES) random histories of Iceberg tables with a model')
+	FRAZIL_ICEBERG_HISTORIES=$(ICEBERG_HISTORIES) $(BIN)/python -m pytest tests/histories/iceberg
+	$(call say,'Reading $(PAIMON_HISTORIES) tables that Paimon wrote by random histories (an hour on two cores)')
+	FRAZIL_PAIMON_HISTORIES=$(PAIMON_HISTORIES) FRAZIL_PAIMON_JAVA="$(CURDIR)/$(PAIMON_JAVA)" \
+		$(BIN)/python -m pytest --quiet tests/histories/paimon
 
 # Once as on the oldest processor and once as on one with wide vectors; Miri knows no processor but that of its flags.
 miri: export MIRIFLAGS := -Zmiri-disable-isolation

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from frazil import _native
 from frazil.errors import CorruptDataFile, LimitExceeded, MissingFile, Unsupported
+from frazil.parquet_schema import is_group_refused, metadata_without_group_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +66,6 @@ def open_data_file(
     file_format: str,
     *,
     int96_unit: Literal["us", "ns"],
-    nanosecond_ids: Sequence[int] = (),
     dictionaries: bool = False,
 ) -> Iterator[DataFile]:
     """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
@@ -75,14 +75,13 @@ def open_data_file(
     INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit; what does
     not fit nanoseconds is refused. Inside other columns what pyarrow gives does not tell 2262 to 2554 from the times
     before 1970 that Java writes: it is taken for the latter.
-    ORC files with far years give microseconds, but for nanoseconds in the fields of `nanosecond_ids`.
     With `dictionaries` texts and bytes that a Parquet file has as dictionaries may come as such.
     """
     with _named(path), contextlib.ExitStack() as stack:
         if file_format == "PARQUET":
             yield _ParquetFile(files, path, stack, int96_unit, dictionaries=dictionaries)
         elif file_format == "ORC":
-            yield _OrcFile(files, path, stack, nanosecond_ids)
+            yield _OrcFile(files, path, stack)
         elif file_format == "AVRO":
             yield _AvroFile(files, path)
         else:
@@ -110,8 +109,17 @@ class _ParquetFile:
         self._dictionaries = dictionaries
         self._source = stack.enter_context(_source(files, path))
         self._is_local = isinstance(self._source, pa.OSFile)
-        self._file = self._open(int96_unit)
+        self._file = self._open_any(int96_unit)
         self.schema = self._file.schema_arrow
+
+    def _open_any(self, int96_unit: str) -> pq.ParquetFile:
+        """Open the file even if its groups have logical types that pyarrow refuses."""
+        try:
+            return self._open(int96_unit)
+        except (pa.ArrowException, OSError) as error:
+            if not is_group_refused(error):
+                raise
+            return self._open(int96_unit, metadata_without_group_types(self._source))
 
     def _open(
         self, int96_unit: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[int] = ()
@@ -351,12 +359,10 @@ def _raw(value: object, physical_type: str) -> bytes | None:
 class _OrcFile:
     row_groups = False
 
-    def __init__(
-        self, files: _native.Files, path: str, stack: contextlib.ExitStack, nanosecond_ids: Sequence[int]
-    ) -> None:
+    def __init__(self, files: _native.Files, path: str, stack: contextlib.ExitStack) -> None:
         from pyarrow import orc
 
-        self._files, self._path, self._nanosecond_ids = files, path, nanosecond_ids
+        self._files, self._path = files, path
         source = stack.enter_context(_source(files, path))
         self._file = orc.ORCFile(source)
         self.schema = self._file.schema
@@ -387,7 +393,7 @@ class _OrcFile:
 
     def _native(self, wanted: Wanted, first: int, batch_rows: int) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
         """Read the rows from a position on without pyarrow."""
-        reader = _native.BatchReader(self._files, self._path, "ORC", self._nanosecond_ids)
+        reader = _native.BatchReader(self._files, self._path, "ORC")
         for position, batch, rows in _native_batches(reader, wanted, batch_rows):
             skipped = max(0, first - position)
             if batch is not None and skipped < rows:
@@ -427,7 +433,7 @@ class _AvroFile:
     row_groups = False
 
     def __init__(self, files: _native.Files, path: str) -> None:
-        self._reader = _native.BatchReader(files, path, "AVRO", ())
+        self._reader = _native.BatchReader(files, path, "AVRO")
         self.schema = self._reader.schema()
 
     def batches(

@@ -158,7 +158,7 @@ class MissingFile(FrazilError, FileNotFoundError):
 class PathNotAllowed(MissingFile):
     """A path in metadata leads out of the places that the table may read: for this table there is no such file.
 
-    If it may read there, name the place in ``frazil.config.allowed_locations``.
+    If it may read there, pass the place as ``allowed_locations`` to ``frazil.load_table`` or ``frazil.load_catalog``.
     """
 
 

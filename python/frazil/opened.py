@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def opened_with(
+    relocate: Mapping[str, str], storage: Mapping[str, str], allowed_locations: Iterable[str]
+) -> dict[str, Any]:
+    """Return the arguments that a table was opened with, as its pickle holds them."""
+    return {"relocate": dict(relocate), "storage": dict(storage), "allowed_locations": list(allowed_locations)}
 
 
 class Opened:
@@ -16,6 +26,11 @@ class Opened:
         return dict(self._options["relocate"])
 
     @property
+    def allowed_locations(self) -> list[str]:
+        """The locations besides its own that this handle may access."""
+        return list(self._options["allowed_locations"])
+
+    @property
     def storage_properties(self) -> dict[str, str]:
         """The options of the storage that the table was opened with; they may be secret."""
-        return dict(self._options["properties"])
+        return dict(self._options["storage"])

@@ -57,14 +57,14 @@ class Part(Generic[N]):
         return self._native.to_bytes()
 
     @classmethod
-    def from_bytes(cls, content: bytes, *, properties: Mapping[str, str] | None = None) -> list[Self]:
-        """Read the parts of a wire form; `properties` are the options of the storage.
+    def from_bytes(cls, content: bytes, *, storage: Mapping[str, str] | None = None) -> list[Self]:
+        """Read the parts of a wire form; `storage` are the options of the storage.
 
         Raises:
             Unsupported: The bytes were written by another version.
             CorruptData: The bytes are no wire form of such parts.
         """
-        files = _native.Files("/", [], [], dict(properties or {}))
+        files = _native.Files("/", [], [], dict(storage or {}))
         return [cls(native) for native in cls._reader()(content, files)]
 
     @classmethod

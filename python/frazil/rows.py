@@ -5,6 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from frazil.arguments import text
+from frazil.errors import InvalidArgument
+from frazil.extras import imported
+
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
@@ -36,24 +40,25 @@ class Rows(Batches):
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
         """Give all rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
+        imported("pandas", "to_pandas")
         frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
         return frame
 
     def to_polars(self) -> pl.DataFrame:
         """Give all rows as a Polars DataFrame."""
-        import polars as pl
-
-        frame = pl.from_arrow(self.to_arrow())
-        if isinstance(frame, pl.Series):
-            frame = frame.to_frame()
+        polars = imported("polars", "to_polars")
+        frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
         return frame
 
     def to_duckdb(
         self, table_name: str, connection: duckdb.DuckDBPyConnection | None = None
     ) -> duckdb.DuckDBPyConnection:
         """Register all rows as a view of a DuckDB connection, a new one in memory by default."""
-        import duckdb
-
+        duckdb = imported("duckdb", "to_duckdb")
+        text("table_name", table_name)
+        if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):
+            message = f"connection must be a DuckDB connection, not {type(connection).__name__}"
+            raise InvalidArgument(message)
         connection = connection or duckdb.connect()
         connection.register(table_name, self.to_arrow())
         return connection

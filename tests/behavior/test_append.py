@@ -113,7 +113,8 @@ def test_an_iterator_gives_rows_part_by_part(tmp_path: Path) -> None:
     assert table.overwrite((part for part in parts[:2]), "id = 3").inserted_rows == 3
     assert table.upsert(iter([[{"id": 1, "s": "new"}]]), ["id"]).updated_rows == 2
     assert sorted(table.scan("s = 'new'").to_arrow()["id"].to_pylist()) == [1, 1]
-    for wrong in (iter([{"id": 4}]), iter("ab"), iter([])):
+    assert table.upsert(iter([]), ["id"]).updated_rows == 0
+    for wrong in (iter([{"id": 4}]), iter("ab")):
         with pytest.raises(InvalidArgument):
             table.merge(wrong, ["id"]).when_matched_delete().execute()
     with pytest.raises(InvalidArgument, match="not as dict"):

@@ -73,7 +73,7 @@ def text_of(error: BaseException) -> str:
 def test_an_iceberg_table_is_the_same_as_on_this_machine(
     store: ObjectStore, scheme: str, place: str, golden: str
 ) -> None:
-    table = frazil.load_table(f"{scheme}://iceberg/{place}", properties=store.properties)
+    table = frazil.load_table(f"{scheme}://iceberg/{place}", storage=store.properties)
     local = frazil.load_table(str(ICEBERG / golden))
     # As text, for NaN is not equal to itself.
     assert str(table.scan().to_arrow().to_pylist()) == str(local.scan().to_arrow().to_pylist())
@@ -84,7 +84,7 @@ def test_an_iceberg_table_is_the_same_as_on_this_machine(
 
 def test_a_plan_asks_for_each_manifest_once(store: ObjectStore) -> None:
     """Which columns the keys of equality deletes are made of is known only from manifests that are decoded."""
-    table = frazil.load_table("s3://iceberg/keys", properties=store.properties)
+    table = frazil.load_table("s3://iceberg/keys", storage=store.properties)
     store.requests.clear()
     tasks = list(table.scan().plan_files())
     assert any(task.delete_files for task in tasks)
@@ -127,21 +127,21 @@ def test_a_paimon_warehouse_is_listed_and_read(store: ObjectStore) -> None:
         table = catalog.load_table(name)
         assert sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["k"]) == expected["rows_inline"]
         location = f"s3a://paimon/{name.replace('.', '.db/')}"
-        opened = frazil.load_table(location, properties=store.properties)
+        opened = frazil.load_table(location, storage=store.properties)
         assert opened.scan().count() == expected["rows"]
         assert len(table.snapshots()) == len(opened.snapshots()) > 0
 
 
 def test_format_tables_are_read(store: ObjectStore) -> None:
     schema = [("id", "INT"), ("s", "STRING"), ("day", "DATE")]
-    options = {"partition_keys": ["day"], "properties": store.properties}
+    options = {"partition_keys": ["day"], "storage": store.properties}
     table = frazil.paimon.format_table("s3://plain/csv", schema=schema, **options)
     rows = table.scan("day > date '2024-01-01' or id = 2").to_arrow().to_pylist()
     assert [(row["id"], row["s"], str(row["day"])) for row in rows] == [
         (2, "b", "2024-01-02"[:-1] + "1"),
         (3, "c", "2024-01-02"),
     ]
-    parquet = frazil.paimon.format_table("s3://plain/parquet/", schema=[("x", "BIGINT")], properties=store.properties)
+    parquet = frazil.paimon.format_table("s3://plain/parquet/", schema=[("x", "BIGINT")], storage=store.properties)
     assert parquet.scan("x > 1").count() == 3
     nothing = frazil.paimon.format_table("s3://plain/none", schema=schema, **options)
     with pytest.raises(errors.NoSuchTable, match="no folder"):
@@ -149,7 +149,7 @@ def test_format_tables_are_read(store: ObjectStore) -> None:
 
 
 def test_object_tables_are_read(store: ObjectStore) -> None:
-    rows = frazil.paimon.object_table("s3://plain/csv", properties=store.properties).scan().to_arrow().to_pylist()
+    rows = frazil.paimon.object_table("s3://plain/csv", storage=store.properties).scan().to_arrow().to_pylist()
     assert [(row["path"], row["name"], row["length"]) for row in rows] == [
         ("day=2024-01-01/data 1.csv", "data 1.csv", 8),
         ("day=2024-01-02/data 1.csv", "data 1.csv", 4),
@@ -160,14 +160,14 @@ def test_object_tables_are_read(store: ObjectStore) -> None:
 def test_failures_are_typed_and_hold_no_secret(store: ObjectStore) -> None:
     location = "s3://iceberg/wh/sales/orders"
     with pytest.raises(errors.NoSuchTable) as caught:
-        frazil.load_table("s3://iceberg/none", properties=store.properties)
+        frazil.load_table("s3://iceberg/none", storage=store.properties)
     texts = [text_of(caught.value)]
     wrong = store.properties | {"s3.access-key-id": "AKIACANARYWRONG"}
     calls: list[Any] = [
-        lambda: frazil.load_table(location, properties=wrong),
+        lambda: frazil.load_table(location, storage=wrong),
         lambda: frazil.load_catalog("far", warehouse="s3://iceberg/wh", **wrong).list_namespaces(),
         lambda: frazil.load_catalog("far", type="paimon", warehouse="s3://paimon", **wrong).list_tables("d1"),
-        lambda: frazil.paimon.object_table("s3://plain/csv", properties=wrong).scan().to_arrow(),
+        lambda: frazil.paimon.object_table("s3://plain/csv", storage=wrong).scan().to_arrow(),
     ]
     for call in calls:
         with pytest.raises(errors.FrazilError) as refused:
@@ -181,7 +181,7 @@ def test_failures_are_typed_and_hold_no_secret(store: ObjectStore) -> None:
     for file in (folder / "data").rglob("*.parquet"):
         file.unlink()
     with pytest.raises(errors.MissingFile) as missing:
-        frazil.load_table("s3://iceberg/broken", properties=store.properties).scan().to_arrow()
+        frazil.load_table("s3://iceberg/broken", storage=store.properties).scan().to_arrow()
     texts.append(text_of(missing.value))
     assert not [text for text in texts if "CANARY" in text or SECRET_KEY in text or ACCESS_KEY in text]
 

@@ -34,7 +34,7 @@ def text_of(error: BaseException) -> str:
 
 def test_properties_are_in_no_text(tmp_path: Path) -> None:
     copy = Copy(NAME, tmp_path)
-    table = copy.open(properties=PROPERTIES)
+    table = copy.open(storage=PROPERTIES)
     scan = table.scan("id > 3")
     tasks = list(scan.plan_files())
     texts = [repr(table), repr(scan), repr(scan.plan()), *map(repr, tasks), *(str(task.to_bytes()) for task in tasks)]
@@ -59,7 +59,7 @@ def test_properties_are_in_no_text(tmp_path: Path) -> None:
 def test_locations_are_shown_without_their_secrets(location: str) -> None:
     # Nothing is there: the first request fails, or nothing is asked at all.
     with pytest.raises(frazil.FrazilError) as caught:
-        frazil.load_table(location, properties=PROPERTIES | {"s3.endpoint": "http://127.0.0.1:9"})
+        frazil.load_table(location, storage=PROPERTIES | {"s3.endpoint": "http://127.0.0.1:9"})
     assert CANARY not in text_of(caught.value).replace(location, "")
 
 

@@ -79,4 +79,4 @@ def test_a_file_whose_parts_fail_is_not_there(store: ObjectStore, rows: pa.Table
     else:
         expected = 2 * ROWS
     store.arm()
-    assert frazil.load_table(TABLE, properties=store.properties).scan().count() == expected
+    assert frazil.load_table(TABLE, storage=store.properties).scan().count() == expected

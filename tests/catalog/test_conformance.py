@@ -14,8 +14,6 @@ import pytest
 import frazil
 from frazil import errors
 
-pytest.importorskip("sqlalchemy")
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path

@@ -123,9 +123,9 @@ def test_a_new_warehouse_is_empty_until_something_is_created_in_it(tmp_path: Pat
 
 def test_a_warehouse_must_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(MissingFile, match=r"no folder|not a folder"):
+    with pytest.raises(MissingFile, match="not a folder"):
         frazil.load_catalog("local", warehouse=str(tmp_path / "file"))
-    with pytest.raises(MissingFile, match=r"no folder|does not exist"):
+    with pytest.raises(MissingFile, match="does not exist"):
         frazil.load_catalog("read", type="paimon", warehouse=str(tmp_path / "nowhere"))
     with pytest.raises(InvalidArgument, match="'warehouse'"):
         frazil.load_catalog("local", type="hadoop")

@@ -72,7 +72,6 @@ def test_metastores_that_come_later_are_named(metastore: str) -> None:
 
 @pytest.fixture
 def database(folder: Path) -> str:
-    pytest.importorskip("sqlalchemy")
     path = folder / "catalog.db"
     with sqlite3.connect(path) as connection:
         connection.executescript(
@@ -121,7 +120,6 @@ def test_the_catalog_key_separates_catalogs(database: str) -> None:
 
 
 def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy")
     path = tmp_path / "other.db"
     sqlite3.connect(path).close()
     path.touch()

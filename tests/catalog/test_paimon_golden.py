@@ -24,7 +24,6 @@ def folder_catalog(**properties: str) -> Any:
 
 
 def jdbc_catalog(**properties: str) -> Any:
-    pytest.importorskip("sqlalchemy")
     given = DATABASE["catalog_options"] | {"uri": f"jdbc:sqlite:{CATALOGS / 'jdbc' / 'catalog.db'}"} | properties
     return frazil.load_catalog("p", relocate={"/golden/paimon_jdbc": str(CATALOGS / "jdbc")}, **given)
 

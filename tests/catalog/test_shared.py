@@ -11,8 +11,6 @@ import pytest
 
 import frazil
 
-pytest.importorskip("sqlalchemy")
-
 GOLDEN = Path(os.environ.get("FRAZIL_SHARED", Path(__file__).parents[3] / "shared")) / "golden"
 
 

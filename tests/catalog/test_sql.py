@@ -11,8 +11,6 @@ import pytest
 import frazil
 from frazil import errors
 
-pytest.importorskip("sqlalchemy")
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -264,10 +262,10 @@ def test_secrets_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_driver_or_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(errors.Unsupported, match="driver"):
         frazil.load_catalog("c", uri="mysql+nodriver://host/db")
-    monkeypatch.delitem(sys.modules, "frazil.catalog.sql", raising=False)
+    monkeypatch.delitem(sys.modules, "frazil.catalog.server_database", raising=False)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     with pytest.raises(errors.Unsupported, match="SQLAlchemy") as caught:
-        frazil.load_catalog("c", uri="sqlite:///x.db")
+        frazil.load_catalog("c", uri="postgresql://host/db")
     assert caught.value.hint == "pip install 'frazil[sql]'"
 
 

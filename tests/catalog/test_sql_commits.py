@@ -19,8 +19,7 @@ import pytest
 
 import frazil
 from frazil import errors
-
-pytest.importorskip("sqlalchemy")
+from frazil.catalog import sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -239,19 +238,17 @@ def test_a_file_that_may_only_be_read_is_read(tmp_path: Path) -> None:
 def test_tables_of_a_transaction_that_fails_are_not_taken_for_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sqlalchemy as sa
-
     lake = frazil.load_catalog("local", path=f"{tmp_path}/lake")
-    commit = sa.Connection.commit
+    commit = sqlite.SqliteDatabase._commit
 
-    def failing(_: sa.Connection) -> None:
+    def failing(*_: Any) -> None:
         message = "disk I/O error"
-        raise sa.exc.OperationalError("COMMIT", {}, sqlite3.OperationalError(message))
+        raise sqlite3.OperationalError(message)
 
-    monkeypatch.setattr(sa.Connection, "commit", failing)
+    monkeypatch.setattr(sqlite.SqliteDatabase, "_commit", failing)
     with pytest.raises(errors.Catalog, match="disk I/O error"):
         lake.create_namespace("n")
-    monkeypatch.setattr(sa.Connection, "commit", commit)
+    monkeypatch.setattr(sqlite.SqliteDatabase, "_commit", commit)
     assert lake.list_namespaces() == []
     lake.create_namespace("n")
     assert lake.list_namespaces() == [("n",)]
@@ -260,11 +257,9 @@ def test_tables_of_a_transaction_that_fails_are_not_taken_for_made(
 def test_a_database_that_may_not_be_written_refuses_and_nothing_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from frazil.catalog import database
-
     _, table = with_table(tmp_path)
     table.append(ROWS)
-    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 0.05)
     before = sorted(str(path) for path in tmp_path.rglob("*"))
     with closing(sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")

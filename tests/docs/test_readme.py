@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,3 +59,34 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
     for line, code in blocks(page):
         padded = "\n" * (line - 1) + code
         exec(compile(padded, str(page), "exec"), namespace)  # noqa: S102 - the project's own pages
+
+
+EXTRAS = ("duckdb", "pandas", "polars", "pyspark", "rich", "sqlalchemy", "yaml")
+
+WITHOUT_EXTRAS = f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {EXTRAS!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import frazil
+"""
+
+
+def test_the_write_example_needs_no_extra(tmp_path: Path) -> None:
+    [example] = [code for _, code in blocks(ROOT / "README.md") if 'load_catalog("local"' in code]
+    (tmp_path / "example.py").write_text(WITHOUT_EXTRAS + example, encoding="utf-8")
+    ran = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_page_on_installing_names_every_extra() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = project[project.index("[project.optional-dependencies]") :]
+    extras = set(re.findall(r"^(\w+) = \[", listed[: listed.index("\n[", 1)], re.MULTILINE))
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`frazil\[(\w+)\]`", page))
+    assert named == extras - {"test", "lint"}

@@ -228,6 +228,17 @@ def test_incremental_reads_of_the_audit_log(case: PaimonCase) -> None:
             log.scan(options=options(want))
 
 
+@each("incremental")
+def test_differences_are_of_whole_rows(case: PaimonCase) -> None:
+    """Whether a row is new depends on all columns, not on those that are returned."""
+    for want in filter(is_difference, case.content["incremental"]):
+        rows = case.table.scan(options=options(want)).to_arrow()
+        assert case.table.scan(options=options(want)).count() == rows.num_rows
+        for name in rows.column_names:
+            projected = case.table.scan(selected_fields=(name,), options=options(want)).to_arrow()
+            assert lines(canonical_rows(projected)) == lines(canonical_rows(rows.select([name])))
+
+
 @each("time_travel")
 def test_time_travel(case: PaimonCase) -> None:
     wanted = case.content["time_travel"]

@@ -89,7 +89,7 @@ def test_sizes_relocations_and_storage_options() -> None:
     )
     assert (parsed.split_bytes, parsed.open_cost_bytes, parsed.batch_rows) == (1000, 0, 10)
     assert parsed.relocate == {"hdfs://nn/t": "/t"}
-    assert parsed.properties == {"s3.secret-access-key": "hidden", "adls.account-name": "a"}
+    assert parsed.storage == {"s3.secret-access-key": "hidden", "adls.account-name": "a"}
     assert "hidden" not in repr(parsed)
 
 

@@ -43,7 +43,7 @@ class World:
         return frazil.create_table(LOCATION, SCHEMA, storage=self.options, **options)
 
     def table(self, _: str = "ns.t") -> Any:
-        return frazil.load_table(LOCATION, properties=self.options)
+        return frazil.load_table(LOCATION, storage=self.options)
 
     def state(self) -> dict[str, Any]:
         """Give the tables that there are, as users see them."""

@@ -8,9 +8,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import sqlalchemy as sa
-
-from frazil.catalog.database import Database
+from frazil.catalog.sqlite import SqliteDatabase, _SqliteSession
 from frazil.errors import CommitStateUnknown
 from support.faults import check, copied
 
@@ -48,34 +46,33 @@ class FaultyDatabase:
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """Let all databases fail."""
-        commit = Database._commit
+        commit, run = SqliteDatabase._commit, _SqliteSession.run
 
-        def before(*_: Any) -> None:
+        def statement(session: _SqliteSession, text: str, values: Any) -> sqlite3.Cursor:
             if self.is_due("before", self.statements):
-                raise sa.exc.OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
-
-        def after(*_: Any) -> None:
+                raise sqlite3.OperationalError("disk I/O error")
+            cursor = run(session, text, values)
             number, self.statements = self.statements, self.statements + 1
             if self.is_due("after", number):
-                raise sa.exc.OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
+                cursor.close()
+                raise sqlite3.OperationalError("disk I/O error")
+            return cursor
 
-        def committed(database: Database, connection: sa.Connection) -> None:
+        def committed(database: SqliteDatabase, session: _SqliteSession) -> None:
             number, self.commits = self.commits, self.commits + 1
             if self.is_due("commit unknown", number):
                 raise CommitStateUnknown("the connection broke")
-            commit(database, connection)
+            commit(database, session)
             if self.is_due("commit lost", number):
                 raise CommitStateUnknown("the answer was lost")
 
-        sa.event.listen(sa.Engine, "before_cursor_execute", before)
-        sa.event.listen(sa.Engine, "after_cursor_execute", after)
-        Database._commit = committed  # type: ignore[method-assign,assignment]
+        _SqliteSession.run = statement  # type: ignore[method-assign,assignment]
+        SqliteDatabase._commit = committed  # type: ignore[method-assign,assignment]
         try:
             yield
         finally:
-            Database._commit = commit  # type: ignore[method-assign]
-            sa.event.remove(sa.Engine, "before_cursor_execute", before)
-            sa.event.remove(sa.Engine, "after_cursor_execute", after)
+            SqliteDatabase._commit = commit  # type: ignore[method-assign]
+            _SqliteSession.run = run  # type: ignore[method-assign]
 
 
 def statements_of(sweep: Sweep) -> list[tuple[str, int]]:

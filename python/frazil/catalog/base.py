@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil import errors
-from frazil.arguments import field_names, path_text, place_of_new, property_texts
+from frazil.arguments import field_names, path_text, place_of_new, property_texts, table_files
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog.lookups import Lookups, T
 from frazil.catalog.purge import PurgePlan
@@ -18,6 +18,7 @@ from frazil.errors import AlreadyExists, CommitConflict, FrazilError, InvalidArg
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from frazil import _native
     from frazil.catalog.identifiers import Identifier, Levels
     from frazil.iceberg.new_table import NewTable
     from frazil.iceberg.row import CatalogRow
@@ -76,7 +77,9 @@ class Catalog(Lookups[T]):
             raise InvalidArgument(message)
         place = self._location_of_new(levels, location)
         fields = field_names(partition_spec, "partition_spec") or partition_by
-        self._create(levels, NewTable(place, schema, fields, format_version, properties))
+        new = NewTable(place, schema, fields, format_version, properties)
+        self._create(levels, new)
+        self.allow(levels, new.own_locations())
         return self._load_after("made", levels)
 
     def create_table_if_not_exists(self, identifier: Identifier, schema: Any, *args: Any, **kwargs: Any) -> T:
@@ -224,6 +227,10 @@ class Catalog(Lookups[T]):
         """Give what makes this catalog again, in another process too: a function and its arguments."""
         return type(self), (self.name, dict(self.properties), dict(self._relocate))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name and properties, which hold the credentials that it was loaded with."""
+        return self.recipe()
+
     def row(self, levels: Levels) -> CatalogRow | None:
         """Give the place that names the newest state of a table; None where the folder of the table does.
 
@@ -248,6 +255,11 @@ class Catalog(Lookups[T]):
         """Whether another table lies there, such as one that had the name before it was renamed."""
         return False
 
+    def _files_of_new(self, levels: Levels, new: NewTable) -> _native.Files:
+        """Return the files that a new table may access: also those that its creator names in its properties."""
+        allowed = [*self.allowed_for(levels), *new.own_locations()]
+        return table_files(new.location, self._readable(), self.storage_properties, allowed)
+
     def _folder_of(self, namespace: Levels) -> str | None:
         """Where the tables of a namespace go."""
         return self.load_namespace_properties(namespace).get("location")
@@ -269,7 +281,8 @@ class Catalog(Lookups[T]):
 
     def _exists_already(self, levels: Levels) -> AlreadyExists:
         message = f"catalog {self.name!r} has a table {dotted(levels)!r} already"
-        return AlreadyExists(message, context={"catalog": self.name, "table": dotted(levels)})
+        context = {"catalog": self.name, "table": dotted(levels)}
+        return AlreadyExists(message, context=context, hint="load_table opens it; create_table_if_not_exists does both")
 
     def _refuse(self, what: str, hint: str | None = None) -> NoReturn:
         message = f"catalogs of type {self.type}, which {self.name!r} is, cannot {what}"

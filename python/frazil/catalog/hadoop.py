@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from frazil.arguments import table_files
 from frazil.catalog.base import Catalog
 from frazil.catalog.identifiers import dotted
 from frazil.catalog.purge import PurgePlan
@@ -70,7 +69,7 @@ class HadoopCatalog(Catalog[CatalogTable]):
             message = f"catalog {self.name!r} has a namespace {dotted(levels)!r}, whose folder the table would take"
             raise AlreadyExists(message, context={"catalog": self.name, "namespace": dotted(levels)})
         self._warehouse.table(levels)
-        new.make(table_files(new.location, self._readable(), self.storage_properties), None)
+        new.make(self._files_of_new(levels, new), None)
 
     def _drop(self, levels: Levels, expected: str | None) -> None:  # noqa: ARG002 - there is no row to compare
         if not self._has_table(levels):

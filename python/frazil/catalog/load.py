@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from frazil.catalog.settings import configured_properties
+from frazil.arguments import locations
+from frazil.catalog.settings import configured_names, configured_properties
 from frazil.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -73,21 +74,16 @@ def load_catalog(name: str | None = "default", **properties: str | Mapping[str, 
         from frazil.catalog.memory import MemoryCatalog
 
         return MemoryCatalog(name, merged, mapping)
-    try:
-        if catalog_type == "paimon":
-            from frazil.catalog.paimon import paimon_catalog
+    if catalog_type == "paimon":
+        from frazil.catalog.paimon import paimon_catalog
 
-            return paimon_catalog(name, merged, mapping)
-        if catalog_type == "local":
-            from frazil.catalog.local import LocalCatalog
+        return paimon_catalog(name, merged, mapping)
+    if catalog_type == "local":
+        from frazil.catalog.local import LocalCatalog
 
-            return LocalCatalog(name, merged, mapping)
-        from frazil.catalog.sql import SqlCatalog
-    except ModuleNotFoundError as error:
-        if error.name != "sqlalchemy":
-            raise
-        message = f"catalog {name!r} of type {catalog_type} needs SQLAlchemy, which is not installed"
-        raise Unsupported(message, context={"catalog": name}, hint="pip install 'frazil[sql]'") from None
+        return LocalCatalog(name, merged, mapping)
+    from frazil.catalog.sql import SqlCatalog
+
     return SqlCatalog(name, merged, mapping)
 
 
@@ -119,7 +115,8 @@ def _inferred(name: str, properties: Mapping[str, str]) -> str:
     if properties.get("warehouse"):
         return "hadoop"
     message = f"catalog {name!r} is not configured, and neither type, uri, path nor warehouse is given"
-    hint = "give a path, a warehouse or a uri, or configure the catalog in .frazil.yaml"
+    names = ", ".join(repr(known) for known in configured_names())
+    hint = f"pass path=, warehouse= or uri=, or configure it in .frazil.yaml (configured are: {names or 'none'})"
     raise InvalidArgument(message, context={"catalog": name}, hint=hint)
 
 
@@ -131,6 +128,8 @@ def _as_text(properties: Mapping[str, object]) -> dict[str, str]:
 def _text(key: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if key == "allowed_locations" and not isinstance(value, str):
+        return json.dumps(locations(value))  # type: ignore[arg-type]
     if not isinstance(value, Mapping):
         return str(value)
     if key != "relocate":

@@ -15,19 +15,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import sqlalchemy as sa
-
-from frazil.catalog.database import Database
-from frazil.catalog.sql import NEW_SCHEMA, Schema, SqlCatalog
+from frazil.catalog.sql import NEW_LAYOUT, TABLES, Layout, SqlCatalog
+from frazil.catalog.sqlite import SqliteDatabase
+from frazil.catalog.statements import NewTable
 from frazil.errors import InvalidArgument, Storage, Unsupported
+from frazil.folders import removed_on_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from frazil.catalog.base import Catalog
+    from frazil.catalog.statements import Session
     from frazil.catalog.table import CatalogTable
 
-_ROOTS = sa.Table("frazil_lake_roots", sa.MetaData(), sa.Column("root", sa.String(1000), primary_key=True))
+_ROOTS = NewTable("frazil_lake_roots", {"root": 1000}, {})
 
 
 class LocalCatalog(SqlCatalog):
@@ -61,17 +62,17 @@ class LocalCatalog(SqlCatalog):
     def _key(self) -> str:
         return "local"
 
-    def _new_database(self) -> Database:
-        return Database(self.name, self.type, self.properties, file=Path(self._path) / "catalog.db", may_be_absent=True)
+    def _new_database(self) -> SqliteDatabase:
+        return SqliteDatabase(self.name, Path(self._path) / "catalog.db", may_be_absent=True)
 
     @property
-    def _schema(self) -> Schema:
-        return super()._schema if self._is_made() else NEW_SCHEMA
+    def _layout(self) -> Layout:
+        return super()._layout if self._is_made() else NEW_LAYOUT
 
     def _rows(
-        self, columns: Sequence[sa.Column[str]], table: sa.Table, *conditions: sa.ColumnElement[bool]
+        self, table: str, columns: Sequence[str], where: Mapping[str, str], condition: str = ""
     ) -> list[tuple[Any, ...]]:
-        return super()._rows(columns, table, *conditions) if self._is_made() else []
+        return super()._rows(table, columns, where, condition) if self._is_made() else []
 
     def _hint(self) -> str | None:
         return None
@@ -80,23 +81,25 @@ class LocalCatalog(SqlCatalog):
         """Whether the lake was ever changed; before that it is empty."""
         if self._known is not None:
             return True
-        return self._database.is_present and self._database.table(NEW_SCHEMA.tables.name, ()) is not None
+        return self._database.is_present and self._database.columns(TABLES) is not None
 
     @contextmanager
-    def _changing(self) -> Iterator[sa.Connection]:
+    def _changing(self) -> Iterator[Session]:
+        warehouse = Path(self._path, "warehouse")
+        with removed_on_failure(warehouse), self._made(warehouse), super()._changing() as session:
+            session.create(_ROOTS)
+            if not session.select(_ROOTS.name, ["root"], {"root": self._path}):
+                session.insert(_ROOTS.name, {"root": self._path})
+            yield session
+
+    @contextmanager
+    def _made(self, warehouse: Path) -> Iterator[None]:
         try:
-            Path(self._path, "warehouse").mkdir(parents=True, exist_ok=True)
+            warehouse.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             message = f"the folder of catalog {self.name!r} cannot be made: {error}"
             raise Storage(message, context={"catalog": self.name, "file": self._path}) from error
-        with super()._changing() as connection:
-            if self._path not in self._recorded_roots(connection):
-                connection.execute(sa.insert(_ROOTS).values(root=self._path))
-            yield connection
-
-    def _recorded_roots(self, connection: sa.Connection) -> set[str]:
-        _ROOTS.create(connection, checkfirst=True)
-        return {root for (root,) in connection.execute(sa.select(_ROOTS.c.root))}
+        yield
 
     def _mapping(self) -> dict[str, str]:
         here = f"{self._path}/warehouse"
@@ -105,6 +108,6 @@ class LocalCatalog(SqlCatalog):
     @property
     def _roots(self) -> list[str]:
         """Every folder in which the lake was changed. Another one than this is only added when it is copied."""
-        if not self._is_made() or self._database.table(_ROOTS.name, ()) is None:
+        if not self._is_made() or self._database.columns(_ROOTS.name) is None:
             return []
-        return [root for (root,) in self._database.select([_ROOTS.c.root])]
+        return [root for (root,) in self._database.select(_ROOTS.name, ["root"], {})]

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from frazil import _native
+from frazil.arguments import listed_locations
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog.properties import Properties, of_storage
 from frazil.errors import NoSuchNamespace, NoSuchTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from frazil.catalog.identifiers import Identifier, Levels
     from frazil.catalog.table import NamedTable
@@ -31,11 +32,25 @@ class Lookups(ABC, Generic[T]):
         self.name = name
         self.properties = Properties(properties)
         self._relocate = dict(relocate)
+        self._own: dict[Levels, list[str]] = {}
 
     @property
     def storage_properties(self) -> Properties:
         """The properties that go to the storage of the tables."""
         return of_storage(self.properties)
+
+    @property
+    def allowed_locations(self) -> list[str]:
+        """The locations that tables of this catalog may access besides their own and those of the warehouse."""
+        return listed_locations(self.properties.get("allowed_locations", ""))
+
+    def allowed_for(self, levels: Levels) -> list[str]:
+        """Return the locations that one table may access: those of the catalog, and what `allow` added."""
+        return [*self.allowed_locations, *self._own.get(levels, ())]
+
+    def allow(self, levels: Levels, locations: Sequence[str]) -> None:
+        """Let one table access locations that the user of this catalog named for its files."""
+        self._own.setdefault(levels, []).extend(locations)
 
     def list_namespaces(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
         """List the namespaces directly below one, or the outermost ones.

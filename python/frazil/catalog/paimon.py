@@ -72,7 +72,8 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         opened = PaimonCatalogTable.open(
             location,
             relocate=self._readable(),
-            properties=self.storage_properties,
+            storage=self.storage_properties,
+            allowed_locations=self.allowed_for(levels),
             branch=branch,
             view=_VIEWS[system] if system else "rows",
         )

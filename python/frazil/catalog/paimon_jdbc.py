@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from frazil import errors
-from frazil.catalog.database import Database
+from frazil.catalog.database import open_database
 from frazil.catalog.paimon import DATABASE_SUFFIX, PaimonCatalog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import sqlalchemy as sa
+    from collections.abc import Mapping, Sequence
 
     from frazil.catalog.identifiers import Levels
 
 DEFAULT_KEY = "jdbc"
 """The `catalog-key` where none is given."""
 
+TABLES = "paimon_tables"
+PROPERTIES = "paimon_database_properties"
+
 _TABLES = ("catalog_key", "database_name", "table_name")
 _PROPERTIES = ("catalog_key", "database_name", "property_key", "property_value")
-
-
-class _Schema(NamedTuple):
-    """The tables of a catalog in its database."""
-
-    tables: sa.Table
-    properties: sa.Table | None
 
 
 class PaimonJdbcCatalog(PaimonCatalog):
@@ -36,7 +30,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
         """Take `uri`, of SQLAlchemy or of JDBC, `catalog-key` and `warehouse` from the properties."""
         super().__init__(name, properties, relocate)
-        self._database = Database(name, self.type, self.properties)
+        self._database = open_database(name, self.type, self.properties)
         self._key = self.properties.get("catalog-key", DEFAULT_KEY)
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
@@ -45,10 +39,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
     def _tables(self, levels: Levels) -> set[Levels]:
         if len(levels) != 1:
             return set()
-        table = self._schema.tables
-        of_database = table.c.database_name == levels[0]
-        rows = self._database.select([table.c.table_name], table.c.catalog_key == self._key, of_database)
-        return {(*levels, name) for (name,) in rows}
+        return {(*levels, name) for (name,) in self._rows(TABLES, ["table_name"], {"database_name": levels[0]})}
 
     def _has_main(self, levels: Levels) -> bool:
         return levels in self._tables(levels[:-1])
@@ -57,12 +48,9 @@ class PaimonJdbcCatalog(PaimonCatalog):
         return not levels or (len(levels) == 1 and levels[0] in self._databases())
 
     def _namespace_properties(self, levels: Levels) -> dict[str, str]:
-        table = self._schema.properties
-        if table is None or len(levels) != 1:
+        if len(levels) != 1:
             return {}
-        columns = [table.c.property_key, table.c.property_value]
-        of_database = table.c.database_name == levels[0]
-        rows = self._database.select(columns, table.c.catalog_key == self._key, of_database)
+        rows = self._rows(PROPERTIES, ["property_key", "property_value"], {"database_name": levels[0]})
         # `exists` only keeps a database without properties in the table.
         return {key: value for key, value in rows if None not in (key, value) and key != "exists"}
 
@@ -80,21 +68,23 @@ class PaimonJdbcCatalog(PaimonCatalog):
         return self._relocated(f"{location.rstrip('/')}/{name}")
 
     def _databases(self) -> set[str]:
-        return {
-            str(database)
-            for table in self._schema
-            if table is not None
-            for (database,) in self._database.select([table.c.database_name], table.c.catalog_key == self._key)
-        }
+        tables = (TABLES, PROPERTIES)
+        return {str(database) for table in tables for (database,) in self._rows(table, ["database_name"], {})}
+
+    def _rows(self, table: str, columns: Sequence[str], where: Mapping[str, str]) -> list[tuple[Any, ...]]:
+        if not self._has_properties and table == PROPERTIES:
+            return []
+        return self._database.select(table, columns, {"catalog_key": self._key, **where})
 
     @cached_property
-    def _schema(self) -> _Schema:
-        tables = self._database.needed_table("paimon_tables", _TABLES, "Paimon catalog")
-        return _Schema(tables, self._database.table("paimon_database_properties", _PROPERTIES))
+    def _has_properties(self) -> bool:
+        """Whether databases have properties; the tables of the catalog are checked once."""
+        self._database.needed_columns(TABLES, _TABLES, "Paimon catalog")
+        return self._database.columns(PROPERTIES, _PROPERTIES) is not None
 
     def _hint(self) -> str | None:
         """Name the keys in the database when it has none of this catalog."""
-        keys = sorted({str(key) for (key,) in self._database.select([self._schema.tables.c.catalog_key])})
+        keys = sorted({str(key) for (key,) in self._database.select(TABLES, ["catalog_key"], {})})
         if not keys or self._key in keys:
             return None
         shown = ", ".join(repr(key) for key in keys[:5])

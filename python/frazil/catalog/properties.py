@@ -16,6 +16,7 @@ _OF_THE_CATALOG = frozenset(
         "type",
         "uri",
         "path",
+        "allowed_locations",
         "warehouse",
         "jdbc.user",
         "jdbc.password",

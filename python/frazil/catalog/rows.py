@@ -6,7 +6,6 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from frazil import errors
-from frazil.arguments import table_files
 from frazil.catalog.base import Catalog
 from frazil.catalog.identifiers import dotted
 from frazil.catalog.table import CatalogTable
@@ -36,7 +35,7 @@ class RowCatalog(Catalog[CatalogTable]):
     def _create(self, levels: Levels, new: NewTable) -> None:
         if self._has_table(levels):
             raise self._exists_already(levels)
-        new.make(table_files(new.location, self._readable(), self.storage_properties), self.row(levels))
+        new.make(self._files_of_new(levels, new), self.row(levels))
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         if not metadata_location.endswith((".metadata.json", ".metadata.json.gz")):

@@ -13,13 +13,14 @@ variables `__` stands for a dot and `_` for a hyphen; case does not matter, neit
 
 from __future__ import annotations
 
-import importlib
+import contextlib
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgument, Unsupported
+from frazil.extras import imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,6 +42,19 @@ def configured_properties(name: str) -> dict[str, str]:
     return found
 
 
+def configured_names() -> list[str]:
+    """Return the names of all catalogs that are configured. A file that cannot be read configures none."""
+    names = set()
+    for product, file_name in _PRODUCTS:
+        prefix = f"{product}_CATALOG__"
+        variables = (name.upper() for name in os.environ)
+        parts = (name[len(prefix) :].lower().partition("__") for name in variables if name.startswith(prefix))
+        names |= {catalog.replace("_", "-") for catalog, _, key in parts if key}
+        with contextlib.suppress(InvalidArgument, Unsupported):
+            names |= {str(name) for name in _catalogs(product, file_name, "")[1]}
+    return sorted(names)
+
+
 def _from_environment(product: str, name: str) -> dict[str, str]:
     prefix = f"{product}_CATALOG__"
     found = {}
@@ -54,19 +68,24 @@ def _from_environment(product: str, name: str) -> dict[str, str]:
 
 
 def _from_file(product: str, file_name: str, name: str) -> dict[str, str]:
+    path, catalogs = _catalogs(product, file_name, name)
+    for catalog, properties in catalogs.items():
+        if path is not None and _plain(str(catalog)) == _plain(name):
+            return dict(_flattened("", _mapping(properties, path, f"catalog.{catalog}")))
+    return {}
+
+
+def _catalogs(product: str, file_name: str, name: str) -> tuple[Path | None, Mapping[Any, Any]]:
+    """Return the configuration file and the catalogs in it; `name` is the one that is looked for."""
     path = _first_file(product, file_name)
     if path is None:
-        return {}
+        return None, {}
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        message = f"the configuration file cannot be read: {type(error).__name__}"
+        message = f"the configuration file {path.absolute()} cannot be read: {type(error).__name__}"
         raise InvalidArgument(message, context={"file": str(path)}) from error
-    catalogs = _mapping(_parse(text, path, name).get("catalog"), path, "catalog")
-    for catalog, properties in catalogs.items():
-        if _plain(str(catalog)) == _plain(name):
-            return dict(_flattened("", _mapping(properties, path, f"catalog.{catalog}")))
-    return {}
+    return path, _mapping(_parse(text, path, name).get("catalog"), path, "catalog")
 
 
 def _first_file(product: str, file_name: str) -> Path | None:
@@ -77,19 +96,19 @@ def _first_file(product: str, file_name: str) -> Path | None:
 
 def _parse(text: str, path: Path, name: str) -> Mapping[Any, Any]:
     try:
-        yaml = importlib.import_module("yaml")
-    except ModuleNotFoundError:
+        yaml = imported("yaml", f"{path}, which may configure catalog {name!r},")
+    except Unsupported:
         if _plain(name) not in _plain(text):
             return {}
-        message = f"PyYAML is not installed, and {path.name} may configure catalog {name!r}"
-        raise Unsupported(message, context={"file": str(path)}, hint="pip install 'frazil[yaml]'") from None
+        raise
     try:
         parsed = yaml.safe_load(text)
     except yaml.YAMLError as error:
         # The whole error would quote the file, and with it secrets.
         mark = getattr(error, "problem_mark", None)
         context = {"file": str(path)} | ({"line": str(mark.line + 1)} if mark else {})
-        message = "the configuration file is no YAML"
+        line = f" (line {mark.line + 1})" if mark else ""
+        message = f"the configuration file {path.absolute()} is not YAML{line}"
         raise InvalidArgument(message, context=context) from None
     return _mapping(parsed, path, "the file")
 
@@ -98,7 +117,7 @@ def _mapping(value: object, path: Path, what: str) -> Mapping[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        message = f"{what} is no mapping in the configuration file"
+        message = f"{what} must be a mapping in the configuration file {path.absolute()}"
         raise InvalidArgument(message, context={"file": str(path)})
     return value
 
@@ -107,7 +126,7 @@ def _flattened(prefix: str, properties: Mapping[Any, Any]) -> Iterator[tuple[str
     """Give nested mappings as keys with dots; `relocate`, whose keys are locations, stays one value."""
     for key, value in properties.items():
         name = f"{prefix}{key}"
-        if name == "relocate" and isinstance(value, dict):
+        if (name == "relocate" and isinstance(value, dict)) or isinstance(value, list):
             yield name, json.dumps(value)
         elif isinstance(value, dict):
             yield from _flattened(f"{name}.", value)

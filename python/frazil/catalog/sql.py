@@ -11,59 +11,61 @@ they are not there, unless the property `init_catalog_tables` is false.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-
-import sqlalchemy as sa
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil import errors
-from frazil.catalog.database import Database
+from frazil.catalog.database import open_database
 from frazil.catalog.identifiers import dotted
 from frazil.catalog.rows import RowCatalog
+from frazil.catalog.statements import Duplicate, NewTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from frazil.catalog.database import Database
     from frazil.catalog.identifiers import Levels
+    from frazil.catalog.statements import Session
     from frazil.catalog.table import CatalogTable
 
+TABLES = "iceberg_tables"
+PROPERTIES = "iceberg_namespace_properties"
+
 _TABLES = ("catalog_name", "table_namespace", "table_name", "metadata_location")
-_TABLES_OPTIONAL = ("previous_metadata_location", "iceberg_type")
 _NAMESPACES = ("catalog_name", "namespace", "property_key", "property_value")
 
 _EXISTS = {"exists": "true"}
 """Keeps a namespace without properties in the table."""
 
 
-def _column(name: str, length: int, *, key: bool = False) -> sa.Column[str]:
-    return sa.Column(name, sa.String(length), primary_key=key, nullable=not key)
-
-
-_NEW = sa.MetaData()
+_NEW = (
+    NewTable(
+        TABLES,
+        dict.fromkeys(_TABLES[:3], 255),
+        {"metadata_location": 1000, "previous_metadata_location": 1000, "iceberg_type": 5},
+    ),
+    NewTable(PROPERTIES, dict.fromkeys(_NAMESPACES[:3], 255), {"property_value": 1000}),
+)
 """The tables as Java's `JdbcCatalog` (V1) and PyIceberg make them."""
-_TABLES_NEW = sa.Table(
-    "iceberg_tables",
-    _NEW,
-    *(_column(name, 255, key=True) for name in _TABLES[:3]),
-    _column("metadata_location", 1000),
-    _column("previous_metadata_location", 1000),
-    _column("iceberg_type", 5),
-)
-_PROPERTIES_NEW = sa.Table(
-    "iceberg_namespace_properties",
-    _NEW,
-    *(_column(name, 255, key=True) for name in _NAMESPACES[:3]),
-    _column("property_value", 1000),
-)
 
 
-class Schema(NamedTuple):
-    """The tables of a catalog with the columns that the database has."""
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the database has of the tables of a catalog."""
 
-    tables: sa.Table
-    properties: sa.Table | None
+    columns: frozenset[str]
+    """The columns of `iceberg_tables`."""
+
+    has_properties: bool
+    """Whether namespaces have properties."""
+
+    @property
+    def is_table(self) -> str:
+        """The condition that a row of `iceberg_tables` is not a view; V0 has no views."""
+        return "(iceberg_type = 'TABLE' OR iceberg_type IS NULL)" if "iceberg_type" in self.columns else ""
 
 
-NEW_SCHEMA = Schema(_TABLES_NEW, _PROPERTIES_NEW)
+NEW_LAYOUT = Layout(frozenset(_NEW[0].columns), has_properties=True)
 
 
 class SqlCatalog(RowCatalog):
@@ -74,11 +76,11 @@ class SqlCatalog(RowCatalog):
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
         """Take `uri`, of SQLAlchemy or of JDBC, from the properties, and `jdbc.user` and `jdbc.password` if given."""
         super().__init__(name, properties, relocate)
-        self._known: Schema | None = None
+        self._known: Layout | None = None
         self._database = self._new_database()
 
     def _new_database(self) -> Database:
-        return Database(self.name, self.type, self.properties, may_be_absent=True)
+        return open_database(self.name, self.type, self.properties, may_be_absent=True)
 
     @property
     def _key(self) -> str:
@@ -96,30 +98,28 @@ class SqlCatalog(RowCatalog):
         return {found[: depth + 1] for found in known if len(found) > depth and found[:depth] == levels}
 
     def _tables(self, levels: Levels) -> set[Levels]:
-        table = self._schema.tables
-        named = self._rows([table.c.table_name], table, table.c.table_namespace == dotted(levels), self._is_table())
+        of_namespace = {"table_namespace": dotted(levels)}
+        named = self._rows(TABLES, ["table_name"], of_namespace, self._layout.is_table)
         return {(*levels, name) for (name,) in named}
 
     def _has_table(self, levels: Levels) -> bool:
-        return bool(self._locations(levels, self._is_table()))
+        return bool(self._locations(levels, self._layout.is_table))
 
     def _has_namespace(self, levels: Levels) -> bool:
         text = dotted(levels)
         return not levels or any(known == text or known.startswith(f"{text}.") for known in self._namespaces())
 
     def _namespace_properties(self, levels: Levels) -> dict[str, str]:
-        table = self._schema.properties
         found = {}
-        if table is not None:
-            of_namespace = table.c.namespace == dotted(levels)
-            rows = self._rows([table.c.property_key, table.c.property_value], table, of_namespace)
+        if self._layout.has_properties:
+            rows = self._rows(PROPERTIES, ["property_key", "property_value"], {"namespace": dotted(levels)})
             # `exists` only keeps a namespace without properties in the table.
             found = {row[0]: row[1] for row in rows if None not in row and row[0] != "exists"}
         warehouse = self.properties.get("warehouse")
         return ({"location": "/".join((warehouse.rstrip("/"), *levels))} if warehouse else {}) | found
 
     def _open(self, levels: Levels) -> CatalogTable:
-        found = self._locations(levels, self._is_table())
+        found = self._locations(levels, self._layout.is_table)
         if not found:
             raise self._no_such_table(levels, "it is a view" if self._locations(levels) else None)
         if not found[0]:
@@ -128,103 +128,88 @@ class SqlCatalog(RowCatalog):
         return self._load(levels, str(found[0]))
 
     def _others(self, levels: Levels) -> list[tuple[str, str]]:
-        table = self._schema.tables
-        columns = [table.c.table_namespace, table.c.table_name, table.c.metadata_location]
-        rows = self._rows(columns, table, self._is_table())
+        columns = ["table_namespace", "table_name", "metadata_location"]
+        rows = self._rows(TABLES, columns, {}, self._layout.is_table)
         own = (dotted(levels[:-1]), levels[-1])
         return [(f"{space}.{name}", place) for space, name, place in rows if place and (space, name) != own]
 
     def _rename(self, old: Levels, new: Levels) -> None:
-        with self._changing() as connection:
-            table = self._schema.tables
+        with self._changing() as session:
             names = {"table_namespace": dotted(new[:-1]), "table_name": new[-1]}
-            renamed = sa.update(table).where(*self._is_row(old), self._is_table()).values(names)
             try:
-                count = connection.execute(renamed).rowcount
-            except sa.exc.IntegrityError:
+                count = session.update(TABLES, names, self._row_of(old), self._layout.is_table)
+            except Duplicate:
                 raise self._exists_already(new) from None
             if count != 1:
                 raise self._no_such_table(old)
 
     def _drop(self, levels: Levels, expected: str | None) -> None:
-        with self._changing() as connection:
-            table = self._schema.tables
-            named = (*self._is_row(levels), self._is_table())
-            if connection.execute(sa.select(table.c.table_name).where(*named)).first() is None:
+        with self._changing() as session:
+            named, is_table = self._row_of(levels), self._layout.is_table
+            if not session.select(TABLES, ["table_name"], named, is_table):
                 raise self._no_such_table(levels)
             if expected is not None:
-                named = (*named, table.c.metadata_location == expected)
-            if connection.execute(sa.delete(table).where(*named)).rowcount != 1:
+                named["metadata_location"] = expected
+            if session.delete(TABLES, named, is_table) != 1:
                 raise self._changed_meanwhile(levels)
 
     def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
-        with self._changing() as connection:
+        with self._changing() as session:
             try:
-                self._insert_properties(connection, levels, {**properties, **_EXISTS})
-            except sa.exc.IntegrityError:
-                connection.rollback()
+                self._insert_properties(session, levels, {**properties, **_EXISTS})
+            except Duplicate:
+                session.rollback()
                 return False
             return True
 
     def _drop_namespace(self, levels: Levels) -> bool:
-        with self._changing() as connection:
-            tables, properties = self._schema
-            rows = [sa.select(tables.c.table_namespace).where(tables.c.catalog_name == self._key)]
-            rows += self._known_namespaces(properties)
-            text = dotted(levels)
-            for number, select in enumerate(rows):
-                found = {known for (known,) in connection.execute(select.distinct()) if known}
-                # The namespace itself is expected among those with properties only.
-                if any(known.startswith(f"{text}.") or (known == text and number == 0) for known in found):
-                    return False
-            if properties is not None:
-                connection.execute(sa.delete(properties).where(*self._of_namespace(properties, levels)))
+        with self._changing() as session:
+            text, of_catalog = dotted(levels), {"catalog_name": self._key}
+            found = session.select(TABLES, ["table_namespace"], of_catalog)
+            if any(known and (known == text or known.startswith(f"{text}.")) for (known,) in found):
+                return False
+            if not self._layout.has_properties:
+                return True
+            # The namespace itself is expected among those with properties.
+            found = session.select(PROPERTIES, ["namespace"], of_catalog)
+            if any(known and known.startswith(f"{text}.") for (known,) in found):
+                return False
+            session.delete(PROPERTIES, self._namespace_of(levels))
             return True
 
     def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
-        with self._changing() as connection:
-            table = self._needed_properties()
-            mine = self._of_namespace(table, levels)
-            before = {key for (key,) in connection.execute(sa.select(table.c.property_key).where(*mine))}
-            # One by one: databases limit the parameters of a statement.
+        with self._changing() as session:
+            self._check_has_properties()
+            mine = self._namespace_of(levels)
+            before = {key for (key,) in session.select(PROPERTIES, ["property_key"], mine)}
             for key in before & (removed | updated.keys() | _EXISTS.keys()):
-                connection.execute(sa.delete(table).where(*mine, table.c.property_key == key))
-            self._insert_properties(connection, levels, {**updated, **_EXISTS})
+                session.delete(PROPERTIES, {**mine, "property_key": key})
+            self._insert_properties(session, levels, {**updated, **_EXISTS})
             return before - _EXISTS.keys()
 
-    def _insert_properties(self, connection: sa.Connection, levels: Levels, properties: Mapping[str, str]) -> None:
-        name = {"catalog_name": self._key, "namespace": dotted(levels)}
-        rows = [{**name, "property_key": key, "property_value": value} for key, value in properties.items()]
-        connection.execute(sa.insert(self._needed_properties()), rows)
+    def _insert_properties(self, session: Session, levels: Levels, properties: Mapping[str, str]) -> None:
+        self._check_has_properties()
+        # One by one: databases limit the parameters of a statement.
+        for key, value in properties.items():
+            session.insert(PROPERTIES, {**self._namespace_of(levels), "property_key": key, "property_value": value})
 
-    def _needed_properties(self) -> sa.Table:
-        table = self._schema.properties
-        if table is None:
-            message = f"the database of catalog {self.name!r} has no table iceberg_namespace_properties"
+    def _check_has_properties(self) -> None:
+        if not self._layout.has_properties:
+            message = f"the database of catalog {self.name!r} has no table {PROPERTIES}"
             raise errors.Catalog(message, context={"catalog": self.name})
-        return table
 
-    def _known_namespaces(self, properties: sa.Table | None) -> list[sa.Select[tuple[str]]]:
-        if properties is None:
-            return []
-        return [sa.select(properties.c.namespace).where(properties.c.catalog_name == self._key)]
-
-    def _of_namespace(self, properties: sa.Table, levels: Levels) -> tuple[sa.ColumnElement[bool], ...]:
-        return properties.c.catalog_name == self._key, properties.c.namespace == dotted(levels)
-
-    def _swap(self, connection: sa.Connection, levels: Levels, expected: str | None, new: str) -> bool:
-        table = self._schema.tables
+    def _swap(self, session: Session, levels: Levels, expected: str | None, new: str) -> bool:
+        columns = self._layout.columns
         values = {"metadata_location": new, "previous_metadata_location": expected, "iceberg_type": "TABLE"}
-        values = {name: value for name, value in values.items() if name in table.c}
+        values = {name: value for name, value in values.items() if name in columns}
         if expected is not None:
             values.pop("iceberg_type", None)
-            current = (*self._is_row(levels), self._is_table(), table.c.metadata_location == expected)
-            return connection.execute(sa.update(table).where(*current).values(values)).rowcount == 1
-        names = {"catalog_name": self._key, "table_namespace": dotted(levels[:-1]), "table_name": levels[-1]}
+            current = {**self._row_of(levels), "metadata_location": expected}
+            return session.update(TABLES, values, current, self._layout.is_table) == 1
         try:
-            connection.execute(sa.insert(table).values({**names, **values}))
-        except sa.exc.IntegrityError:
-            connection.rollback()
+            session.insert(TABLES, {**self._row_of(levels), **values})
+        except Duplicate:
+            session.rollback()
             if self._locations(levels) and not self._has_table(levels):
                 message = f"catalog {self.name!r} has a view {dotted(levels)!r}"
                 raise errors.AlreadyExists(message, context={"catalog": self.name}) from None
@@ -232,15 +217,15 @@ class SqlCatalog(RowCatalog):
         return True
 
     @contextmanager
-    def _changing(self) -> Iterator[sa.Connection]:
-        """Begin a transaction of the database, in which the tables of a catalog are there."""
+    def _changing(self) -> Iterator[Session]:
+        """Begin a transaction of the database, in which the tables of a catalog exist."""
         makes_tables = self.properties.get("init_catalog_tables", "true").lower() != "false"
         known = self._known
         try:
-            with self._database.changing(makes_file=makes_tables) as connection:
+            with self._database.changing(self._init_tables if makes_tables else None) as session:
                 if makes_tables:
-                    self._init_tables(connection)
-                yield connection
+                    self._init_tables(session)
+                yield session
         except BaseException:
             # The tables that it made are undone, too.
             self._known = known
@@ -251,59 +236,51 @@ class SqlCatalog(RowCatalog):
             with self._changing():
                 pass
 
-    def _init_tables(self, connection: sa.Connection) -> None:
+    def _init_tables(self, session: Session) -> None:
         """Make the tables that are missing."""
-        if self._known is not None and self._known.properties is not None:
+        if self._known is not None and self._known.has_properties:
             return
-        _NEW.create_all(connection, checkfirst=True)
-        # Other connections do not see yet what this one made, which may be half of the tables only.
-        columns = {column["name"].lower() for column in sa.inspect(connection).get_columns(NEW_SCHEMA.tables.name)}
-        names = (*_TABLES, *(name for name in _TABLES_OPTIONAL if name in columns))
-        tables = sa.Table(NEW_SCHEMA.tables.name, sa.MetaData(), *(sa.Column(name, sa.String()) for name in names))
-        self._known = Schema(tables, NEW_SCHEMA.properties)
+        for table in _NEW:
+            session.create(table)
+        # Other connections do not see yet what this one made.
+        self._known = Layout(frozenset(session.columns(TABLES) or ()), has_properties=True)
 
-    def _locations(self, levels: Levels, *conditions: sa.ColumnElement[bool]) -> list[str | None]:
-        table = self._schema.tables
-        named = (*self._is_row(levels), *conditions)
-        return [location for (location,) in self._rows([table.c.metadata_location], table, *named)]
+    def _locations(self, levels: Levels, condition: str = "") -> list[str | None]:
+        of_table = {"table_namespace": dotted(levels[:-1]), "table_name": levels[-1]}
+        return [location for (location,) in self._rows(TABLES, ["metadata_location"], of_table, condition)]
 
-    def _is_row(self, levels: Levels) -> tuple[sa.ColumnElement[bool], ...]:
-        """Give the conditions for the row of a table or view."""
-        columns = self._schema.tables.c
-        of_namespace = columns.table_namespace == dotted(levels[:-1])
-        return columns.catalog_name == self._key, of_namespace, columns.table_name == levels[-1]
+    def _row_of(self, levels: Levels) -> dict[str, str]:
+        """Return the key of the row of a table or view."""
+        return {"catalog_name": self._key, "table_namespace": dotted(levels[:-1]), "table_name": levels[-1]}
+
+    def _namespace_of(self, levels: Levels) -> dict[str, str]:
+        """Return what the rows of the properties of a namespace have in common."""
+        return {"catalog_name": self._key, "namespace": dotted(levels)}
 
     def _namespaces(self) -> set[str]:
-        """Give the namespaces that have tables, views or properties, but for the root."""
-        tables, properties = self._schema
-        found = {text for (text,) in self._rows([tables.c.table_namespace], tables)}
-        if properties is not None:
-            found |= {text for (text,) in self._rows([properties.c.namespace], properties)}
+        """Return the namespaces that have tables, views or properties, except the root."""
+        found = {text for (text,) in self._rows(TABLES, ["table_namespace"], {})}
+        if self._layout.has_properties:
+            found |= {text for (text,) in self._rows(PROPERTIES, ["namespace"], {})}
         return {text for text in found if text}
 
-    def _is_table(self) -> sa.ColumnElement[bool]:
-        """Give the condition that a row is no view; V0 has no views."""
-        table = self._schema.tables
-        if "iceberg_type" not in table.c:
-            return sa.true()
-        return sa.or_(table.c.iceberg_type == "TABLE", table.c.iceberg_type.is_(None))
-
     def _rows(
-        self, columns: Sequence[sa.Column[str]], table: sa.Table, *conditions: sa.ColumnElement[bool]
+        self, table: str, columns: Sequence[str], where: Mapping[str, str], condition: str = ""
     ) -> list[tuple[Any, ...]]:
-        return self._database.select(columns, table.c.catalog_name == self._key, *conditions)
+        return self._database.select(table, columns, {"catalog_name": self._key, **where}, condition)
 
     @property
-    def _schema(self) -> Schema:
-        """The tables of the catalog as the database has them."""
+    def _layout(self) -> Layout:
+        """What the database has of the tables of the catalog."""
         if self._known is None:
-            tables = self._database.needed_table("iceberg_tables", _TABLES, "Iceberg catalog", _TABLES_OPTIONAL)
-            self._known = Schema(tables, self._database.table("iceberg_namespace_properties", _NAMESPACES))
+            columns = self._database.needed_columns(TABLES, _TABLES, "Iceberg catalog")
+            properties = self._database.columns(PROPERTIES, _NAMESPACES)
+            self._known = Layout(frozenset(columns), properties is not None)
         return self._known
 
     def _hint(self) -> str | None:
         """Name the catalogs of the database when it has none of this name."""
-        names = sorted({str(name) for (name,) in self._database.select([self._schema.tables.c.catalog_name])})
+        names = sorted({str(name) for (name,) in self._database.select(TABLES, ["catalog_name"], {})})
         if not names or self.name in names:
             return None
         shown = ", ".join(repr(name) for name in names[:5])
@@ -320,9 +297,9 @@ class _Row:
         catalog = self._catalog
         if not catalog._database.is_present:  # noqa: SLF001 - one thing in two classes
             return None
-        return next(iter(catalog._locations(self._levels, catalog._is_table())), None)  # noqa: SLF001
+        return next(iter(catalog._locations(self._levels, catalog._layout.is_table)), None)  # noqa: SLF001
 
     def replace(self, expected: str | None, new: str) -> bool:
         catalog = self._catalog
-        with catalog._changing() as connection:  # noqa: SLF001
-            return catalog._swap(connection, self._levels, expected, new)  # noqa: SLF001
+        with catalog._changing() as session:  # noqa: SLF001
+            return catalog._swap(session, self._levels, expected, new)  # noqa: SLF001

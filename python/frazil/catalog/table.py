@@ -46,7 +46,13 @@ class CatalogTable(NamedTable, Table):
         recorded: str | None = None,
     ) -> CatalogTable:
         """Open the table that `catalog` keeps at `location`, which it calls `recorded`."""
-        opened = cls.open(location, relocate=relocate, properties=catalog.storage_properties, recorded=recorded)
+        opened = cls.open(
+            location,
+            relocate=relocate,
+            storage=catalog.storage_properties,
+            allowed_locations=catalog.allowed_for(levels),
+            recorded=recorded,
+        )
         table = cast("CatalogTable", opened)
         table.catalog = catalog
         table.levels = levels
@@ -71,9 +77,11 @@ class CatalogTable(NamedTable, Table):
             raise CorruptMetadata(message, context=context, hint="load the table anew if that was meant")
         return newest
 
-    def _reload(self) -> None:
-        """Go to the newest state."""
-        self._native = self.refresh()._native  # noqa: SLF001 - its own class
+    def _allow(self, own: list[str]) -> None:
+        """Let tables of this name access locations that the user of the catalog named."""
+        self.catalog.allow(self.levels, own)
+        newest = self.refresh()
+        self._native, self._files, self._options = newest._native, newest._files, newest._options  # noqa: SLF001
 
     def _at(self, native: _native.Table) -> CatalogTable:
         """Give the same table at another state."""

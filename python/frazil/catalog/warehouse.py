@@ -14,6 +14,7 @@ from frazil.arguments import table_files
 from frazil.catalog.properties import masked, of_storage
 from frazil.config import config
 from frazil.errors import InvalidArgument, MissingFile, PathNotAllowed, Storage, Unsupported
+from frazil.folders import removed_on_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +43,8 @@ class Warehouse:
             raise InvalidArgument(message)
         root = _local_path(warehouse)
         if root is not None and not root.is_dir() and (root.exists() or not may_be_new):
-            message = f"the warehouse of catalog {catalog!r} is no folder"
+            what = "is not a folder" if root.exists() else "does not exist"
+            message = f"the warehouse {root} of catalog {catalog!r} {what}"
             raise MissingFile(message, context={"catalog": catalog, "file": str(root)})
         self._properties = of_storage(properties)
         self.location = warehouse.rstrip("/") if root is None else str(root)
@@ -119,7 +121,7 @@ class Warehouse:
             Storage: The folder cannot be made.
             Unsupported: An object store has no empty folders.
         """
-        with _changing(self.place(*levels)) as path:
+        with _changing(self.place(*levels)) as path, removed_on_failure(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 path.mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +10,16 @@ import pyarrow as pa
 
 from frazil import _native
 from frazil.config import config
-from frazil.errors import FrazilError, InvalidArgument, Storage
+from frazil.errors import FrazilError, Storage
 from frazil.iceberg.file_format import Properties, file_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from frazil.config import Progress
     from frazil.iceberg.file_format import FileFormat, FormatWriter
 
-__all__ = ["DataFileWriter", "Sink", "batches", "named", "write_memory"]
+__all__ = ["DataFileWriter", "Sink", "named", "write_memory"]
 
 GROUP_ROWS = 1 << 20
 """A row group has at most so many rows, however short they are."""
@@ -77,16 +76,7 @@ class DataFileWriter:
         """Write the rows of batches of any schema that fits the table."""
         for batch in data:
             for part in self._steps(batch):
-                self._put(self._split(part))
-
-    def _split(self, rows: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
-        try:
-            return self.rows.split(rows)
-        except FrazilError:
-            raise
-        except ValueError as error:
-            message = f"the rows are no valid Arrow data: {error}"
-            raise InvalidArgument(message) from error
+                self._put(self.rows.split(part))
 
     def close(self) -> None:
         """Write what waits, and end all files."""
@@ -340,56 +330,6 @@ class _Parts:
         part, rest = content[: self._upload.PART_BYTES], content[self._upload.PART_BYTES :]
         self._waiting, self._waiting_bytes = [rest], len(rest)
         self._upload.part(part)
-
-
-def batches(data: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Give the rows of anything that speaks Arrow, a list of dictionaries, or an iterator of these, batch by batch."""
-    if isinstance(data, pa.RecordBatch):
-        yield data
-    elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
-        yield _of_dictionaries(data, schema)
-    elif hasattr(data, "__arrow_c_stream__"):
-        yield from pa.RecordBatchReader.from_stream(data)
-    elif hasattr(data, "__arrow_c_array__"):
-        yield pa.record_batch(data)
-    elif isinstance(data, Iterator):
-        for part in data:
-            yield from batches(part, schema)
-    else:
-        message = f"rows come as Arrow, pandas, Polars, DuckDB or a list of dictionaries, not as {type(data).__name__}"
-        hint = "one row goes into a list: [row]; columns go into a table: pyarrow.table(columns)"
-        raise InvalidArgument(message, hint=hint if isinstance(data, dict) else None)
-
-
-def _of_dictionaries(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Python's values have no width, so they take that of the table."""
-    names = list({name: None for row in rows for name in row})
-    wrong = next((name for name in names if not isinstance(name, str)), None)
-    if wrong is not None:
-        message = f"the name of a column is a text, not {wrong!r}"
-        raise InvalidArgument(message)
-    # Which of them may be NULL is looked at with the rows of everybody.
-    fields = [_optional(schema.field(name)) if name in schema.names else pa.field(name, pa.null()) for name in names]
-    if not set(names) <= set(schema.names):
-        # Columns that the table does not have are refused as those of an Arrow table are, whatever they hold.
-        rows = []
-    try:
-        return pa.RecordBatch.from_pylist(rows, schema=pa.schema(fields))
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        message = f"a value does not fit its column: {error}"
-        raise InvalidArgument(message) from error
-
-
-def _optional(field: pa.Field) -> pa.Field:
-    """Let a field be NULL, and all inside of it."""
-    data_type = field.type
-    if pa.types.is_struct(data_type):
-        data_type = pa.struct([_optional(inner) for inner in data_type])
-    elif pa.types.is_list(data_type):
-        data_type = pa.list_(_optional(data_type.value_field))
-    elif pa.types.is_map(data_type):
-        data_type = pa.map_(data_type.key_field, _optional(data_type.item_field))
-    return field.with_type(data_type).with_nullable(nullable=True)
 
 
 @contextlib.contextmanager

@@ -7,31 +7,38 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from frazil.errors import InvalidArgument
-from frazil.iceberg.data_files import batches
-from frazil.iceberg.row_level import RowChange, RowLevel, target_schema
+from frazil import _native
+from frazil.errors import FrazilError, InvalidArgument
+from frazil.iceberg.input_rows import batches, no_rows
+from frazil.iceberg.row_level import RowChange, RowLevel, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from frazil import _native
     from frazil.iceberg.table import Table
 
 
 class Source:
     """The rows that a merge takes, held for however many attempts."""
 
-    def __init__(self, table: Table, data: Any) -> None:
-        """Take all rows."""
-        if hasattr(data, "__arrow_c_stream__"):
-            reader = pa.RecordBatchReader.from_stream(data)
-            self.schema, self.batches = reader.schema, list(reader)
-        else:
-            self.batches = list(batches(data, target_schema(table)))
-            if not self.batches:
-                message = "the source of the merge gives no batch that says which columns it has"
-                raise InvalidArgument(message)
-            self.schema = self.batches[0].schema
+    def __init__(self, table: Table, data: Any, *, exact: bool = False) -> None:
+        """Read all rows, in the types of the columns that have their names, as `append` does.
+
+        A column that `append` would reject keeps its type, because expressions may read it.
+        With `exact` it is an error.
+        """
+        schema = bind(table, "", ["*"]).schema()
+        parts = list(batches(data, schema, source=True))
+        if not any(part.num_columns or part.num_rows for part in parts):
+            parts = [no_rows(schema)]
+        try:
+            self.batches = _native.source_batches(table._native, parts, exact=exact)  # noqa: SLF001 - of one package
+        except FrazilError:
+            raise
+        except ValueError as error:
+            message = f"the rows are no valid Arrow data: {error}"
+            raise InvalidArgument(message) from error
+        self.schema: pa.Schema = self.batches[0].schema
 
 
 class Merging(RowChange):

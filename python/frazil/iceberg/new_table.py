@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 from frazil import _native
 from frazil.arguments import field_names, property_texts, whole_number
 from frazil.errors import InvalidArgument
+from frazil.folders import local_path, removed_on_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from frazil.iceberg.row import CatalogRow
+
+
+_OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+
+
+def own_locations(properties: Mapping[str, str]) -> list[str]:
+    """Return the locations of files in properties that the caller sets. What metadata records is never trusted so."""
+    return [properties[key] for key in _OWN_LOCATIONS if properties.get(key)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,10 @@ class NewTable:
     format_version: int
     properties: Mapping[str, str] | None
 
+    def own_locations(self) -> list[str]:
+        """Return the locations that the caller names for files of the table, inside or outside its folder."""
+        return own_locations(property_texts(self.properties))
+
     def make(self, files: _native.Files, row: CatalogRow | None) -> _native.Table:
         """Make the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""
         fields, properties = field_names(self.partition_by, "partition_by"), property_texts(self.properties)
@@ -35,4 +48,6 @@ class NewTable:
         if not hasattr(self.schema, "__arrow_c_schema__"):
             message = f"the schema of a table is an Arrow schema, not {type(self.schema).__name__}"
             raise InvalidArgument(message)
-        return _native.create_table(files, self.location, self.schema, fields, version, properties, row)
+        folder = local_path(self.location)
+        with removed_on_failure(None if folder is None else folder / "metadata"):
+            return _native.create_table(files, self.location, self.schema, fields, version, properties, row)

@@ -67,10 +67,11 @@ class _OrcWriter:
         self._schema, self._writer = schema, writer
 
     def write(self, rows: pa.Table) -> None:
-        for field in self._schema:
-            for chunk in rows.column(field.name).chunks:
+        columns = [_stored(_without_offsets(rows.column(field.name)), field.type) for field in self._schema]
+        # pyarrow cannot flatten lists of extension types, which stored values do not have.
+        for column, field in zip(columns, self._schema, strict=True):
+            for chunk in column.chunks:
                 _check_timestamps(chunk, field.name)
-        columns = [_stored(rows.column(field.name), field.type) for field in self._schema]
         self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
 
     def close(self) -> WrittenColumns:
@@ -163,17 +164,40 @@ def _check_timestamps(values: Any, name: str) -> None:
             raise Unsupported(message, context={"column": name}, hint="set write.format.default to parquet")
 
 
+def _without_offsets(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of which no array, at whatever depth, begins after the start of its buffers.
+
+    pyarrow's ORC writer takes values of other rows for those in a struct that has an offset, or whose fields have one.
+    """
+    if not pa.types.is_nested(column.type):
+        return column
+    return pa.chunked_array([_copied(chunk) if _has_offset(chunk) else chunk for chunk in column.chunks], column.type)
+
+
+def _copied(values: pa.Array) -> pa.Array:
+    return pa.concat_arrays([values, values[:0]])
+
+
+def _has_offset(values: pa.Array) -> bool:
+    if isinstance(values, pa.ExtensionArray):
+        return _has_offset(values.storage)
+    if values.offset:
+        return True
+    if isinstance(values, pa.StructArray):
+        return any(_has_offset(values.field(index)) for index in range(values.type.num_fields))
+    if isinstance(values, pa.MapArray):
+        return _has_offset(values.keys) or _has_offset(values.items)
+    return isinstance(values, pa.ListArray) and _has_offset(values.values)
+
+
 def _stored(values: Any, data_type: pa.DataType) -> Any:
-    """Give the values as ORC stores them."""
+    """Return the values as ORC stores them; nested ones have no offsets."""
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([_stored(chunk, data_type) for chunk in values.chunks], data_type)
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if values.type == data_type:
         return values
-    if values.offset:
-        # What is put together below begins at its first value.
-        values = pa.concat_arrays([values, values[:0]])
     if pa.types.is_struct(data_type):
         parts = [_stored(part, field.type) for part, field in zip(values.flatten(), data_type, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=list(data_type), mask=values.is_null())

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from frazil.errors import Internal
 from frazil.iceberg.leaves import is_variant
+from frazil.thrift import CompactCursor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +27,6 @@ _TAIL_BYTES = 8
 _VARIANT = bytes([0x1C, 0x0C, 0x20, 0x13, 0x01, 0x00, 0x00])
 """The field 10 behind a field 9: a union whose field 16 is a struct with the version 1."""
 
-_BYTE, _VARINTS, _DOUBLE, _BINARY, _LISTS, _STRUCT = 3, (4, 5, 6), 7, 8, (9, 10), 12
-_BOOLEANS = (1, 2)
 _FIELD_ID, _SCHEMA = 9, 2
 
 
@@ -93,7 +92,7 @@ class VariantSink:
 
 def _annotated(footer: bytes, groups: list[int]) -> bytes:
     """Give the footer, length and magic included, with these groups of its schema as variants."""
-    cursor = _Cursor(footer)
+    cursor = CompactCursor(footer)
     for kind, field in cursor.fields():
         if field == _SCHEMA:
             break
@@ -129,56 +128,3 @@ def _elements(field: pa.Field) -> Iterator[bool]:
     elif pa.types.is_list(data_type):
         yield False
         yield from _elements(data_type.value_field)
-
-
-class _Cursor:
-    """Reads Thrift's compact protocol; only what pyarrow wrote."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self.position = data, 0
-
-    def fields(self) -> Iterator[tuple[int, int]]:
-        """Give kind and number of each field of a struct; its value is skipped or read in between."""
-        number = 0
-        while header := self._byte():
-            delta, kind = header >> 4, header & 15
-            number = number + delta if delta else self._zigzag()
-            yield kind, number
-
-    def list_header(self) -> tuple[int, int]:
-        header = self._byte()
-        size = header >> 4
-        return (self._varint() if size == 15 else size), header & 15  # noqa: PLR2004 - longer lists
-
-    def skip(self, kind: int) -> None:
-        if kind == _BYTE:
-            self.position += 1
-        elif kind in _VARINTS:
-            self._varint()
-        elif kind == _DOUBLE:
-            self.position += 8
-        elif kind == _BINARY:
-            length = self._varint()
-            self.position += length
-        elif kind in _LISTS:
-            count, of = self.list_header()
-            for _ in range(count):
-                self.skip(_BYTE if of in _BOOLEANS else of)
-        elif kind == _STRUCT:
-            for of, _ in self.fields():
-                self.skip(of)
-
-    def _byte(self) -> int:
-        self.position += 1
-        return self._data[self.position - 1]
-
-    def _varint(self) -> int:
-        value = shift = 0
-        while (byte := self._byte()) & 0x80:
-            value |= (byte & 0x7F) << shift
-            shift += 7
-        return value | byte << shift
-
-    def _zigzag(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)

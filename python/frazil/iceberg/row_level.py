@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from frazil.iceberg.table import Table
 
 POSITION = "_pos"
-UPDATED = "_last_updated_sequence_number"
-LINEAGE = ("_row_id", UPDATED)
-"""What rows of v3 keep when they move to another file."""
+LINEAGE = ("_row_id", "_last_updated_sequence_number")
+"""Metadata columns that rows of v3 keep when they move to another file."""
 
 Operation = Literal["delete", "update", "merge"]
 
 Choose = Callable[[pa.RecordBatch], tuple[pa.Array, pa.RecordBatch]]
-"""Says which rows of a batch change, by their numbers, and what those that stay become."""
+"""Says which rows of a batch change, by their numbers, and what the last of these become. The others are deleted."""
 
 _MODES = ("copy-on-write", "merge-on-read")
 
@@ -63,7 +62,8 @@ class RowLevel:
             table.scan(ref=branch)
         self._snapshot_id = None if head is None else head.snapshot_id
         self._choice: tuple[Literal["ref"], str] | None = None if head is None else ("ref", branch)
-        self.found = self._scan(self._filter, [POSITION])
+        self._lineage = lineage(table)
+        self.found = self._scan(self._filter, [])
         # Who was given a group of tasks was given one processor too.
         self._workers = config.max_workers if tasks is None else 1
         self.plan = self.found.plan(self._workers) if tasks is None else tasks
@@ -100,7 +100,7 @@ class RowLevel:
     def _find_in(self, index: int) -> Iterator[pa.RecordBatch]:
         reader, rows = self.open(index, self.found)
         for batch in rows:
-            self.delete(index, batch[POSITION], reader)
+            self.delete(index, positions(batch), reader)
         yield from ()
 
     def changed(self, choose: Choose, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -113,10 +113,10 @@ class RowLevel:
         def change(index: int) -> Iterator[pa.RecordBatch]:
             reader, rows = self.open(index, scan)
             for batch in rows:
-                touched, changed = choose(batch)
-                self.delete(index, batch[POSITION].take(touched), reader)
+                touched, changed = choose(self._columns(batch))
+                self.delete(index, positions(batch).take(touched), reader)
                 if changed.num_rows:
-                    yield moved(changed, updated=True)
+                    yield self._updated(batch, touched, changed)
 
         return read_parts(range(len(self.plan)), change, workers=self._workers)
 
@@ -127,7 +127,7 @@ class RowLevel:
         def note(index: int) -> Iterator[pa.RecordBatch]:
             reader, rows = self.open(index, scan)
             for batch in rows:
-                self.delete(index, batch[POSITION].take(choose(batch)[0]), reader)
+                self.delete(index, positions(batch).take(choose(self._columns(batch))[0]), reader)
             yield from ()
 
         for _ in read_parts(range(len(self.plan)), note, workers=self._workers):
@@ -135,29 +135,50 @@ class RowLevel:
 
     def rewritten(self, choose: Choose | None = None) -> Iterator[pa.RecordBatch]:
         """Stream the rows that stay of files that lose some, and what `choose` makes of the others; these files go."""
-        staying = self.delta.staying()
-        for index in staying:
+        rewritten = self.delta.staying()
+        for index in rewritten:
             self.delta.remove_file(index)
         scan = self.all_columns("")
 
         def rewrite(index: int) -> Iterator[pa.RecordBatch]:
             for batch in self.open(index, scan)[1]:
-                gone = self.delta.is_deleted(index, batch[POSITION])
-                yield moved(batch.filter(pc.invert(gone)))
+                gone = self.delta.is_deleted(index, positions(batch))
+                staying = batch.filter(pc.invert(gone))
+                yield self._moved(self._columns(staying), staying.columns[-1 - len(self._lineage) : -1])
                 if choose is not None and gone.true_count:
-                    yield moved(choose(batch.filter(gone))[1], updated=True)
+                    rows = batch.filter(gone)
+                    yield self._updated(rows, *choose(self._columns(rows)))
 
-        return read_parts(staying, rewrite, workers=self._workers)
+        return read_parts(rewritten, rewrite, workers=self._workers)
 
     def all_columns(self, row_filter: str) -> _native.Scan:
-        """Scan all columns, positions, and in v3 what rows keep when they move."""
-        return self._scan(row_filter, ["*", POSITION, *lineage(self.table)])
+        """Scan all columns, in v3 what rows keep when they move, and positions."""
+        return self._scan(row_filter, ["*"], LINEAGE if self._lineage else ())
 
     def _chosen_by(self, columns: list[str] | None) -> _native.Scan:
-        # A name with a dot would be taken for a field of a struct.
-        if columns is None or any("." in name for name in columns):
+        # A name with a dot would be taken for a field of a struct, one with quotes for the name inside of them.
+        if columns is None or any("." in name or '"' in name for name in columns):
             return self.all_columns(self._filter)
-        return self._scan(self._filter, list(dict.fromkeys([*columns, POSITION])))
+        return self._scan(self._filter, columns, LINEAGE if self._lineage else ())
+
+    def _columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Select the columns of the table; metadata columns come after them, and names do not tell them apart."""
+        return batch.select(range(batch.num_columns - 1 - len(self._lineage)))
+
+    def _updated(self, batch: pa.RecordBatch, touched: pa.Array, changed: pa.RecordBatch) -> pa.RecordBatch:
+        """Return what rows of a batch became: with their ids, but not the number of the commit, which is not known."""
+        if not self._lineage:
+            return changed
+        numbers = touched.slice(len(touched) - changed.num_rows)
+        ids = batch.columns[-1 - len(self._lineage)].take(numbers)
+        return self._moved(changed, [ids, pa.nulls(changed.num_rows, pa.int64())])
+
+    def _moved(self, rows: pa.RecordBatch, kept: list[pa.Array]) -> pa.RecordBatch:
+        """Return rows as they are written to another file, with what they keep."""
+        schema = rows.schema
+        for name in self._lineage:
+            schema = schema.append(pa.field(name, pa.int64()))
+        return pa.RecordBatch.from_arrays([*rows.columns, *kept], schema=schema) if self._lineage else rows
 
     def delete(self, index: int, positions: pa.Array, reader: _native.TaskReader) -> None:
         """Delete rows of a data file."""
@@ -184,8 +205,15 @@ class RowLevel:
             raise InvalidArgument(message)
         write_position_deletes(self.table, self.delta, paths, by_file=granularity == "file")
 
-    def _scan(self, row_filter: str, columns: list[str]) -> _native.Scan:
-        return bind(self.table, row_filter, columns, choice=self._choice, case_sensitive=self._case_sensitive)
+    def _scan(self, row_filter: str, columns: list[str], kept: tuple[str, ...] = ()) -> _native.Scan:
+        return bind(
+            self.table,
+            row_filter,
+            columns,
+            choice=self._choice,
+            case_sensitive=self._case_sensitive,
+            metadata_columns=(*kept, POSITION),
+        )
 
 
 class RowChange(ABC):
@@ -232,7 +260,7 @@ class Updating(RowChange):
     def __init__(self, operation: RowLevel, values: Sequence[tuple[str, str]]) -> None:
         """Of the rows that match, to these values: SQL text by column."""
         self.operation = operation
-        self._updater = _native.Updater(values, operation.all_columns("").schema(), "target")
+        self._updater = _native.Updater(values, target_schema(operation.table), "target")
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Delete them, and stream them as they are now, with those that share a file where files are written again."""
@@ -257,8 +285,9 @@ def bind(
     *,
     choice: tuple[Literal["ref"], str] | None = None,
     case_sensitive: bool = True,
+    metadata_columns: tuple[str, ...] = (),
 ) -> _native.Scan:
-    """Bind a scan of a branch."""
+    """Bind a scan of a branch, with metadata columns at the end."""
     return _native.Scan(
         table._native,  # noqa: SLF001 - of one package
         row_filter=row_filter,
@@ -267,26 +296,23 @@ def bind(
         append=None,
         limit=None,
         case_sensitive=case_sensitive,
+        metadata_columns=metadata_columns,
     )
 
 
-def lineage(table: Table) -> tuple[str, ...]:
-    """Give the metadata columns that rows keep when they move."""
-    return LINEAGE if table.format_version > 2 else ()  # noqa: PLR2004
+def positions(batch: pa.RecordBatch) -> pa.Array:
+    """Return the positions of rows in their file, the last column of every scan here."""
+    return batch.columns[-1]
+
+
+def lineage(table: Table) -> list[str]:
+    """Return what data files call the columns of `LINEAGE`; nothing where rows do not keep them."""
+    return table._native.lineage_names()  # noqa: SLF001 - of one package
 
 
 def target_schema(table: Table) -> pa.Schema:
-    """Give the schema of rows that may change."""
-    return bind(table, "", ["*", POSITION, *lineage(table)]).schema()
-
-
-def moved(rows: pa.RecordBatch, *, updated: bool = False) -> pa.RecordBatch:
-    """Give rows as they go to another file: updated ones are those of the commit, whose number is not known yet."""
-    rows = rows.drop_columns([POSITION])
-    if updated and UPDATED in rows.schema.names:
-        place = rows.schema.get_field_index(UPDATED)
-        rows = rows.set_column(place, rows.schema.field(place), pa.nulls(rows.num_rows, pa.int64()))
-    return rows
+    """Return the schema of rows that may change."""
+    return bind(table, "", ["*"]).schema()
 
 
 def _on_read(table: Table, operation: Operation) -> bool:

@@ -9,20 +9,23 @@ from frazil import _native
 from frazil.arguments import (
     field_names,
     filter_text,
+    flag,
     place_of_new,
     property_texts,
     row_limit,
     snapshot_choice,
+    storage_options,
     table_files,
     whole_number,
 )
-from frazil.iceberg.new_table import NewTable
+from frazil.iceberg.new_table import NewTable, own_locations
 from frazil.iceberg.scan import Scan
 from frazil.iceberg.schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
 from frazil.iceberg.transaction import Transaction, alone, alone_with
 from frazil.iceberg.writing import Writing
-from frazil.opened import Opened
+from frazil.opened import Opened, opened_with
+from frazil.operation import operation
 
 if TYPE_CHECKING:
     import datetime
@@ -50,14 +53,20 @@ class Table(Opened, Writing):
 
     @classmethod
     def open(
-        cls, location: str, *, relocate: Mapping[str, str], properties: Mapping[str, str], recorded: str | None = None
+        cls,
+        location: str,
+        *,
+        relocate: Mapping[str, str],
+        storage: Mapping[str, str],
+        allowed_locations: Sequence[str] = (),
+        recorded: str | None = None,
     ) -> Table:
         """Open the table in a folder, or by one of its metadata files; see `frazil.load_table`.
 
         `recorded` is what a catalog calls the metadata file.
         """
-        options = {"relocate": dict(relocate), "properties": dict(properties)}
-        files = table_files(_folder(location), relocate, properties)
+        options = opened_with(relocate, storage, allowed_locations)
+        files = table_files(_folder(location), **options)
         return cls(_native.Table.open(files, location, recorded), files, location, options)
 
     def refresh(self) -> Table:
@@ -81,9 +90,10 @@ class Table(Opened, Writing):
     ) -> Table:
         """Make a table in a folder; see `frazil.create_table`."""
         location = place_of_new(location)
-        options: dict[str, Any] = {"relocate": {}, "properties": property_texts(storage, "storage")}
-        files = table_files(location, {}, options["properties"])
-        native = NewTable(location, schema, partition_by, format_version, properties).make(files, None)
+        new = NewTable(location, schema, partition_by, format_version, properties)
+        options = opened_with({}, storage_options(storage), new.own_locations())
+        files = table_files(location, **options)
+        native = new.make(files, None)
         return cls(native, files, location, options)
 
     @property
@@ -92,28 +102,55 @@ class Table(Opened, Writing):
         return None
 
     def transaction(self) -> Transaction:
-        """Begin several changes that are committed as one, when the `with` block ends."""
+        """Begin several changes of the newest state that are committed as one, when the `with` block ends."""
+        self._reload()
         return Transaction(self)
 
     def _reload(self) -> None:
-        """Go to the newest state."""
+        """Go to the newest state, which a change begins with.
+
+        Raises:
+            Unsupported: A catalog keeps the table, which was opened without it.
+        """
+        self._native = self._native.newest(self._row)
+
+    def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
+        """Set properties, leaving others as they are. A `write.data.path` set so is allowed for this handle.
+
+        Raises:
+            InvalidArgument: A value that a known property does not take, or a name that is reserved.
+        """
+        super().set_properties(properties, **more)
+        if own := own_locations(property_texts(properties) | property_texts(more)):
+            self._allow(own)
+
+    def _allow(self, own: list[str]) -> None:
+        """Let this handle access locations that its user named."""
+        self._options = self._options | {"allowed_locations": [*self._options["allowed_locations"], *own]}
+        self._files = table_files(_folder(self._opened), **self._options)
         self._native = self._native.refresh(self._files, self._opened)
 
     def _at(self, native: _native.Table) -> Table:
         """Give the same table at another state."""
         return Table(native, self._files, self._opened, self._options)
 
+    def _place(self) -> str:
+        return self.location
+
     def _now(self) -> Table:
+        self._reload()
         return self
 
     def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
+        self._reload()
         return alone(self, change)
 
     def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
         return alone_with(self, data, change)
 
     def _commit(self, change: dict[str, Any]) -> None:
-        with self.transaction() as changes:
+        # Of the state that the caller knows: some changes conflict with what others made of it since.
+        with operation("commit", self._place), Transaction(self) as changes:
             changes._commit(change)  # noqa: SLF001 - one module in two files
 
     @property
@@ -191,7 +228,7 @@ class Table(Opened, Writing):
         case_sensitive: bool = True,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: int | datetime.datetime | None = None,
+        as_of: int | str | datetime.datetime | None = None,
         limit: int | None = None,
     ) -> Scan:
         """Describe a read; nothing is read before rows are asked for.
@@ -203,7 +240,8 @@ class Table(Opened, Writing):
             case_sensitive: Whether `ID` is another column than `id`.
             snapshot_id: A snapshot to read, with its own schema.
             ref: A branch to read, with the current schema, or a tag, with the schema of its snapshot.
-            as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
+            as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+                text such as `2024-01-31T12:00:00Z`; inclusive.
             limit: At most so many rows.
 
         Raises:
@@ -259,7 +297,7 @@ class Table(Opened, Writing):
             "snapshot": snapshot,
             "append": append,
             "limit": row_limit(limit),
-            "case_sensitive": case_sensitive,
+            "case_sensitive": flag("case_sensitive", case_sensitive),
         }
         return Scan(self._native, arguments)
 

@@ -6,13 +6,14 @@ import contextlib
 import json
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from frazil import _native
 from frazil.arguments import flag, property_texts, text
-from frazil.errors import CommitConflict, FrazilError
-from frazil.iceberg.write_result import RowCounts, WriteResult
+from frazil.errors import CommitConflict, FrazilError, Unsupported
+from frazil.iceberg.write_result import RowCounts, WriteResult, settle
 from frazil.iceberg.writing import Writing
+from frazil.operation import operation, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,10 +82,17 @@ class Transaction(Writing):
         """Use `Table.transaction` instead."""
         self._table = table
         self._attempts = _native.Attempts() if attempts is None else attempts
-        self._native = _native.Transaction(table._native, table._row)  # noqa: SLF001 - one module in two files
+        table._native.check_writable(table._row)  # noqa: SLF001 - one module in two files
+        self._native = _native.Transaction(table._native, table._row)  # noqa: SLF001
         self._written: list[Written] = []
+        self._made: list[tuple[WriteResult, RowCounts]] = []
         self._ended = False
         self.attempts = 0
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `Unsupported`."""
+        message = "a transaction cannot be pickled: it is committed by the process that began it"
+        raise Unsupported(message)
 
     def table(self) -> Table:
         """Give the table with the changes so far, which nobody else sees."""
@@ -154,7 +162,7 @@ class Transaction(Writing):
         fast: bool = False,
     ) -> WriteResult:
         """Make a snapshot of a branch: with new files, without rows of `delta` or the files that are replaced."""
-        counts = self._native.snapshot(
+        self._native.snapshot(
             text("branch", branch),
             property_texts(properties, "snapshot_properties"),
             rows=list(files),
@@ -163,16 +171,21 @@ class Transaction(Writing):
             validation=validation,
             fast=flag("fast", fast),
         )
-        snapshot_id = counts.pop("snapshot_id")
-        known = {name: count for name, count in counts.items() if count is not None}
-        gone = known["removed_records"] - known.pop("removed_position_deletes")
-        return WriteResult(
-            snapshot_id,
-            **known,
-            deleted_rows=gone if changed.deleted is None else changed.deleted,
-            updated_rows=changed.updated,
-            inserted_rows=changed.inserted,
-        )
+        result = WriteResult(None, updated_rows=changed.updated, inserted_rows=changed.inserted)
+        self._made.append((result, changed))
+        self._settle(self.table(), len(self._made) - 1)
+        return result
+
+    def _settle(self, table: Table, first: int = 0) -> None:
+        """Set in the results of changes, from the first one on, what they did in this state of the table."""
+        outcomes = self._native.outcomes()
+        for (result, changed), outcome in list(zip(self._made, outcomes, strict=True))[first:]:
+            settle(result, **outcome)
+            deleted = _replaced_rows(table, result) if changed.deleted is None else changed.deleted
+            settle(result, deleted_rows=deleted)
+
+    def _place(self) -> str:
+        return self._table.location
 
     def _now(self) -> Table:
         return self.table()
@@ -185,7 +198,8 @@ class Transaction(Writing):
             # Any other error may be that of a signal, which came when the change was made already.
             self._discard(before)
             raise
-        return replace(result, seconds=time.perf_counter() - began)
+        settle(result, seconds=time.perf_counter() - began)
+        return result
 
     def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
         def write(tx: Transaction) -> WriteResult:
@@ -196,8 +210,10 @@ class Transaction(Writing):
         return self._change(write)
 
     def _commit(self, change: dict[str, Any]) -> None:
-        self._native.evolve(json.dumps(change))
+        with operation("commit", self._place):
+            self._native.evolve(json.dumps(change))
 
+    @operation_of
     def commit_transaction(self) -> Table:
         """Commit now; the `with` block does it when it ends.
 
@@ -215,6 +231,9 @@ class Transaction(Writing):
                 if not self._native.may_be_committed:
                     self._discard()
                 raise
+            if self.attempts > 1:
+                with contextlib.suppress(FrazilError):
+                    self._settle(self._table)
         return self._table
 
     def abort(self) -> None:
@@ -247,17 +266,32 @@ def alone(table: Table, change: Callable[[Transaction], WriteResult]) -> WriteRe
     """Make one change as a transaction of its own; again on the newest state when others changed what it looked at."""
     began = time.perf_counter()
     attempts = _native.Attempts()
-    while True:
-        transaction = Transaction(table, attempts)
-        try:
-            with transaction:
-                result = change(transaction)
-            break
-        except CommitConflict:
-            if not attempts.again(table._native):  # noqa: SLF001 - one module in two files
-                raise
-            table._reload()  # noqa: SLF001
+    try:
+        while True:
+            transaction = Transaction(table, attempts)
+            try:
+                with transaction:
+                    result = change(transaction)
+                break
+            except CommitConflict:
+                if not attempts.again(table._native, table._row):  # noqa: SLF001 - one module in two files
+                    raise
+                table._reload()  # noqa: SLF001
+    finally:
+        attempts.end_turn()
     return replace(result, attempts=transaction.attempts, seconds=time.perf_counter() - began)
+
+
+def _replaced_rows(table: Table, result: WriteResult) -> int:
+    """Count the rows of the files that were replaced, without those that were deleted before."""
+    if not result.removed_records:
+        return 0
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots()}
+    parent = None if result.snapshot_id is None else snapshots[result.snapshot_id].parent_snapshot_id
+    if parent is None or snapshots[parent].summary.get("total-delete-files") == "0":
+        return result.removed_records
+    before, after = (table.scan(snapshot_id=state).count() for state in (parent, result.snapshot_id))
+    return before - after + result.inserted_rows
 
 
 def alone_with(table: Table, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
@@ -266,14 +300,38 @@ def alone_with(table: Table, data: Any, change: Callable[[Transaction, Rows], Wr
     The files are deleted if no attempt is made. `data` may be `Rows`.
     """
     began = time.perf_counter()
+    table._native.check_writable(table._row)  # noqa: SLF001 - one module in two files
     rows = data if isinstance(data, Rows) else _rows(table, data)
+
+    def change_with_rows(tx: Transaction) -> WriteResult:
+        nonlocal rows
+        rows = _fitting(tx.table(), rows, data)
+        return change(tx, tx.take(rows))
+
     try:
-        result = alone(table, lambda tx: change(tx, tx.take(rows)))
+        result = alone(table, change_with_rows)
     except BaseException:
         if not any(transaction.may_be_committed for transaction in rows.transactions):
             rows.written.abort()
         raise
     return replace(result, seconds=time.perf_counter() - began)
+
+
+def _fitting(table: Table, rows: Rows, data: Any) -> Rows:
+    """Return rows that the table reads: written again if another writer changed it, and `data` can be read again.
+
+    Raises:
+        CommitConflict: A stream cannot be read again.
+        InvalidArgument: The rows do not fit the table as it is now.
+    """
+    try:
+        rows.files.check(table._native)  # noqa: SLF001 - one module in two files
+    except CommitConflict:
+        if isinstance(data, Rows) or not hasattr(data, "__len__"):
+            raise
+        rows.written.abort()
+        return _rows(table, data)
+    return rows
 
 
 def _rows(table: Table, data: Any) -> Rows:

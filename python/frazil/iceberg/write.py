@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil.config import config
-from frazil.iceberg.data_files import DataFileWriter, batches, write_memory
+from frazil.iceberg.data_files import DataFileWriter, write_memory
+from frazil.iceberg.input_rows import batches
 from frazil.progress import reported
 
 if TYPE_CHECKING:

@@ -30,6 +30,12 @@ class WriteResult:
     seconds: float = 0.0
 
 
+def settle(result: WriteResult, **known: float | None) -> None:
+    """Set what is known of a write only after it was made, or only after it was committed."""
+    for name, value in known.items():
+        object.__setattr__(result, name, value)
+
+
 @dataclass(frozen=True, slots=True)
 class RowCounts:
     """How many rows of the table change; `deleted` is None where all rows of the files that go do."""

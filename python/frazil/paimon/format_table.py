@@ -162,8 +162,8 @@ class FormatTable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by location and schema."""
-        relocate, properties = self._arguments
-        return _reopen, (self._location, self._schema.to_json(), relocate, properties)
+        relocate, storage = self._arguments
+        return _reopen, (self._location, self._schema.to_json(), relocate, storage)
 
 
 class FormatScan(PlainScan[FormatFile]):
@@ -227,7 +227,7 @@ def format_table(
     partition_keys: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
     relocate: Mapping[str, str] | None = None,
-    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
 ) -> FormatTable:
     """Read the files in a folder as a table.
 
@@ -239,7 +239,7 @@ def format_table(
         options: The options of the table, such as `file.format` and `csv.field-delimiter`. Without `file.format` the
             name of each file tells it.
         relocate: As in `frazil.load_table`.
-        properties: Options of the storage.
+        storage: Options of the storage.
 
     Raises:
         InvalidArgument: The schema or an option cannot be meant.
@@ -254,7 +254,7 @@ def format_table(
     if set(made.partition_keys) >= set(made.column_names):
         message = "a format table has a column that is no partition key"
         raise InvalidArgument(message, context={"table": location})
-    arguments = dict(relocate or {}), dict(properties or {})
+    arguments = dict(relocate or {}), dict(storage or {})
     return FormatTable(location, made, table_files(location, *arguments), arguments)
 
 
@@ -267,5 +267,5 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
-def _reopen(location: str, schema: dict[str, Any], relocate: dict[str, str], properties: dict[str, str]) -> FormatTable:
-    return format_table(location, schema=schema, relocate=relocate, properties=properties)
+def _reopen(location: str, schema: dict[str, Any], relocate: dict[str, str], storage: dict[str, str]) -> FormatTable:
+    return format_table(location, schema=schema, relocate=relocate, storage=storage)

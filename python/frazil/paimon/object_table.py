@@ -114,17 +114,17 @@ def object_table(
     path: str | os.PathLike[str],
     *,
     relocate: Mapping[str, str] | None = None,
-    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
 ) -> ObjectTable:
     """Read what files there are below a folder as a table, with the columns of `SCHEMA`.
 
     Args:
         path: The folder.
         relocate: As in `frazil.load_table`.
-        properties: Options of the storage.
+        storage: Options of the storage.
     """
-    return _reopen(os.fspath(path).rstrip("/") or "/", dict(relocate or {}), dict(properties or {}))
+    return _reopen(os.fspath(path).rstrip("/") or "/", dict(relocate or {}), dict(storage or {}))
 
 
-def _reopen(location: str, relocate: dict[str, str], properties: dict[str, str]) -> ObjectTable:
-    return ObjectTable(location, table_files(location, relocate, properties), (relocate, properties))
+def _reopen(location: str, relocate: dict[str, str], storage: dict[str, str]) -> ObjectTable:
+    return ObjectTable(location, table_files(location, relocate, storage), (relocate, storage))

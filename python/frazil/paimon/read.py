@@ -74,12 +74,10 @@ def _file(
     files: _native.Files, reader: _native.SplitReader, index: int, batch_rows: int
 ) -> Generator[Batch, None, None]:
     """Open a file, which the first step does, and give its batches. Every error of pyarrow passes `open_data_file`."""
-    path, file_format, nanosecond_ids = reader.file(index)
+    path, file_format, has_nanoseconds = reader.file(index)
     # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96; files that a table took over from Spark have any as such.
-    int96_unit: Literal["us", "ns"] = "ns" if nanosecond_ids else "us"
-    opened = open_data_file(
-        files, path, file_format, int96_unit=int96_unit, nanosecond_ids=nanosecond_ids, dictionaries=True
-    )
+    int96_unit: Literal["us", "ns"] = "ns" if has_nanoseconds else "us"
+    opened = open_data_file(files, path, file_format, int96_unit=int96_unit, dictionaries=True)
     with opened as data:
         wanted = reader.open(index, data.schema)
         yield -1, None, 0

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from frazil import _native
-from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
+from frazil.arguments import field_names, filter_text, flag, row_limit, snapshot_choice, table_files
 from frazil.errors import CorruptMetadata, InvalidArgument
-from frazil.opened import Opened
+from frazil.opened import Opened, opened_with
 from frazil.paimon.options import scan_options
+from frazil.paimon.read_only import ReadOnly
 from frazil.paimon.scan import Scan
 from frazil.paimon.schema import Schema
 from frazil.paimon.snapshot import HistoryEntry, Snapshot, Tag
@@ -29,7 +30,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """What stands between the folder of a table and the name of a branch in the folder of the branch."""
 
 
-class Table(Opened):
+class Table(Opened, ReadOnly):
     """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
 
     def __init__(
@@ -47,19 +48,20 @@ class Table(Opened):
         location: str,
         *,
         relocate: Mapping[str, str],
-        properties: Mapping[str, str],
+        storage: Mapping[str, str],
+        allowed_locations: Sequence[str] = (),
         branch: str | None = None,
         view: View = "rows",
     ) -> Table:
         """Open the table in a folder, or one of its branches or views; see `frazil.load_table`."""
-        options = {"relocate": dict(relocate), "properties": dict(properties)}
+        options = opened_with(relocate, storage, allowed_locations)
         folder = location.rstrip("/") or "/"
         table, separator, name = folder.rpartition(BRANCH_FOLDER)
         if separator and table and "/" not in name:
             # It has schemas and snapshots, so that it would open; what these name lies in the folder of the table.
             message = f"the location is the branch {name!r} of a table, not a table"
             raise InvalidArgument(message, context={"location": folder}, hint="open the table, and call with_branch")
-        files = table_files(folder, relocate, properties)
+        files = table_files(folder, **options)
         return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
 
     def refresh(self) -> Table:
@@ -83,7 +85,7 @@ class Table(Opened):
         return Table(self._on_branch(branch), self._files, self._options, self._view)
 
     @property
-    def location(self) -> str:
+    def location(self) -> str:  # type: ignore[override]
         """The folder of the table."""
         return self._native.location
 
@@ -178,7 +180,7 @@ class Table(Opened):
         case_sensitive: bool = True,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: int | datetime.datetime | None = None,
+        as_of: int | str | datetime.datetime | None = None,
         limit: int | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Scan:
@@ -191,7 +193,8 @@ class Table(Opened):
             case_sensitive: Whether `ID` is another column than `id`.
             snapshot_id: A snapshot to read, with its own schema.
             ref: A tag to read, with the schema of its snapshot, or a branch.
-            as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
+            as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+                text such as `2024-01-31T12:00:00Z`; inclusive.
             limit: At most so many rows.
             options: Options of the table for this read, such as `scan.timestamp-millis` or `incremental-between`.
                 A list becomes text with commas: `{"incremental-between": (1, 10)}`.
@@ -208,7 +211,7 @@ class Table(Opened):
             "snapshot": snapshot_choice(snapshot_id, ref, as_of),
             "options": scan_options(options),
             "limit": row_limit(limit),
-            "case_sensitive": case_sensitive,
+            "case_sensitive": flag("case_sensitive", case_sensitive),
         }
         return Scan(self._native, arguments)
 

@@ -83,10 +83,7 @@ class IcebergState(TableState):
         if self._table is None:
             from frazil.table import load_table
 
-            asked = self.asked
-            self._table = load_table(
-                self.metadata_file, format="iceberg", relocate=asked.relocate, properties=asked.properties
-            )
+            self._table = load_table(self.metadata_file, format="iceberg", **self.asked.opening)
         return self._table
 
 

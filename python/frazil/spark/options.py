@@ -13,13 +13,12 @@ import difflib
 import json
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from frazil import _native
+from frazil.arguments import listed_locations
 from frazil.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "client.")
-"""Options that begin so go to the storage."""
 
 NS_MODES = ("error", "micros", "long")
 """What becomes of timestamps with nanoseconds, which Spark lacks."""
@@ -44,6 +43,7 @@ COMMON_OPTIONS = (
     "limit",
     "batch-size",
     "relocate",
+    "allowed-locations",
     "timestamp-ns-mode",
     "pushdown",
 )
@@ -80,7 +80,9 @@ class ReadOptions:
     """At most so many rows in a batch."""
     relocate: dict[str, str] = dataclasses.field(default_factory=dict)
     """Recorded prefixes to where the files lie now."""
-    properties: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    allowed_locations: tuple[str, ...] = ()
+    """Locations that the table may access besides its own."""
+    storage: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
     """Options of the storage, perhaps secret."""
     timestamp_ns: str = "error"
     """One of `NS_MODES`."""
@@ -88,6 +90,11 @@ class ReadOptions:
     """Whether Spark may push filters; see `frazil.spark.source.PushingReader` for the danger."""
     given: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
     """All options but those of the storage, their names in lower case."""
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """The arguments with which `frazil.load_table` opens the table."""
+        return {"relocate": self.relocate, "storage": self.storage, "allowed_locations": self.allowed_locations}
 
     @property
     def others(self) -> dict[str, str]:
@@ -103,8 +110,8 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         Unsupported: An option that Spark adds where it does something that frazil does not have.
     """
     lower = {name.lower(): value for name, value in options.items()}
-    properties = {name: value for name, value in lower.items() if name.startswith(STORAGE_PREFIXES)}
-    given = {name: value for name, value in lower.items() if name not in properties}
+    storage = {name: value for name, value in lower.items() if _native.is_storage_option(name)}
+    given = {name: value for name, value in lower.items() if name not in storage}
     for name, why in _UNSUPPORTED.items():
         if name in given:
             _refuse(name, why)
@@ -126,7 +133,8 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         limit=number(given, "limit", least=0),
         batch_rows=number(given, "batch-size", least=1),
         relocate=_relocate(given),
-        properties=properties,
+        allowed_locations=tuple(listed_locations(given.get("allowed-locations", ""))),
+        storage=storage,
         timestamp_ns=_choice(given, "timestamp-ns-mode", NS_MODES),
         pushdown=_flag(given, "pushdown", default=False),
         given=given,

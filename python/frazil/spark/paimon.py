@@ -177,7 +177,7 @@ class PaimonState(TableState):
             from frazil.table import load_table
 
             asked = self.asked
-            self._table = load_table(asked.path, format="paimon", relocate=asked.relocate, properties=asked.properties)
+            self._table = load_table(asked.path, format="paimon", **asked.opening)
         return self._table
 
 

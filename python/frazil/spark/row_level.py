@@ -9,15 +9,16 @@ import pyarrow as pa
 
 from frazil.arguments import filter_text, whole_number
 from frazil.errors import InvalidArgument, LimitExceeded
+from frazil.iceberg.input_rows import no_rows
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.merging import Merging, Source
 from frazil.iceberg.row_level import Deleting, RowLevel, Updating, target_schema
-from frazil.iceberg.transaction import alone
 from frazil.iceberg.write_result import RowCounts
 from frazil.spark.iceberg import size_of
 from frazil.spark.shared import shared
 from frazil.spark.state import OPEN_COST_BYTES, SPLIT_BYTES
-from frazil.spark.taking import Taking, no_rows
+from frazil.spark.taking import Taking
+from frazil.spark.worker_python import check_session, session_of
 from frazil.spark.workers import Operation, change_groups
 from frazil.spark.writes import check_branch, open_table
 
@@ -95,10 +96,11 @@ def delete(  # noqa: PLR0913 - as `Table.delete`
     branch: str = "main",
     snapshot_properties: Mapping[str, str] | None = None,
     relocate: Mapping[str, str] | None = None,
-    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
     """Delete the rows that match, as `Table.delete` does, in the workers of Spark."""
-    opened = open_table(table, relocate, properties)
+    check_session(spark)
+    opened = open_table(table, relocate, storage)
     asked = Delete(filter_text(where, "where"), case_sensitive)
     return _carry_out(spark, opened, asked, branch, snapshot_properties)
 
@@ -113,10 +115,11 @@ def update(  # noqa: PLR0913 - as `delete`, and what is set
     branch: str = "main",
     snapshot_properties: Mapping[str, str] | None = None,
     relocate: Mapping[str, str] | None = None,
-    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
     """Set columns of the rows that match, as `Table.update` does, in the workers of Spark."""
-    opened = open_table(table, relocate, properties)
+    check_session(spark)
+    opened = open_table(table, relocate, storage)
     asked = Update(set_clause(set), filter_text(where, "where"), case_sensitive)
     return _carry_out(spark, opened, asked, branch, snapshot_properties)
 
@@ -132,7 +135,7 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
     snapshot_properties: Mapping[str, str] | None = None,
     broadcast_limit_bytes: int = BROADCAST_LIMIT_BYTES,
     relocate: Mapping[str, str] | None = None,
-    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
 ) -> MergeBuilder[WriteResult]:
     """Begin a MERGE as `Table.merge` does; `execute` carries it out in the workers of Spark.
 
@@ -141,7 +144,8 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
     Raises:
         LimitExceeded: When it is executed: the source has more than `broadcast_limit_bytes` bytes.
     """
-    opened = open_table(table, relocate, properties)
+    check_session(session_of(source, "source"))
+    opened = open_table(table, relocate, storage)
     limit_bytes = whole_number("broadcast_limit_bytes", broadcast_limit_bytes)
 
     def execute(plan: MergePlan) -> WriteResult:
@@ -160,7 +164,7 @@ def _carry_out(
     snapshot_properties: Mapping[str, str] | None,
 ) -> WriteResult:
     check_branch(table, branch)
-    return alone(table, lambda tx: _change(spark, tx, asked, branch, snapshot_properties))
+    return table._change(lambda tx: _change(spark, tx, asked, branch, snapshot_properties))  # noqa: SLF001
 
 
 def _change(

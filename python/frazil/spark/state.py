@@ -60,7 +60,7 @@ class TableState(ABC):
         """Give the storage as an executor sees it: wire forms name their files by themselves."""
         from frazil import _native
 
-        return _native.Files("/", [], [], self.asked.properties)
+        return _native.Files("/", [], [], self.asked.storage)
 
     def _sizes(self) -> tuple[int, int]:
         split, cost = self.table_sizes()
@@ -81,5 +81,5 @@ def open_state(asked: ReadOptions) -> TableState:
     from frazil.spark.paimon import PaimonState
     from frazil.table import load_table
 
-    table = load_table(asked.path, format=asked.format, relocate=asked.relocate, properties=asked.properties)
+    table = load_table(asked.path, format=asked.format, **asked.opening)
     return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)

@@ -63,11 +63,6 @@ class Taking:
             raise InvalidArgument(message, context={"column": field.name}) from error
 
 
-def no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """Give a batch without rows, whatever the types are."""
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
-
-
 def _first_unfit(values: pa.Array, convert: Convert) -> int:
     """Find the first row that does not convert, by halves."""
     low, high = 0, len(values)

@@ -73,7 +73,7 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
         self._properties = {
             name[prefix:]: value for name, value in options.items() if name.lower().startswith(_PROPERTY)
         }
-        self._place = (asked.path, asked.relocate, asked.properties)
+        self._place = (asked.path, asked.relocate, asked.storage, asked.allowed_locations)
         table = open_table(*self._place)
         check_columns(table, schema)
         check_branch(table, self._branch)

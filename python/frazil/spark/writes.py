@@ -11,13 +11,15 @@ from frazil import _native
 from frazil.arguments import filter_text, optional_text, text, whole_number
 from frazil.errors import InvalidArgument, Unsupported
 from frazil.iceberg import Table
+from frazil.iceberg.input_rows import no_rows
 from frazil.iceberg.transaction import Rows
 from frazil.spark.distribution import distributed
-from frazil.spark.taking import Taking, no_rows
+from frazil.spark.taking import Taking
+from frazil.spark.worker_python import check_session, session_of
 from frazil.spark.workers import Operation, write_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -41,7 +43,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     write_format: str | None = None,
     target_file_size_bytes: int | None = None,
     relocate: Mapping[str, str] | None = None,
-    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
     """Write the rows of a DataFrame into an Iceberg table.
 
@@ -62,7 +64,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
         write_format: `parquet`, `orc` or `avro`, instead of `write.format.default`.
         target_file_size_bytes: Instead of `write.target-file-size-bytes`.
         relocate: As in `frazil.load_table`.
-        properties: Options of the storage. They travel to the workers; better leave credentials to the environment.
+        storage: Options of the storage. They travel to the workers; better leave credentials to the environment.
 
     Raises:
         InvalidArgument: A column that the table does not have, or of another type. Values that do not fit are found by
@@ -80,8 +82,9 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     target_bytes = (
         None if target_file_size_bytes is None else whole_number("target_file_size_bytes", target_file_size_bytes)
     )
+    check_session(session_of(frame, "frame"))
     began = time.perf_counter()
-    opened = open_table(table, relocate, properties)
+    opened = open_table(table, relocate, storage)
     check_columns(opened, frame.schema)
     check_branch(opened, branch)
     operation = Operation(opened, optional_text("write_format", write_format), target_bytes)
@@ -110,19 +113,27 @@ def commit(
 
 
 def open_table(
-    table: str | os.PathLike[str] | Table, relocate: Mapping[str, str] | None, properties: Mapping[str, str] | None
+    table: str | os.PathLike[str] | Table,
+    relocate: Mapping[str, str] | None,
+    storage: Mapping[str, str] | None,
+    allowed_locations: Sequence[str] = (),
 ) -> Table:
-    """Give the table; raises `Unsupported` for tables of Paimon."""
+    """Return the table at its newest state.
+
+    Raises:
+        Unsupported: A Paimon table, or a table that a catalog keeps and that was opened by its folder.
+    """
     from frazil.table import load_table
 
     if isinstance(table, str | os.PathLike):
-        table = load_table(table, relocate=relocate, properties=properties)  # type: ignore[assignment]
-    elif relocate or properties:
-        message = "relocate and properties go with the location of a table; a table that was loaded has its own"
+        table = load_table(table, relocate=relocate, storage=storage, allowed_locations=allowed_locations)  # type: ignore[assignment]
+    elif relocate or storage:
+        message = "relocate and storage go with the location of a table; a table that was loaded has its own"
         raise InvalidArgument(message)
     if not isinstance(table, Table):
         message = "writing is of Iceberg tables"
         raise Unsupported(message)
+    table._reload()  # noqa: SLF001 - of one package
     return table
 
 

@@ -50,6 +50,7 @@ fn tasks(table: &Table, filter: Predicate, columns: &[&str]) -> Vec<FileScanTask
     let options = ScanOptions {
         row_filter: filter,
         selected_fields: columns.iter().map(ToString::to_string).collect(),
+        metadata_columns: Vec::new(),
         snapshot: SnapshotChoice::Current,
         limit: None,
         case_sensitive: true,
@@ -223,6 +224,7 @@ fn a_filter_that_is_written_is_read() {
     let options = |depth| ScanOptions {
         row_filter: nested(depth),
         selected_fields: vec!["*".into()],
+        metadata_columns: Vec::new(),
         snapshot: SnapshotChoice::Current,
         limit: None,
         case_sensitive: true,

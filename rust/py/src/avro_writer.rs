@@ -8,8 +8,8 @@ use frazil_iceberg::spec::avro_schema::avro_schema;
 use frazil_iceberg::transaction::ids;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use pyo3_arrow::PyRecordBatch;
 
+use crate::arrow::ArrowBatch;
 use crate::interrupt::detached;
 use crate::write::RowWriter;
 
@@ -37,8 +37,8 @@ impl AvroWriter {
     }
 
     /// Writes rows; gives the bytes that are complete.
-    fn write<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Bound<'py, PyBytes>> {
-        let batch = batch.into_inner();
+    fn write<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Bound<'py, PyBytes>> {
+        let ArrowBatch(batch) = batch;
         let bytes = detached(py, || {
             let mut writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
             let writer = writer.as_mut().ok_or_else(ended)?;

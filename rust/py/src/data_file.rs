@@ -1,6 +1,5 @@
 //! Data files that pyarrow does not read: Avro, and ORC files that its reader refuses.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::{Array, RecordBatch};
@@ -10,9 +9,7 @@ use frazil_core::avro::{AvroFile, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::orc::OrcFile;
-use frazil_iceberg::read::orc as iceberg;
 use frazil_paimon::read::int96;
-use frazil_paimon::read::orc as paimon;
 use pyo3::prelude::*;
 
 use crate::arrow;
@@ -41,15 +38,13 @@ enum Source {
 
 #[pymethods]
 impl BatchReader {
-    /// Opens the file at a recorded location; the format is `AVRO` or `ORC`. Timestamps of ORC come as microseconds but
-    /// for Iceberg's own of nanoseconds and the Paimon fields of these ids.
+    /// Opens the file at a recorded location; the format is `AVRO` or `ORC`.
     #[new]
-    #[pyo3(signature = (files, path, file_format, nanosecond_ids))]
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
-    fn new(py: Python<'_>, files: &Files, path: String, file_format: &str, nanosecond_ids: Vec<i32>) -> PyResult<Self> {
+    #[pyo3(signature = (files, path, file_format))]
+    fn new(py: Python<'_>, files: &Files, path: String, file_format: &str) -> PyResult<Self> {
         let file = detached(py, || {
             let content = files.0.read(&path, FILE_LIMIT_BYTES)?;
-            Source::open(content, file_format, &nanosecond_ids).map_err(|e| corrupt(e, &path))
+            Source::open(content, file_format).map_err(|e| corrupt(e, &path))
         })?;
         Ok(Self { file, path, batches: Mutex::default() })
     }
@@ -102,15 +97,10 @@ pub(crate) fn int96_timestamps(
 }
 
 impl Source {
-    fn open(content: Bytes, file_format: &str, nanosecond_ids: &[i32]) -> Result<Self> {
+    fn open(content: Bytes, file_format: &str) -> Result<Self> {
         match file_format {
             "AVRO" => AvroFile::open(content).map(Self::Avro),
-            "ORC" => {
-                let is_nanos = |attributes: &HashMap<String, String>| {
-                    iceberg::is_nanos(attributes) || paimon::is_one_of(attributes, nanosecond_ids)
-                };
-                OrcFile::open(content, &is_nanos).map(Self::Orc)
-            }
+            "ORC" => OrcFile::open(content).map(Self::Orc),
             other => Err(Error::unsupported(format!("data files of format {other} are not supported"))),
         }
     }

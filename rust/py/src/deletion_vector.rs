@@ -11,9 +11,8 @@ use frazil_core::error::Error;
 use frazil_iceberg::deletes::vector;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use pyo3_arrow::PyArray;
 
-use crate::arrow;
+use crate::arrow::{self, ArrowArray};
 use crate::interrupt::detached;
 
 /// The mask of the rows that a blob does not delete.
@@ -35,8 +34,8 @@ pub(crate) fn deleted_positions(py: Python<'_>, blob: &[u8]) -> PyResult<Py<PyAn
 
 /// The blob of positions.
 #[pyfunction]
-pub(crate) fn encode_positions(py: Python<'_>, positions: PyArray) -> PyResult<Bound<'_, PyBytes>> {
-    let (positions, _) = positions.into_inner();
+pub(crate) fn encode_positions(py: Python<'_>, positions: ArrowArray) -> PyResult<Bound<'_, PyBytes>> {
+    let ArrowArray(positions, _) = positions;
     let blob = detached(py, || {
         let positions = positions.as_primitive_opt::<Int64Type>().filter(|positions| positions.null_count() == 0);
         let positions = positions.ok_or_else(|| Error::invalid("positions are integers of 64 bits, none NULL"))?;

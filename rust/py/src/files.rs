@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use frazil_core::error::Result;
 use frazil_core::storage::files::Files as CoreFiles;
+use frazil_core::storage::options::is_option;
 use frazil_core::storage::{PART_BYTES, Upload as CoreUpload};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -84,6 +85,12 @@ impl Files {
         let found = detached(py, || self.0.list(folder))?;
         Ok(found.into_iter().map(|object| (object.location, object.size_bytes, object.modified_ms)).collect())
     }
+}
+
+/// Whether a name is one of an option of a store, such as `s3.endpoint`.
+#[pyfunction]
+pub(crate) fn is_storage_option(name: &str) -> bool {
+    is_option(name)
 }
 
 /// A file on its way into an object store.

@@ -1,5 +1,7 @@
 //! Running Rust without the GIL: signals are heard, panics become errors.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -67,11 +69,45 @@ pub(crate) fn limited(py: Python<'_>) -> PyResult<Context> {
     Ok(Context::new(Budget::new(limit_bytes)))
 }
 
+thread_local! {
+    /// Where the last panic of this thread began.
+    static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Keeps where a panic began for the error that it becomes, instead of printing it.
+pub(crate) fn keep_panics() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            print(panic);
+        }
+        let place = panic.location().map(|place| format!("{}:{}", source_file(place.file()), place.line()));
+        PANICKED_AT.set(place);
+    }));
+}
+
+/// The path of a source file without the folders of the machine that compiled it: from the name of its crate.
+fn source_file(path: &str) -> &str {
+    let start = path.rfind("/src/").and_then(|end| path.get(..end)).and_then(|before| before.rfind('/'));
+    start.and_then(|start| path.get(start + 1..)).unwrap_or(path)
+}
+
 /// A panic is a bug; it becomes an error that says so, and never unwinds into Python.
-fn guarded<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Error::internal(format!("panic: {text}")).hint("this is a bug of frazil, please report it"))
-    })
+pub(crate) fn guarded<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(of_panic(&*panic)))
+}
+
+/// The same of work that calls Python.
+pub(crate) fn guarded_call<R>(py: Python<'_>, work: impl FnOnce() -> PyResult<R>) -> PyResult<R> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(of_panic(&*panic)).or_raise(py))
+}
+
+fn of_panic(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let error = Error::internal(format!("panic: {}", text.unwrap_or("of an unknown kind")));
+    let error = error.hint("this is a bug of frazil, please report it");
+    match PANICKED_AT.take() {
+        Some(place) => error.with("source", place),
+        None => error,
+    }
 }

@@ -32,6 +32,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Private: use the `frazil` package.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    interrupt::keep_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG", cfg!(debug_assertions))?;
     module.add_class::<files::Files>()?;
@@ -60,8 +61,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cache::cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(data_file::int96_timestamps, module)?)?;
     module.add_function(wrap_pyfunction!(merge::evaluate_expression, module)?)?;
+    module.add_function(wrap_pyfunction!(files::is_storage_option, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(write::schema_json, module)?)?;
+    module.add_function(wrap_pyfunction!(merge::source_batches, module)?)?;
     module.add_function(wrap_pyfunction!(catalog::owned_files, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::kept_rows, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::deleted_positions, module)?)?;

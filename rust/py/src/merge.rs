@@ -7,13 +7,14 @@ use arrow_schema::{DataType, Field};
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::Expression;
 use frazil_iceberg::merge::merger::Merger as CoreMerger;
+use frazil_iceberg::merge::source;
 use frazil_iceberg::merge::update::Updater as CoreUpdater;
 use frazil_iceberg::merge::{Action, Clause, MergePlan, When};
 use pyo3::prelude::*;
-use pyo3_arrow::{PyRecordBatch, PySchema};
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
+use crate::table::Table;
 
 /// `(when, condition, action, values by column, columns left out)`.
 type ClauseParts = (String, Option<String>, String, Vec<(String, String)>, Vec<String>);
@@ -42,11 +43,11 @@ impl Merger {
         py: Python<'_>,
         on: On,
         clauses: Vec<ClauseParts>,
-        target_schema: PySchema,
-        source_schema: PySchema,
+        target_schema: ArrowSchema,
+        source_schema: ArrowSchema,
         aliases: (String, String),
     ) -> PyResult<Self> {
-        let (target, source) = (target_schema.into_inner(), source_schema.into_inner());
+        let (ArrowSchema(target), ArrowSchema(source)) = (target_schema, source_schema);
         let (target_alias, source_alias) = aliases;
         detached(py, || {
             let on = match on {
@@ -69,17 +70,17 @@ impl Merger {
         join_columns: Vec<String>,
         update: bool,
         insert: bool,
-        target_schema: PySchema,
-        source_schema: PySchema,
+        target_schema: ArrowSchema,
+        source_schema: ArrowSchema,
     ) -> PyResult<Self> {
-        let (target, source) = (target_schema.into_inner(), source_schema.into_inner());
+        let (ArrowSchema(target), ArrowSchema(source)) = (target_schema, source_schema);
         detached(py, || CoreMerger::new(&MergePlan::upsert(&join_columns, update, insert, &source)?, target, source))
             .map(|merger| Self(RwLock::new(merger)))
     }
 
     /// Takes rows of the source.
-    fn source(&self, py: Python<'_>, batch: PyRecordBatch) -> PyResult<()> {
-        let batch = batch.into_inner();
+    fn source(&self, py: Python<'_>, batch: ArrowBatch) -> PyResult<()> {
+        let ArrowBatch(batch) = batch;
         self.write(py, |merger| merger.source(batch))
     }
 
@@ -105,8 +106,8 @@ impl Merger {
 
     /// What becomes of rows of the target; with `partial` columns may be missing that nobody looks at.
     #[pyo3(signature = (batch, *, partial = false))]
-    fn probe<'py>(&self, py: Python<'py>, batch: PyRecordBatch, partial: bool) -> PyResult<ProbeParts<'py>> {
-        let batch = batch.into_inner();
+    fn probe<'py>(&self, py: Python<'py>, batch: ArrowBatch, partial: bool) -> PyResult<ProbeParts<'py>> {
+        let ArrowBatch(batch) = batch;
         let probe =
             self.read(py, |merger| if partial { merger.probe_partial(&batch) } else { merger.probe(&batch) })?;
         let untouched = Arc::new(BooleanArray::new(probe.untouched, None));
@@ -144,16 +145,31 @@ pub(crate) struct Updater(CoreUpdater);
 impl Updater {
     /// SQL text by column, for rows of a schema.
     #[new]
-    fn new(py: Python<'_>, values: Vec<(String, String)>, schema: PySchema, alias: &str) -> PyResult<Self> {
-        let schema = schema.into_inner();
+    fn new(py: Python<'_>, values: Vec<(String, String)>, schema: ArrowSchema, alias: &str) -> PyResult<Self> {
+        let ArrowSchema(schema) = schema;
         detached(py, || CoreUpdater::new(&parsed(values)?, schema, alias)).map(Self)
     }
 
     /// The rows with their new values.
-    fn update<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Bound<'py, PyAny>> {
-        let batch = batch.into_inner();
+    fn update<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Bound<'py, PyAny>> {
+        let ArrowBatch(batch) = batch;
         arrow::record_batch(py, detached(py, || self.0.update(&batch))?)
     }
+}
+
+/// The rows of a merge in the types of the table's columns; with `exact` a column that `append` rejects is an error.
+#[pyfunction]
+#[pyo3(signature = (table, batches, *, exact))]
+pub(crate) fn source_batches<'py>(
+    py: Python<'py>,
+    table: &Table,
+    batches: Vec<ArrowBatch>,
+    exact: bool,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let batches: Vec<_> = batches.into_iter().map(|ArrowBatch(batch)| batch).collect();
+    let schema = || table.0.metadata().current_schema();
+    let batches = detached(py, || source::source_batches(schema()?, &batches, exact))?;
+    batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
 }
 
 /// The value of SQL text for each row of batches, which are called by their names.
@@ -162,9 +178,9 @@ impl Updater {
 pub(crate) fn evaluate_expression(
     py: Python<'_>,
     text: String,
-    relations: Vec<(String, PyRecordBatch)>,
+    relations: Vec<(String, ArrowBatch)>,
 ) -> PyResult<Py<PyAny>> {
-    let relations: Vec<_> = relations.into_iter().map(|(name, batch)| (name, batch.into_inner())).collect();
+    let relations: Vec<_> = relations.into_iter().map(|(name, ArrowBatch(batch))| (name, batch)).collect();
     let (array, data_type) = detached(py, || {
         use frazil_core::expression::bind::{Scope, now_micros};
         use frazil_core::expression::rows::{Relation, Rows};

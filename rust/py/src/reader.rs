@@ -10,9 +10,8 @@ use frazil_iceberg::scan::reader::TaskReader as CoreTaskReader;
 use frazil_iceberg::scan::row_groups::{LeafStatistics, RowGroup};
 use frazil_iceberg::scan::task::FileScanTask as CoreTask;
 use pyo3::prelude::*;
-use pyo3_arrow::{PyRecordBatch, PySchema};
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
 use crate::task::DeleteFile;
 
@@ -64,8 +63,8 @@ impl TaskReader {
     }
 
     /// Opens a delete file of this schema.
-    fn open_deletes(&self, py: Python<'_>, file: &DeleteFile, schema: PySchema) -> PyResult<DeleteReader> {
-        let schema = schema.into_inner();
+    fn open_deletes(&self, py: Python<'_>, file: &DeleteFile, schema: ArrowSchema) -> PyResult<DeleteReader> {
+        let ArrowSchema(schema) = schema;
         detached(py, || {
             let reader = lock(&self.0).open_deletes(&file.0, &schema)?;
             Ok(DeleteReader { wanted: wanted(reader.projector()), reader: Mutex::new(Some(reader)) })
@@ -73,8 +72,8 @@ impl TaskReader {
     }
 
     /// Takes rows of a delete file.
-    fn push_deletes(&self, py: Python<'_>, deletes: &DeleteReader, batch: PyRecordBatch) -> PyResult<()> {
-        let batch = batch.into_inner();
+    fn push_deletes(&self, py: Python<'_>, deletes: &DeleteReader, batch: ArrowBatch) -> PyResult<()> {
+        let ArrowBatch(batch) = batch;
         detached(py, || {
             let mut deletes = lock(&deletes.reader);
             let reader = deletes.as_mut().ok_or_else(|| Error::internal("the delete file was ended"))?;
@@ -92,8 +91,8 @@ impl TaskReader {
     }
 
     /// Opens the data file of this schema; gives the leaf columns to read and the top-level columns that hold them.
-    fn open(&self, py: Python<'_>, schema: PySchema) -> PyResult<Wanted> {
-        let schema = schema.into_inner();
+    fn open(&self, py: Python<'_>, schema: ArrowSchema) -> PyResult<Wanted> {
+        let ArrowSchema(schema) = schema;
         detached(py, || lock(&self.0).open(&schema).map(wanted))
     }
 
@@ -118,12 +117,12 @@ impl TaskReader {
     fn apply<'py>(
         &self,
         py: Python<'py>,
-        batch: Option<PyRecordBatch>,
+        batch: Option<ArrowBatch>,
         first_position: u64,
         row_count: usize,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let batch = match batch {
-            Some(batch) => batch.into_inner(),
+            Some(ArrowBatch(batch)) => batch,
             None => arrow::rows_without_columns(row_count),
         };
         let rows = detached(py, || lock(&self.0).apply(&batch, first_position))?;

@@ -8,9 +8,8 @@ use arrow_schema::{DataType, Field};
 use frazil_core::error::{Error, Result};
 use frazil_iceberg::write::row_delta::{DataFiles, Granularity, PositionFile, RowDelta as CoreRowDelta};
 use pyo3::prelude::*;
-use pyo3_arrow::PyArray;
 
-use crate::arrow;
+use crate::arrow::{self, ArrowArray};
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 use crate::message::CommitMessages;
@@ -66,8 +65,8 @@ impl RowDelta {
     }
 
     /// Deletes rows at `positions` (int64) of the data file at `index` of the plan; `reader` knows what was deleted before.
-    fn delete_rows(&self, py: Python<'_>, index: usize, positions: PyArray, reader: &TaskReader) -> PyResult<()> {
-        let (positions, _) = positions.into_inner();
+    fn delete_rows(&self, py: Python<'_>, index: usize, positions: ArrowArray, reader: &TaskReader) -> PyResult<()> {
+        let ArrowArray(positions, _) = positions;
         detached(py, || {
             let positions = positions.as_primitive_opt::<Int64Type>().ok_or_else(not_positions)?;
             let before = reader.deleted_positions()?;
@@ -106,8 +105,8 @@ impl RowDelta {
     }
 
     /// Which rows at `positions` (int64) of a data file are deleted, as a `pyarrow.BooleanArray`.
-    fn is_deleted(&self, py: Python<'_>, index: usize, positions: PyArray) -> PyResult<Py<PyAny>> {
-        let (positions, _) = positions.into_inner();
+    fn is_deleted(&self, py: Python<'_>, index: usize, positions: ArrowArray) -> PyResult<Py<PyAny>> {
+        let ArrowArray(positions, _) = positions;
         let deleted = detached(py, || {
             let positions = positions.as_primitive_opt::<Int64Type>().ok_or_else(not_positions)?;
             self.with(|delta| Ok(delta.is_deleted(index, positions)))

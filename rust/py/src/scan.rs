@@ -5,6 +5,7 @@ use std::sync::Arc;
 use frazil_core::error::Error;
 use frazil_core::predicate::Predicate;
 use frazil_iceberg::scan::context::ReadContext;
+use frazil_iceberg::scan::output::MetadataColumn;
 use frazil_iceberg::scan::table_scan::{AppendRange, ScanOptions, TableScan};
 use frazil_iceberg::table::SnapshotChoice;
 use pyo3::prelude::*;
@@ -29,9 +30,12 @@ impl Scan {
 #[pymethods]
 impl Scan {
     /// `snapshot` is `("id", 1)`, `("ref", "name")`, `("as_of", ms)` or None; `append` is `(from, to)` for an
-    /// incremental append scan.
+    /// incremental append scan. `metadata_columns` come last, in this order, whatever the columns of the table are called.
     #[new]
-    #[pyo3(signature = (table, *, row_filter, selected_fields, snapshot, append, limit, case_sensitive))]
+    #[pyo3(signature = (
+        table, *, row_filter, selected_fields, snapshot, append, limit, case_sensitive, metadata_columns = Vec::new()
+    ))]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
     fn new(
         py: Python<'_>,
@@ -42,12 +46,16 @@ impl Scan {
         append: Option<(Option<i64>, Option<i64>)>,
         limit: Option<u64>,
         case_sensitive: bool,
+        metadata_columns: Vec<String>,
     ) -> PyResult<Self> {
         let snapshot = choice(py, snapshot)?;
         let budget = limited(py)?.budget;
         detached(py, || {
             let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
-            let options = ScanOptions { row_filter, selected_fields, snapshot, limit, case_sensitive };
+            let metadata_columns =
+                metadata_columns.iter().map(|name| metadata_column(name)).collect::<Result<_, _>>()?;
+            let options =
+                ScanOptions { row_filter, selected_fields, metadata_columns, snapshot, limit, case_sensitive };
             match append {
                 None => TableScan::try_new(&table.0, &options),
                 Some((from_snapshot_id_exclusive, to_snapshot_id_inclusive)) => {
@@ -80,6 +88,11 @@ impl Scan {
     fn plan(&self, py: Python<'_>, workers: usize) -> PyResult<Plan> {
         interruptible(py, |context| self.0.plan(workers, context)).map(Plan::new)
     }
+}
+
+fn metadata_column(name: &str) -> Result<MetadataColumn, Error> {
+    let found = MetadataColumn::ALL.into_iter().find(|column| column.name() == name);
+    found.ok_or_else(|| Error::internal(format!("unknown metadata column: {name}")))
 }
 
 fn choice(py: Python<'_>, snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<SnapshotChoice> {

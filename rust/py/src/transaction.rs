@@ -1,8 +1,8 @@
 //! Transactions: changes of a table, committed as one.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind};
@@ -13,7 +13,7 @@ use frazil_iceberg::transaction::commit::{Attempts as CoreAttempts, Change};
 use frazil_iceberg::transaction::conflict::{TouchedFiles, Validation};
 use frazil_iceberg::transaction::evolve::Evolution;
 use frazil_iceberg::transaction::pointer::State;
-use frazil_iceberg::transaction::snapshot_change::{FileChanges, SnapshotChange};
+use frazil_iceberg::transaction::snapshot_change::{FileChanges, Outcome, SnapshotChange};
 use frazil_iceberg::transaction::staged::Transaction as CoreTransaction;
 use pyo3::prelude::*;
 
@@ -24,6 +24,9 @@ use crate::message::CommitMessages;
 use crate::row_delta::RowDelta;
 use crate::table::Table;
 use crate::write::RowWriter;
+
+/// What a snapshot did, by name.
+type SnapshotCounts = BTreeMap<&'static str, Option<i64>>;
 
 /// Data files that come: of this process, or of others.
 #[derive(FromPyObject)]
@@ -49,10 +52,22 @@ impl Attempts {
         Self(Mutex::default())
     }
 
-    /// Goes on to the next when others were ahead of this one, after the wait that the properties of `table` ask for; False
-    /// where they ask for no other.
-    fn again(&self, py: Python<'_>, table: &Table) -> PyResult<bool> {
-        interruptible(py, |context| self.with(|attempts| attempts.again(table.0.metadata(), context)))
+    /// Goes on to the next when others were ahead of this one, after the wait that the properties of `table` ask for, and
+    /// with a turn among the writers of this machine, which its commit or `end_turn` ends; False where they ask for no other.
+    fn again(&self, py: Python<'_>, table: &Table, row: Option<Py<PyAny>>) -> PyResult<bool> {
+        let pointer = table.pointer(row);
+        let known = table.0.state();
+        interruptible(py, |context| self.with(|attempts| attempts.again(pointer.as_ref(), &known, context)))
+    }
+
+    /// Ends the turn of an attempt that is not committed.
+    fn end_turn(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            self.with(|attempts| {
+                attempts.end_turn();
+                Ok(())
+            })
+        })
     }
 }
 
@@ -64,6 +79,8 @@ pub(crate) struct Transaction {
     files: Files,
     /// That of the catalog; None for a table without one.
     row: Option<Py<PyAny>>,
+    /// What each snapshot did.
+    outcomes: Mutex<Vec<Arc<Mutex<Outcome>>>>,
 }
 
 impl Transaction {
@@ -96,7 +113,7 @@ impl Transaction {
     fn new(table: &Table, row: Option<Py<PyAny>>) -> Self {
         let changes = Mutex::new(Some(CoreTransaction::new(table.0.state())));
         let may_be_committed = AtomicBool::new(false);
-        Self { changes, may_be_committed, files: table.0.files().clone(), row }
+        Self { changes, may_be_committed, files: table.0.files().clone(), row, outcomes: Mutex::default() }
     }
 
     /// The table with all changes so far, which nobody else sees.
@@ -109,8 +126,7 @@ impl Transaction {
     }
 
     /// Makes a snapshot of a branch. `rows` come; `delta` deletes rows; `replace` is `all` for all files, or `partitions`
-    /// for those of the partitions of `rows`. `validation` is what was looked at. Gives what it did, by name; the id of
-    /// the snapshot is None where there was nothing to do.
+    /// for those of the partitions of `rows`. `validation` is what was looked at.
     #[pyo3(signature = (branch, properties, *, rows, delta = None, replace = None, validation = None, fast = false))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, what a snapshot is made of")]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
@@ -124,12 +140,23 @@ impl Transaction {
         replace: Option<&str>,
         validation: Option<Looked>,
         fast: bool,
-    ) -> PyResult<BTreeMap<&'static str, Option<i64>>> {
+    ) -> PyResult<()> {
         let mut changes = FileChanges { properties, fast, ..FileChanges::default() };
         for rows in &rows {
             match rows {
-                Rows::Written(rows) => changes.data.extend(rows.added(py)?),
-                Rows::Messages(messages) => changes.data.extend(messages.added().iter().cloned()),
+                Rows::Written(rows) => {
+                    let data = rows.added(py)?;
+                    if !data.is_empty() {
+                        changes.contents.push(rows.contents(py)?);
+                    }
+                    changes.data.extend(data);
+                }
+                Rows::Messages(messages) => {
+                    if !messages.added().is_empty() {
+                        changes.contents.push(messages.contents().clone());
+                    }
+                    changes.data.extend(messages.added().iter().cloned());
+                }
             }
         }
         let staged = self.with(py, |transaction, _| Ok(transaction.staged().clone()))?;
@@ -155,21 +182,16 @@ impl Transaction {
         })
         .and_then(|(outcome, change)| {
             self.add(py, Box::new(change))?;
-            let outcome = *outcome.lock().map_err(|_| ended()).or_raise(py)?;
-            let (added, removed) = (outcome.added, outcome.removed);
-            Ok(BTreeMap::from([
-                ("snapshot_id", outcome.snapshot_id),
-                ("added_files", Some(added.data_files)),
-                ("added_records", Some(added.records)),
-                ("added_bytes", Some(added.bytes)),
-                ("added_delete_files", Some(added.delete_files)),
-                ("removed_files", Some(removed.data_files)),
-                ("removed_records", Some(removed.records)),
-                // Rows of the files that went which were deleted before.
-                ("removed_position_deletes", Some(removed.position_deletes)),
-                ("removed_delete_files", Some(removed.delete_files)),
-            ]))
+            self.outcomes.lock().map_err(|_| ended()).or_raise(py)?.push(outcome);
+            Ok(())
         })
+    }
+
+    /// What each snapshot did, by name; the id of one that had nothing to do is None. A commit that meets a newer state
+    /// changes it.
+    fn outcomes(&self, py: Python<'_>) -> PyResult<Vec<SnapshotCounts>> {
+        let outcomes = self.outcomes.lock().map_err(|_| ended()).or_raise(py)?;
+        outcomes.iter().map(|outcome| counts(outcome)).collect::<Result<_, _>>().or_raise(py)
     }
 
     /// Makes a change of schema, partition spec, sort order, properties or references, in its wire form.
@@ -233,6 +255,21 @@ impl Looked {
             touched,
         })
     }
+}
+
+/// What a snapshot did, by name.
+fn counts(outcome: &Mutex<Outcome>) -> Result<SnapshotCounts, Error> {
+    let Outcome { snapshot_id, added, removed } = *outcome.lock().map_err(|_| ended())?;
+    Ok(BTreeMap::from([
+        ("snapshot_id", snapshot_id),
+        ("added_files", Some(added.data_files)),
+        ("added_records", Some(added.records)),
+        ("added_bytes", Some(added.bytes)),
+        ("added_delete_files", Some(added.delete_files)),
+        ("removed_files", Some(removed.data_files)),
+        ("removed_records", Some(removed.records)),
+        ("removed_delete_files", Some(removed.delete_files)),
+    ]))
 }
 
 fn ended() -> Error {

@@ -8,15 +8,14 @@ use frazil_core::error::Error;
 use frazil_iceberg::read::arrow::{arrow_primitive, primitive_of};
 use frazil_iceberg::transform::Transform;
 use pyo3::prelude::*;
-use pyo3_arrow::PyArray;
 
-use crate::arrow;
+use crate::arrow::{self, ArrowArray};
 use crate::interrupt::detached;
 
 /// Applies a transform, by its text in the spec, to an Arrow array.
 #[pyfunction]
-pub(crate) fn apply_transform(py: Python<'_>, transform: &str, array: PyArray) -> PyResult<Py<PyAny>> {
-    let (array, field) = array.into_inner();
+pub(crate) fn apply_transform(py: Python<'_>, transform: &str, array: ArrowArray) -> PyResult<Py<PyAny>> {
+    let ArrowArray(array, field) = array;
     let (result, data_type) = detached(py, || {
         let transform = Transform::parse(transform);
         let source = primitive_of(&field)?;
@@ -30,8 +29,8 @@ pub(crate) fn apply_transform(py: Python<'_>, transform: &str, array: PyArray) -
 
 /// Turns an array of variants (structs of `metadata` and `value`) into JSON text.
 #[pyfunction]
-pub(crate) fn variant_to_json(py: Python<'_>, array: PyArray) -> PyResult<Py<PyAny>> {
-    let (array, _) = array.into_inner();
+pub(crate) fn variant_to_json(py: Python<'_>, array: ArrowArray) -> PyResult<Py<PyAny>> {
+    let ArrowArray(array, _) = array;
     let text = detached(py, || {
         let variants =
             array.as_struct_opt().ok_or_else(|| Error::invalid("variants are structs of metadata and value"))?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 
-use frazil_core::error::Error;
+use frazil_core::error::{Error, ErrorKind};
 use frazil_iceberg::spec::partition::PartitionSpec;
 use frazil_iceberg::spec::schema::Schema;
 use frazil_iceberg::spec::sort::SortOrder;
@@ -11,13 +11,13 @@ use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::commit;
 use frazil_iceberg::transaction::create::CreateTable;
 use frazil_iceberg::transaction::snapshot_change::AddedFiles;
+use frazil_iceberg::write::contents::Contents;
 use frazil_iceberg::write::message::Message;
 use frazil_iceberg::write::rows::{RowOptions, RowWriter as CoreRowWriter, WrittenFile};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use pyo3_arrow::{PyRecordBatch, PySchema};
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::catalog::pointer_at;
 use crate::errors::OrRaise;
 use crate::files::Files;
@@ -40,6 +40,11 @@ impl RowWriter {
     /// The files that are written.
     pub(crate) fn added(&self, py: Python<'_>) -> PyResult<Vec<AddedFiles>> {
         self.with(py, |writer| writer.added())
+    }
+
+    /// What their rows hold.
+    pub(crate) fn contents(&self, py: Python<'_>) -> PyResult<Contents> {
+        self.with(py, |writer| Ok(writer.contents().clone()))
     }
 
     pub(crate) fn with<R: Send>(
@@ -79,6 +84,11 @@ impl RowWriter {
         })
     }
 
+    /// Refuses columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
+    fn check_format(&self, py: Python<'_>, file_format: &str) -> PyResult<()> {
+        self.with(py, |writer| writer.check_format(file_format))
+    }
+
     /// The schema of the rows that `split` gives, with field ids, as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.with(py, |writer| Ok(writer.arrow().clone()))?;
@@ -86,8 +96,8 @@ impl RowWriter {
     }
 
     /// The rows of a batch as `(partition, pyarrow.RecordBatch)`.
-    fn split<'py>(&self, py: Python<'py>, batch: PyRecordBatch) -> PyResult<Parts<'py>> {
-        let batch = batch.into_inner();
+    fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Parts<'py>> {
+        let ArrowBatch(batch) = batch;
         let parts = self.with(py, |writer| writer.split(&batch))?;
         parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?))).collect()
     }
@@ -118,6 +128,12 @@ impl RowWriter {
     ) -> PyResult<()> {
         let written = WrittenFile { path, format: file_format, size_bytes, column_sizes, split_offsets };
         self.with(py, |writer| writer.close(partition, written))
+    }
+
+    /// Refuses rows that a table in its newest state does not read.
+    fn check(&self, py: Python<'_>, table: &Table) -> PyResult<()> {
+        let contents = self.contents(py)?;
+        detached(py, || contents.check(table.0.metadata()))
     }
 
     /// What was written, what `delta` deleted, and which rows of the source of a merge matched, as a commit message.
@@ -161,27 +177,32 @@ pub(crate) fn create_table(
     py: Python<'_>,
     files: &Files,
     location: String,
-    schema: PySchema,
+    schema: ArrowSchema,
     partition_by: Vec<String>,
     format_version: u8,
     properties: BTreeMap<String, String>,
     row: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
-    let schema = schema.into_inner();
+    let ArrowSchema(schema) = schema;
     interruptible(py, |context| {
         let schema = Schema::from_arrow(schema.fields())?;
         let spec = PartitionSpec::from_texts(&partition_by, &schema)?;
         let order = SortOrder::default();
         let mut create = CreateTable { format_version, location: location.clone(), schema, spec, order, properties };
         let pointer = pointer_at(&files.0, &location, row);
-        let committed = commit(pointer.as_ref(), None, &mut create, context)?;
+        let committed = commit(pointer.as_ref(), None, &mut create, context).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                error.with("table", &location).hint("open it with load_table, or pass another location")
+            }
+            _ => error,
+        })?;
         IcebergTable::at(committed.state, files.0.clone()).map(Table)
     })
 }
 
 /// The JSON of the Iceberg schema that holds the rows of an Arrow schema; ids are new.
 #[pyfunction]
-pub(crate) fn schema_json(py: Python<'_>, schema: PySchema) -> PyResult<String> {
-    let schema = schema.into_inner();
+pub(crate) fn schema_json(py: Python<'_>, schema: ArrowSchema) -> PyResult<String> {
+    let ArrowSchema(schema) = schema;
     detached(py, || Schema::from_arrow(schema.fields()).map(|schema| schema.to_json()))
 }

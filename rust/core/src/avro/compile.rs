@@ -238,7 +238,7 @@ fn mismatch(schema: &Schema, wanted: &str) -> Error {
         Shape::Double => "double",
         Shape::Bytes => "bytes",
         Shape::String => "string",
-        Shape::Fixed(_) => "fixed",
+        Shape::Fixed(_) | Shape::SizedFixed(_) => "fixed",
         Shape::Enum(_) => "enum",
         Shape::Record(_) => "record",
         Shape::Array(_) => "array",

@@ -40,6 +40,7 @@ enum Node {
     Bytes(BinaryArray),
     String(StringArray),
     Fixed(FixedSizeBinaryArray),
+    SizedFixed(FixedSizeBinaryArray),
     /// A decimal in as few bytes as it takes.
     Decimal(Decimal128Array),
     /// A decimal in so many bytes.
@@ -153,6 +154,10 @@ impl Node {
                 (usize::try_from(*width) == Ok(*size)).then_some(())?;
                 Self::Fixed(array.as_fixed_size_binary_opt()?.clone())
             }
+            (Shape::SizedFixed(size), DataType::FixedSizeBinary(width)) => {
+                (usize::try_from(*width) == Ok(*size)).then_some(())?;
+                Self::SizedFixed(array.as_fixed_size_binary_opt()?.clone())
+            }
             (Shape::Enum(symbols), _) => Self::Enum(array.as_string_opt()?.clone(), symbols.clone()),
             (Shape::Record(record), _) => {
                 return Some(fields(record, array.as_struct_opt()?.columns()).map(Self::Record));
@@ -177,7 +182,7 @@ impl Node {
                     values.map(|values| Self::List(map.offsets().clone(), Box::new(Self::Record(vec![keys, values])))),
                 );
             }
-            (Shape::Fixed(_) | Shape::Union(_), _) => return None,
+            (Shape::Fixed(_) | Shape::SizedFixed(_) | Shape::Union(_), _) => return None,
         }))
     }
 
@@ -193,6 +198,7 @@ impl Node {
             Self::Bytes(array) => sized_to(array.value(row), out),
             Self::String(array) => sized_to(array.value(row).as_bytes(), out),
             Self::Fixed(array) => out.extend_from_slice(array.value(row)),
+            Self::SizedFixed(array) => sized_to(array.value(row), out),
             Self::Decimal(array) => {
                 let value = array.value(row);
                 let bytes = value.to_be_bytes();

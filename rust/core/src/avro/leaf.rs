@@ -256,10 +256,11 @@ fn values(schema: &Schema, target: &DataType) -> Option<Values> {
         (Shape::Bytes | Shape::String, T::Binary | T::Utf8) => Values::Sized(Strings::default()),
         (Shape::Fixed(size), T::Binary) => Values::Unsized(Strings::default(), *size),
         (Shape::Enum(symbols), T::Utf8) => Values::Symbol(Strings::default(), symbols.clone()),
-        (Shape::Fixed(_) | Shape::Bytes | Shape::String, T::FixedSizeBinary(width)) => {
+        (Shape::Fixed(_) | Shape::SizedFixed(_) | Shape::Bytes | Shape::String, T::FixedSizeBinary(width)) => {
             let width = usize::try_from(*width).ok().filter(|&width| width <= MAX_FIXED_BYTES)?;
             let source = match &schema.shape {
                 Shape::Fixed(size) if *size == width => FixedSource::Fixed,
+                Shape::SizedFixed(size) if *size == width => FixedSource::Bytes,
                 Shape::Bytes => FixedSource::Bytes,
                 Shape::String if width == 16 => FixedSource::UuidText,
                 _ => return None,

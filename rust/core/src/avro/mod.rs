@@ -103,6 +103,12 @@ impl AvroFile {
         &self.schema
     }
 
+    /// The file, read as rows of another schema than it states.
+    #[must_use]
+    pub fn with_schema(self, schema: Schema) -> Self {
+        Self { schema: Arc::new(schema), ..self }
+    }
+
     /// The compression of the blocks.
     pub fn codec(&self) -> Codec {
         self.codec

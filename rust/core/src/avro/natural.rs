@@ -73,7 +73,7 @@ pub(super) fn data_type(schema: &Schema) -> Result<DataType> {
         Shape::Double => DataType::Float64,
         Shape::Bytes | Shape::Fixed(0) => DataType::Binary,
         Shape::String | Shape::Enum(_) => DataType::Utf8,
-        Shape::Fixed(size) => fixed(*size)?,
+        Shape::Fixed(size) | Shape::SizedFixed(size) => fixed(*size)?,
         Shape::Record(record) => DataType::Struct(fields(record)?),
         Shape::Array(items) => match (schema.logical, items.as_record()) {
             (Some(Logical::Map), Some(entry)) => map(&fields(entry)?)?,

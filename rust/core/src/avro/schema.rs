@@ -46,6 +46,8 @@ pub enum Shape {
     String,
     /// This many bytes.
     Fixed(usize),
+    /// A length, which is this one, and the bytes: how some writers write `fixed`, see [`Schema::with_sized_fixed`].
+    SizedFixed(usize),
     /// An index into these symbols.
     Enum(Arc<[String]>),
     /// The fields, one after the other.
@@ -152,6 +154,47 @@ impl Schema {
         }
     }
 
+    /// The same schema, in which every `fixed` without a logical type that is a field of the record in the field of this
+    /// id has a length before its bytes. None if there is no such `fixed`.
+    pub fn with_sized_fixed(&self, id: i32) -> Option<Self> {
+        self.map_record(&|field| {
+            if field.id == Some(id) {
+                return field.schema.map_record(&|part| part.schema.map_fixed());
+            }
+            field.schema.with_sized_fixed(id)
+        })
+    }
+
+    /// The schema with other types for fields of its record; None if `change` changes none.
+    fn map_record(&self, change: &dyn Fn(&Field) -> Option<Self>) -> Option<Self> {
+        let changed = match &self.shape {
+            Shape::Record(record) => {
+                let changed: Vec<Option<Self>> = record.fields.iter().map(change).collect();
+                if changed.iter().all(Option::is_none) {
+                    return None;
+                }
+                let typed = |(field, schema): (&Field, Option<Self>)| Field {
+                    schema: schema.unwrap_or_else(|| field.schema.clone()),
+                    ..field.clone()
+                };
+                let fields = record.fields.iter().zip(changed).map(typed).collect();
+                Shape::Record(Arc::new(Record::new(record.name.clone(), fields)))
+            }
+            Shape::Union(branches) => union_of(branches, |branch| branch.map_record(change))?,
+            _ => return None,
+        };
+        Some(Self { shape: changed, ..self.clone() })
+    }
+
+    fn map_fixed(&self) -> Option<Self> {
+        let changed = match &self.shape {
+            Shape::Fixed(size) if self.logical.is_none() => Shape::SizedFixed(*size),
+            Shape::Union(branches) => union_of(branches, Self::map_fixed)?,
+            _ => return None,
+        };
+        Some(Self { shape: changed, ..self.clone() })
+    }
+
     /// The record that this is, behind a nullable union or not.
     pub fn as_record(&self) -> Option<&Record> {
         match &self.non_null()?.shape {
@@ -196,6 +239,16 @@ impl Schema {
         };
         below.saturating_add(1)
     }
+}
+
+/// A union with some branches changed; None if none is.
+fn union_of(branches: &[Schema], change: impl Fn(&Schema) -> Option<Schema>) -> Option<Shape> {
+    let changed: Vec<Option<Schema>> = branches.iter().map(change).collect();
+    if changed.iter().all(Option::is_none) {
+        return None;
+    }
+    let branch = |(branch, changed): (&Schema, Option<Schema>)| changed.unwrap_or_else(|| branch.clone());
+    Some(Shape::Union(branches.iter().zip(changed).map(branch).collect()))
 }
 
 impl Record {

@@ -31,7 +31,7 @@ impl Skip {
             Shape::Int | Shape::Long | Shape::Enum(_) => Self::Varints(1),
             Shape::Float => Self::Bytes(4),
             Shape::Double => Self::Bytes(8),
-            Shape::Bytes | Shape::String => Self::Sized(1),
+            Shape::Bytes | Shape::String | Shape::SizedFixed(_) => Self::Sized(1),
             Shape::Fixed(size) => Self::Bytes(*size),
             Shape::Record(record) => Self::all(record.fields.iter().map(|field| Self::new(&field.schema))),
             Shape::Array(items) => {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 pub use self::cast::widened;
-pub use self::types::normal_type;
+pub use self::types::{normal_type, takes};
 use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
 /// An expression by column name.

@@ -128,6 +128,11 @@ pub(super) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     })
 }
 
+/// Whether a column of a type is set from values of another without CAST.
+pub fn takes(from: &DataType, to: &DataType) -> bool {
+    widens(&normal_type(from), &normal_type(to))
+}
+
 /// Whether every value of `from` is one of `to`, but for digits that are looked at when it is cast.
 pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as D;

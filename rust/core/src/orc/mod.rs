@@ -1,8 +1,8 @@
 //! ORC files whose timestamps do not fit 64-bit nanoseconds.
 //!
 //! pyarrow reads ORC faster and refuses timestamps outside 1677-2262, which real tables have. Here the orc-rust crate
-//! decodes the columns, timestamps as exact decimals of seconds, which then become microseconds (or nanoseconds for
-//! columns that say so). Schema, names and attributes come out as pyarrow gives them: `item`, `key`, `value`, and the
+//! decodes the columns, timestamps as exact decimals of seconds, which then become microseconds, or nanoseconds in a
+//! batch whose values need and allow them. Schema, names and attributes come out as pyarrow gives them: `item`, `key`, `value`, and the
 //! attributes of each ORC type in the metadata of its field.
 //!
 //! Timestamps without a zone are stored relative to the zone of their writer; as pyarrow does, they are read as the wall
@@ -17,7 +17,6 @@
 
 mod tail;
 
-use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -42,22 +41,25 @@ pub struct OrcFile {
 }
 
 impl OrcFile {
-    /// Decodes the tail of a file. Timestamps come as microseconds, rounded down, except in columns of whose attributes
-    /// `is_nanos` says that they hold nanoseconds.
+    /// Decodes the tail of a file.
     ///
     /// # Errors
     /// `CorruptData`; `Unsupported` for unions and LZO.
-    pub fn open(bytes: Bytes, is_nanos: &dyn Fn(&HashMap<String, String>) -> bool) -> Result<Self> {
-        let tail = tail::read(&bytes, is_nanos)?;
+    pub fn open(bytes: Bytes) -> Result<Self> {
+        let tail = tail::read(&bytes)?;
         Ok(Self { bytes, schema: Arc::new(Schema::new(tail.fields)), by_cpp: tail.by_cpp })
     }
 
-    /// All columns, all nullable, with the attributes of their ORC types (such as field ids) as metadata.
+    /// All columns, all nullable, with the attributes of their ORC types (such as field ids) as metadata; timestamps in
+    /// microseconds.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     /// The rows of these top-level columns, which come in file order, in batches of at most `batch_rows`.
+    ///
+    /// No digit of a timestamp is lost where nanoseconds hold all values that a column has in a batch. Otherwise they are
+    /// microseconds, rounded down.
     ///
     /// # Errors
     /// `InvalidArgument` when no column or one that does not exist is asked for; `Unsupported` for timestamps of the C++
@@ -101,7 +103,7 @@ impl std::fmt::Debug for OrcBatches {
 }
 
 impl OrcBatches {
-    /// The schema of the batches.
+    /// The schema of the batches, but for the units of timestamps.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -115,9 +117,10 @@ impl Iterator for OrcBatches {
         let mut reader = self.reader.take()?;
         let batch = guarded(|| reader.next().transpose().map_err(refused)).transpose()?;
         let finished = batch.and_then(|batch| {
-            let columns = self.schema.fields().iter().zip(batch.columns());
+            let fields: Fields = fitted_all(self.schema.fields(), batch.columns());
+            let columns = fields.iter().zip(batch.columns());
             let columns = columns.map(|(field, column)| finish(column, field.data_type())).collect::<Result<_>>()?;
-            Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+            Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
         });
         if finished.is_ok() {
             self.reader = Some(reader);
@@ -139,6 +142,36 @@ fn with_decimals(field: &FieldRef) -> Field {
         other => other.clone(),
     };
     field.as_ref().clone().with_data_type(data_type)
+}
+
+fn fitted_all(fields: &Fields, columns: &[ArrayRef]) -> Fields {
+    fields.iter().zip(columns).map(|(field, column)| fitted(field, column)).collect()
+}
+
+/// The field with timestamps in nanoseconds where the decoded array has digits that microseconds would lose.
+fn fitted(field: &FieldRef, array: &ArrayRef) -> FieldRef {
+    let data_type = match (field.data_type(), array.data_type()) {
+        (DataType::Timestamp(_, zone), from) if *from == SECONDS && needs_nanos(array.as_primitive()) => {
+            DataType::Timestamp(TimeUnit::Nanosecond, zone.clone())
+        }
+        (DataType::Struct(inner), DataType::Struct(_)) => {
+            DataType::Struct(fitted_all(inner, array.as_struct().columns()))
+        }
+        (DataType::List(element), DataType::List(_)) => {
+            DataType::List(fitted(element, array.as_list::<i32>().values()))
+        }
+        (DataType::Map(entries, sorted), DataType::Map(..)) => {
+            let held: ArrayRef = Arc::new(array.as_map().entries().clone());
+            DataType::Map(fitted(entries, &held), *sorted)
+        }
+        _ => return Arc::clone(field),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+fn needs_nanos(nanos: &PrimitiveArray<Decimal128Type>) -> bool {
+    let values = || nanos.iter().flatten();
+    values().any(|value| value % 1000 != 0) && values().all(|value| i64::try_from(value).is_ok())
 }
 
 /// A decoded array with its timestamps as timestamps.

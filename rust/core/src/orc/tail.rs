@@ -42,9 +42,9 @@ pub(super) struct Tail {
 }
 
 /// Reads and checks the tail.
-pub(super) fn read(file: &[u8], is_nanos: &dyn Fn(&HashMap<String, String>) -> bool) -> Result<Tail> {
+pub(super) fn read(file: &[u8]) -> Result<Tail> {
     let footer = footer(file)?;
-    let mut tree = Tree { types: &footer.types, next: 1, is_nanos };
+    let mut tree = Tree { types: &footer.types, next: 1 };
     let Some(root) = footer.types.first().filter(|root| root.kind() == Kind::Struct) else {
         return Err(Error::corrupt("the root of an ORC file is no struct"));
     };
@@ -131,7 +131,6 @@ struct Tree<'a> {
     types: &'a [Type],
     /// The number that the next type in pre-order must have.
     next: usize,
-    is_nanos: &'a dyn Fn(&HashMap<String, String>) -> bool,
 }
 
 impl Tree<'_> {
@@ -154,12 +153,11 @@ impl Tree<'_> {
         };
         let attributes = described.attributes.iter().map(|pair| (pair.key().to_string(), pair.value().to_string()));
         let attributes: HashMap<_, _> = attributes.collect();
-        let data_type = self.data_type(described, &attributes, depth)?;
+        let data_type = self.data_type(described, depth)?;
         Ok(Field::new(name, data_type, true).with_metadata(attributes))
     }
 
-    fn data_type(&mut self, described: &Type, attributes: &HashMap<String, String>, depth: usize) -> Result<DataType> {
-        let unit = if (self.is_nanos)(attributes) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
+    fn data_type(&mut self, described: &Type, depth: usize) -> Result<DataType> {
         let Ok(kind) = Kind::try_from(described.kind.unwrap_or_default()) else {
             return Err(Error::unsupported(format!("ORC type {}", described.kind.unwrap_or_default())));
         };
@@ -174,8 +172,8 @@ impl Tree<'_> {
             Kind::String | Kind::Varchar | Kind::Char => DataType::Utf8,
             Kind::Binary => DataType::Binary,
             Kind::Date => DataType::Date32,
-            Kind::Timestamp => DataType::Timestamp(unit, None),
-            Kind::TimestampInstant => DataType::Timestamp(unit, Some("UTC".into())),
+            Kind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Kind::TimestampInstant => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             Kind::Decimal => decimal(described.precision(), described.scale())?,
             Kind::Struct => DataType::Struct(self.children(described, depth)?),
             Kind::List => match described.subtypes.as_slice() {

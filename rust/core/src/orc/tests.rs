@@ -1,6 +1,5 @@
 //! Files of pyarrow, of Iceberg and of orc-rust itself, and damaged ones.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -31,12 +30,8 @@ const ICEBERG_FILE: &[u8] = include_bytes!("../../testdata/orc/iceberg_timestamp
 /// Year 1, year 9999, before the epoch and NULL.
 const FAR: [Option<i64>; 4] = [Some(-62_135_596_800_000_000), Some(253_402_300_799_999_999), Some(-2_000_000), None];
 
-fn micros(_: &HashMap<String, String>) -> bool {
-    false
-}
-
 fn read(bytes: &[u8], columns: &[usize], batch_rows: usize) -> Result<Vec<RecordBatch>> {
-    OrcFile::open(Bytes::copy_from_slice(bytes), &micros)?.batches(columns, batch_rows)?.collect()
+    OrcFile::open(Bytes::copy_from_slice(bytes))?.batches(columns, batch_rows)?.collect()
 }
 
 fn written(column: ArrayRef) -> Vec<u8> {
@@ -50,7 +45,7 @@ fn written(column: ArrayRef) -> Vec<u8> {
 
 #[test]
 fn timestamps_of_any_year_are_read_at_every_level() {
-    let file = OrcFile::open(Bytes::from(far_file()), &micros).unwrap();
+    let file = OrcFile::open(Bytes::from(far_file())).unwrap();
     let item = Arc::new(Field::new("item", DataType::Timestamp(TimeUnit::Microsecond, None), true));
     assert_eq!(file.schema().field(3).data_type(), &DataType::List(item));
     let batches: Vec<_> = file.batches(&[5, 1, 2, 3, 4], 3).unwrap().collect::<Result<_>>().unwrap();
@@ -73,7 +68,7 @@ fn timestamps_of_any_year_are_read_at_every_level() {
 
 #[test]
 fn attributes_travel_as_metadata() {
-    let file = OrcFile::open(Bytes::from_static(ICEBERG_FILE), &micros).unwrap();
+    let file = OrcFile::open(Bytes::from_static(ICEBERG_FILE)).unwrap();
     let ids = file.schema().fields().iter().map(|field| field.metadata()["iceberg.id"].as_str());
     assert_eq!(ids.collect::<Vec<_>>(), ["1", "2", "3"]);
     let batches = read(ICEBERG_FILE, &[0, 1, 2], 100).unwrap();
@@ -81,27 +76,27 @@ fn attributes_travel_as_metadata() {
 }
 
 #[test]
-fn nanoseconds_are_kept_where_the_column_has_them_and_refused_where_they_do_not_fit() {
-    let values = vec![1_000_000_001, -1_999_999_999];
-    let bytes = written(Arc::new(TimestampNanosecondArray::from(values.clone())));
-    let exact = OrcFile::open(Bytes::from(bytes.clone()), &|_| true).unwrap();
-    let batch = exact.batches(&[0], 10).unwrap().next().unwrap().unwrap();
-    assert_eq!(batch.column(0).as_ref(), &TimestampNanosecondArray::from(values) as &dyn Array);
-    let floored = read(&bytes, &[0], 10).unwrap();
-    assert_eq!(
-        floored[0].column(0).as_ref(),
-        &TimestampMicrosecondArray::from(vec![1_000_000, -2_000_000]) as &dyn Array
-    );
-
-    let far = OrcFile::open(Bytes::from(far_file()), &|_| true).unwrap();
-    let mut batches = far.batches(&[1], 10).unwrap();
-    assert_eq!(batches.next().unwrap().unwrap_err().kind(), ErrorKind::CorruptData);
-    assert!(batches.next().is_none());
+fn nanoseconds_are_kept_at_every_level() {
+    let values = vec![1_000_000_001, -1_999_999_999, 2_000, i64::MAX];
+    let nanos: ArrayRef = Arc::new(TimestampNanosecondArray::from(values));
+    let field = Arc::new(Field::new("x", nanos.data_type().clone(), true));
+    let structs: ArrayRef = Arc::new(StructArray::from(vec![(field, nanos.clone())]));
+    let item = Arc::new(Field::new("item", structs.data_type().clone(), true));
+    let offsets = arrow_buffer::OffsetBuffer::from_lengths([1, 3]);
+    let lists: ArrayRef = Arc::new(ListArray::new(item, offsets, structs.clone(), None));
+    for (column, rows) in [(nanos, 4), (structs, 4), (lists, 2)] {
+        let found = read(&written(column.clone()), &[0], rows).unwrap();
+        let found = arrow_cast::cast(found[0].column(0), column.data_type()).unwrap();
+        assert_eq!(&found, &column);
+    }
+    let micros: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![1, -1]));
+    let found = read(&written(micros.clone()), &[0], 10).unwrap();
+    assert_eq!(found[0].column(0), &micros);
 }
 
 #[test]
 fn timestamps_that_would_be_misread_are_refused() {
-    let file = OrcFile::open(Bytes::from_static(CPP_FILE), &micros).unwrap();
+    let file = OrcFile::open(Bytes::from_static(CPP_FILE)).unwrap();
     for column in 1..6 {
         assert_eq!(file.batches(&[0, column], 10).unwrap_err().kind(), ErrorKind::Unsupported);
     }
@@ -110,7 +105,7 @@ fn timestamps_that_would_be_misread_are_refused() {
 
 #[test]
 fn columns_that_do_not_exist_are_refused() {
-    let file = OrcFile::open(Bytes::from(far_file()), &micros).unwrap();
+    let file = OrcFile::open(Bytes::from(far_file())).unwrap();
     assert_eq!(file.batches(&[], 10).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(file.batches(&[6], 10).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }

@@ -13,7 +13,8 @@ use crate::error::{Error, ErrorKind, Result};
 use super::local;
 use super::location::{Location, Scheme, redacted};
 
-const HINT: &str = "add its folder to frazil.config.allowed_locations if the table may read it";
+const HINT: &str = "if the table may access it, pass its folder as allowed_locations to load_table or load_catalog, or \
+                    add it to frazil.config.allowed_locations";
 
 /// Hosts by which clouds hand out credentials.
 const METADATA_HOSTS: [&str; 5] =

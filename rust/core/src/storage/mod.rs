@@ -9,6 +9,7 @@ pub mod files;
 pub mod local;
 pub mod location;
 pub mod memory;
+pub mod options;
 pub mod relocation;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ mod changes;
 mod clause;
 pub mod merger;
 mod rows;
+pub mod source;
 pub mod update;
 
 use arrow_schema::Schema;

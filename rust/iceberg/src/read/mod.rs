@@ -6,7 +6,6 @@
 
 pub mod arrow;
 pub mod default;
-pub mod orc;
 pub mod project;
 pub mod statistics;
 

@@ -67,6 +67,16 @@ impl MetadataColumn {
         }
     }
 
+    /// The name in data files of `schema`: the reserved one, or one that no column of the table has. Readers find the column
+    /// by its field id.
+    pub fn name_in_files(self, schema: &Schema) -> String {
+        let mut name = self.name().to_string();
+        while schema.fields.fields.iter().any(|field| field.name.eq_ignore_ascii_case(&name)) {
+            name.push('_');
+        }
+        name
+    }
+
     /// The column as a field; `partition` is the type of [`MetadataColumn::Partition`].
     pub fn field(self, partition: &StructType) -> NestedField {
         let (field_type, required) = match self {
@@ -115,6 +125,14 @@ impl Output {
         let partition = unified_partition_type(metadata, schema);
         fields.fields.extend(extra.into_iter().map(|column| column.field(&partition)));
         Ok(Self { fields })
+    }
+
+    /// The output with these metadata columns at its end, which columns of the table with their names do not replace.
+    #[must_use]
+    pub fn with_metadata(mut self, columns: &[MetadataColumn]) -> Self {
+        let partition = StructType::default();
+        self.fields.fields.extend(columns.iter().map(|column| column.field(&partition)));
+        self
     }
 
     /// Whether a metadata column is asked for.

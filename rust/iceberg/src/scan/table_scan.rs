@@ -9,7 +9,7 @@ use frazil_core::predicate::bind::bind;
 
 use super::context::ReadContext;
 use super::incremental::appended;
-use super::output::Output;
+use super::output::{MetadataColumn, Output};
 use super::plan::{Plan, PlanRequest, Selection};
 use crate::spec::snapshot::Snapshot;
 use crate::table::{SnapshotChoice, Table};
@@ -21,6 +21,8 @@ pub struct ScanOptions {
     pub row_filter: Predicate,
     /// Columns; see [`Output::select`].
     pub selected_fields: Vec<String>,
+    /// Metadata columns behind them, also where the table has columns of these names: by position, not by name.
+    pub metadata_columns: Vec<MetadataColumn>,
     /// The state of the table.
     pub snapshot: SnapshotChoice,
     /// At most so many rows; planning stops where they surely suffice.
@@ -56,7 +58,8 @@ impl TableScan {
         let (snapshot, schema) = table.choose(&options.snapshot)?;
         let filter = bind(&options.row_filter, schema.as_ref(), options.case_sensitive)?;
         let metadata = table.metadata();
-        let output = Output::select(&schema, metadata, &options.selected_fields, options.case_sensitive)?;
+        let output = Output::select(&schema, metadata, &options.selected_fields, options.case_sensitive)?
+            .with_metadata(&options.metadata_columns);
         let read = ReadContext::try_new(metadata, schema, output, filter, table.files().clone())?;
         let snapshots = snapshot.into_iter().collect();
         Ok(Self { read: Arc::new(read), snapshots, selection: Selection::Live, limit: options.limit })

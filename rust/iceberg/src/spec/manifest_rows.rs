@@ -28,12 +28,35 @@ const ROWS_VERSION: u8 = 3;
 /// What v1 writes for `block_size_in_bytes`, which nobody reads any more.
 const BLOCK_SIZE_BYTES: i64 = 64 << 20;
 
+/// The id of `partition`, the tuple of a file.
+pub(crate) const PARTITION_ID: i32 = 102;
+
+/// Reads the rows of a manifest.
+///
+/// Java (1.11) writes values of `fixed` in partition tuples with a length before the bytes, although its schema says
+/// `fixed`, and reads nothing else. Such a file is told by the lengths, which must all be those of the schema; others
+/// are read as the Avro specification has it.
+///
+/// # Errors
+/// As [`AvroFile::read`].
+pub(crate) fn read_manifest(file: &AvroFile, projection: &Projection, context: &Context) -> Result<RecordBatch> {
+    if let Some(sized) = file.schema().with_sized_fixed(PARTITION_ID) {
+        match file.clone().with_schema(sized).read(projection, context) {
+            Err(error) if error.kind() == ErrorKind::CorruptData => {}
+            other => return other,
+        }
+    }
+    file.read(projection, context)
+}
+
 /// Reads every entry of a manifest, deleted ones too, nothing inherited.
 ///
 /// # Errors
 /// `CorruptManifest`.
 pub fn read_entries(bytes: Bytes, partition: &StructType, context: &Context) -> Result<RecordBatch> {
-    read(bytes, &manifest_entry(ROWS_VERSION, partition.clone()), context)
+    let projection = Projection::new(columns(&manifest_entry(ROWS_VERSION, partition.clone())));
+    let read = AvroFile::open(bytes).and_then(|file| read_manifest(&file, &projection, context));
+    read.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
 /// Reads every entry of a manifest that goes into another one: maps and lists of files stay as they are encoded, where
@@ -46,7 +69,7 @@ pub fn read_entries_to_copy(manifest: &AvroFile, partition: &StructType, context
     let written = avro::Schema::parse(avro_schema("manifest_entry", &entry)?.as_bytes())?;
     let mut columns = columns(&entry);
     keep_encoded(&mut columns, manifest.schema(), &written);
-    manifest.read(&Projection::new(columns), context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+    read_manifest(manifest, &Projection::new(columns), context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
 /// Leaves lists, and maps among them, encoded where `found` has the very types of `written`.
@@ -72,7 +95,9 @@ fn part<'a>(record: &'a avro::Schema, column: &Column) -> Option<&'a avro::Schem
 /// # Errors
 /// `CorruptManifest`.
 pub fn read_list(bytes: Bytes, context: &Context) -> Result<RecordBatch> {
-    let rows = read(bytes, &manifest_file(ROWS_VERSION), context)?;
+    let projection = Projection::new(columns(&manifest_file(ROWS_VERSION)));
+    let rows = AvroFile::open(bytes).and_then(|file| file.read(&projection, context));
+    let rows = rows.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
     let columns =
         rows.schema_ref().fields().iter().zip(rows.columns()).map(|(field, column)| match field.name().as_str() {
             "content" => zero_for_null::<Int32Type>(column),
@@ -89,12 +114,6 @@ fn zero_for_null<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<ArrayRef> {
     }
     let numbers = column.as_primitive_opt::<T>().ok_or_else(|| Error::internal("a column of another type"))?;
     Ok(Arc::new(PrimitiveArray::<T>::from_iter_values(numbers.iter().map(Option::unwrap_or_default))))
-}
-
-fn read(bytes: Bytes, fields: &StructType, context: &Context) -> Result<RecordBatch> {
-    let projection = Projection::new(columns(fields));
-    let read = AvroFile::open(bytes).and_then(|file| file.read(&projection, context));
-    read.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
 fn columns(fields: &StructType) -> Vec<Column> {

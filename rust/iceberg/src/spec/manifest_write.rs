@@ -10,7 +10,7 @@ use frazil_core::scalar::{Scalar, ScalarType};
 
 use super::avro_schema::avro_schema;
 use super::manifest_list::{FieldSummary, ManifestContent};
-use super::manifest_rows::columns_for;
+use super::manifest_rows::{PARTITION_ID, columns_for};
 use super::manifest_type::manifest_entry;
 use super::partition::PartitionSpec;
 use super::schema::Schema;
@@ -86,7 +86,8 @@ impl ManifestWriter {
         }
         Ok(Self {
             writer: Writer::new(&avro_schema("manifest_entry", &entry)?, &metadata, Codec::Deflate, sync)?
-                .with_level(DEFLATE_LEVEL)?,
+                .with_level(DEFLATE_LEVEL)?
+                .with_sized_fixed(PARTITION_ID),
             summaries: header.partition.fields.iter().map(|field| Summary::new(&field.field_type)).collect(),
             entry,
             partition: header.partition.clone(),

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::Turn;
 
 use super::pointer::{Pointer, State, Swap};
 use super::requirement::Requirement;
@@ -98,23 +99,25 @@ impl Retry {
 
 /// The attempts to make a change, over all commits that are tried for it: what was planned on a state that others
 /// changed is planned and committed anew, and `commit.retry.*` counts both kinds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Attempts {
     /// The number of the one under way, from 1.
     number: u32,
     /// When the first was committed.
     since: Option<Instant>,
+    /// The turn among the writers of this machine, held from the planning to the commit of an attempt that is planned anew.
+    turn: Option<Turn>,
 }
 
 impl Default for Attempts {
     fn default() -> Self {
-        Self { number: 1, since: None }
+        Self { number: 1, since: None, turn: None }
     }
 }
 
 impl Attempts {
     /// How many there were before the one under way.
-    pub(super) fn before(self) -> u32 {
+    pub(super) fn before(&self) -> u32 {
         self.number.saturating_sub(1)
     }
 
@@ -127,23 +130,51 @@ impl Attempts {
     }
 
     /// Waits before this one.
-    fn wait(self, retry: &Retry, context: &Context) -> Result<()> {
+    fn wait(&self, retry: &Retry, context: &Context) -> Result<()> {
         pause(retry.wait(self.before())?, context)
     }
 
-    /// Goes on to the next, which is planned anew, when a commit met a conflict: waits for as long as the table asks. False
-    /// where it asks for no other attempt.
+    /// Goes on to the next, which is planned anew, when a commit met a conflict: waits for as long as the table asks, then for
+    /// a turn, which is held until the commit ends, so that writers of this machine cannot overtake it again. False where the
+    /// table asks for no other attempt.
     ///
     /// # Errors
     /// `InvalidArgument` for a property that is no number; `Cancelled`.
-    pub fn again(&mut self, metadata: &TableMetadata, context: &Context) -> Result<bool> {
-        let retry = Retry::of(Some(metadata))?;
+    pub fn again(&mut self, pointer: &dyn Pointer, known: &State, context: &Context) -> Result<bool> {
+        let retry = Retry::of(Some(&known.metadata))?;
         let goes_on = self.next(&retry);
+        self.end_turn();
         if goes_on {
             self.wait(&retry, context)?;
+            self.turn = pointer.turn(Some(known));
         }
         Ok(goes_on)
     }
+
+    /// Ends the turn of an attempt that is not committed.
+    pub fn end_turn(&mut self) {
+        self.turn = None;
+    }
+}
+
+/// The newest state of a table of which one is known.
+///
+/// # Errors
+/// `Unsupported` for a table that is not changed by way of `pointer`; `NoSuchTable`; `CommitConflict` where another table
+/// has taken its place.
+pub fn newest(pointer: &dyn Pointer, known: &State) -> Result<State> {
+    pointer.check(known)?;
+    let found = same_table(Some(known), pointer.load()?);
+    let found = found.and_then(|found| found.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is missing")));
+    found.map_err(|error| error.with("file", &known.metadata_location))
+}
+
+/// What was loaded, if it is the table that was known.
+fn same_table(known: Option<&State>, loaded: Option<State>) -> Result<Option<State>> {
+    if let Some(uuid) = known.and_then(|known| known.metadata.table_uuid.clone()) {
+        Requirement::Uuid(uuid).check(loaded.as_ref().map(|state| state.metadata.as_ref()))?;
+    }
+    Ok(loaded)
 }
 
 /// Makes a change. `base` is the state that the caller knows, which spares a look-up if it is still the newest.
@@ -192,18 +223,20 @@ fn attempted(
 ) -> Result<Committed> {
     let retry = Retry::of(base.as_ref().map(|state| state.metadata.as_ref()))?;
     attempts.since.get_or_insert_with(Instant::now);
-    let turn = pointer.turn(base.as_ref());
+    let turn = attempts.turn.take().or_else(|| pointer.turn(base.as_ref()));
     let mut attempt = 1;
     loop {
         context.check()?;
         if attempt > 1 || base.is_none() {
-            let uuid = base.and_then(|known| known.metadata.table_uuid.clone());
-            base = pointer.load()?;
-            let newest = base.as_ref().map(|state| state.metadata.as_ref());
-            uuid.map_or(Ok(()), |uuid| Requirement::Uuid(uuid).check(newest))?;
+            base = same_table(base.as_ref(), pointer.load()?)?;
         }
         let metadata = base.as_ref().map(|state| state.metadata.as_ref());
-        let revision = change.revise(metadata, attempt, context)?;
+        let revision = change.revise(metadata, attempt, context).inspect_err(|error| {
+            // The attempt that lost is the one to be planned anew: this one swapped nothing.
+            if attempt > 1 && error.kind() == ErrorKind::CommitConflict {
+                attempts.number = attempts.before();
+            }
+        })?;
         let Some((next, dropped)) = applied(base.as_ref(), revision)? else {
             let state = base.ok_or_else(|| Error::internal("a change made no table"))?;
             return Ok(Committed { state, attempts: attempts.number });
@@ -247,7 +280,7 @@ fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[M
 fn applied(base: Option<&State>, revision: Revision) -> Result<Option<(TableMetadata, Vec<MetadataLogEntry>)>> {
     match (base, revision) {
         (None, Revision::Create(metadata)) => Ok(Some((*metadata, Vec::new()))),
-        (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already")),
+        (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "the table exists already")),
         (None, Revision::Update(_)) => Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
         (Some(base), Revision::Update(updates)) => {
             let timestamp_ms = base.metadata.last_updated_ms;

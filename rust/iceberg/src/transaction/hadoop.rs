@@ -44,10 +44,7 @@ impl HadoopPointer {
     /// newest.
     fn next_version(&self, base: Option<&State>) -> Result<u64> {
         let Some(base) = base else { return Ok(1) };
-        let version = version_of(&base.metadata_location).ok_or_else(|| {
-            Error::unsupported("this table is kept by a catalog and must be changed through it")
-                .with("file", &base.metadata_location)
-        })?;
+        let version = own_version(base)?;
         let next = version + 1;
         let is_later = |name: &str| version_of(name).is_some_and(|version| version > next);
         let later = self.files.list_named(&format!("{}/metadata", self.folder), &is_later)?;
@@ -98,28 +95,40 @@ impl HadoopPointer {
             ),
             // The name is taken for good, so ours can never arrive.
             Ok(_) => Swap::Lost,
-            Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(error.kind()) => {
-                Swap::Refused(error)
-            }
+            Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(&error) => Swap::Refused(error),
             Err(_) => Swap::Unknown(error),
         }
     }
 }
 
+/// The version of a state; only states of tables without a catalog have one.
+fn own_version(state: &State) -> Result<u64> {
+    version_of(&state.metadata_location).ok_or_else(|| {
+        Error::unsupported("a catalog keeps this table, so it cannot be changed by its folder")
+            .with("file", &state.metadata_location)
+            .hint("load it from its catalog: frazil.load_catalog(\"<catalog>\").load_table(\"<namespace>.<table>\")")
+    })
+}
+
 /// Whether an error says that nothing was done.
-fn is_definite(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
+fn is_definite(error: &Error) -> bool {
+    let is_kind = matches!(
+        error.kind(),
         ErrorKind::Unauthorized
             | ErrorKind::Forbidden
             | ErrorKind::Unsupported
             | ErrorKind::PathNotAllowed
             | ErrorKind::InvalidArgument
             | ErrorKind::MissingFile
-    )
+    );
+    is_kind || error.changed_nothing()
 }
 
 impl Pointer for HadoopPointer {
+    fn check(&self, known: &State) -> Result<()> {
+        own_version(known).map(drop)
+    }
+
     fn load(&self) -> Result<Option<State>> {
         let folder = self.files.resolve(&self.folder)?;
         let metadata_location = match locate(self.files.storage().as_ref(), &folder) {

@@ -40,6 +40,15 @@ pub enum Swap {
 
 /// The one place that says which state of a table is the newest.
 pub trait Pointer: fmt::Debug + Send + Sync {
+    /// Refuses a table that is not changed by way of this pointer.
+    ///
+    /// # Errors
+    /// `Unsupported` naming how to change it.
+    fn check(&self, known: &State) -> Result<()> {
+        let _ = known;
+        Ok(())
+    }
+
     /// The newest state; None when there is no such table.
     fn load(&self) -> Result<Option<State>>;
 

@@ -67,6 +67,14 @@ impl Align {
     }
 }
 
+/// The values of one column in the type of the table, whose first row has this number; they may be NULL.
+///
+/// # Errors
+/// As [`Align::align`].
+pub fn align_column(field: &NestedField, values: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
+    converted(field, values, &field.name, &RowNumbers::From(first_row))
+}
+
 /// Where each of the columns of `found` is, which all are of `fields`.
 fn places<'a>(
     found: &'a Fields,

@@ -63,6 +63,8 @@ enum Bounds {
     Scalar(Scalar, Scalar),
     Text(String, String),
     Bytes(Vec<u8>, Vec<u8>),
+    /// Values of one length, which are never cut: part of a uuid is not a uuid.
+    Fixed(Vec<u8>, Vec<u8>),
 }
 
 impl MetricsCollector {
@@ -218,7 +220,7 @@ fn bounds(primitive: &PrimitiveType, array: &ArrayRef) -> Option<Found> {
         }
         P::Uuid | P::Fixed(_) => {
             let bounds = least_and_greatest(array.as_fixed_size_binary_opt()?.iter().flatten());
-            none(bounds.map(|(low, high)| Bounds::Bytes(low.to_vec(), high.to_vec())))
+            none(bounds.map(|(low, high)| Bounds::Fixed(low.to_vec(), high.to_vec())))
         }
         P::Unknown | P::Variant | P::Geometry(_) | P::Geography(..) => none(None),
     }
@@ -288,16 +290,18 @@ impl Bounds {
             ),
             (Self::Text(low, high), Self::Text(a, b)) => Self::Text(low.min(a), high.max(b)),
             (Self::Bytes(low, high), Self::Bytes(a, b)) => Self::Bytes(low.min(a), high.max(b)),
+            (Self::Fixed(low, high), Self::Fixed(a, b)) => Self::Fixed(low.min(a), high.max(b)),
             // One column has one type.
             (known, _) => known,
         }
     }
 
-    /// The bytes, cut to `length`; no upper bound where none of that length is above.
+    /// The bytes, those of text and binary cut to `length`; no upper bound where none of that length is above.
     fn encoded(self, length: Option<u32>) -> (Vec<u8>, Option<Vec<u8>>) {
         let length = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
         match self {
             Self::Scalar(low, high) => (single_value::encode(&low), Some(single_value::encode(&high))),
+            Self::Fixed(low, high) => (low, Some(high)),
             Self::Text(low, high) => {
                 let low: String = low.chars().take(length).collect();
                 (low.into_bytes(), upper_text(&high, length).map(String::into_bytes))

@@ -71,6 +71,26 @@ fn modes_say_less() {
 }
 
 #[test]
+fn only_bounds_of_text_and_binary_are_cut() {
+    use arrow_array::{Decimal128Array, FixedSizeBinaryArray};
+    let fixed = |values: Vec<Vec<u8>>| -> ArrayRef {
+        Arc::new(FixedSizeBinaryArray::try_from_iter(values.into_iter()).unwrap())
+    };
+    let (low, high) = (vec![1_u8; 16], vec![255_u8; 16]);
+    for data_type in ["uuid", "fixed[16]"] {
+        let batches = vec![fixed(vec![high.clone()]), fixed(vec![low.clone()])];
+        let bounds = bounds_of(data_type, MetricsMode::Truncate(4), batches);
+        assert_eq!(bounds, (Some(low.clone()), Some(high.clone())), "{data_type}");
+    }
+    let decimals = Decimal128Array::from(vec![10_i128.pow(30)]).with_precision_and_scale(38, 2).unwrap();
+    let (low, high) = bounds_of("decimal(38, 2)", MetricsMode::Truncate(1), vec![Arc::new(decimals)]);
+    assert_eq!((low.as_ref().map(Vec::len), low), (Some(13), high));
+    let binary: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"abcdef"]));
+    let cut = bounds_of("binary", MetricsMode::Truncate(3), vec![binary]);
+    assert_eq!(cut, (Some(b"abc".to_vec()), Some(b"abd".to_vec())));
+}
+
+#[test]
 fn cut_upper_bounds_are_above_and_within_unicode() {
     for (text, length, upper) in [
         ("イロハニホヘト", 2, Some("イヮ")),

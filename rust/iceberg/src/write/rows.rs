@@ -11,6 +11,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::storage::Files;
 
 use super::align::Align;
+use super::contents::Contents;
 use super::data_file::{DataFile, data_file_rows};
 use super::hidden::filled;
 use super::location::LocationProvider;
@@ -20,12 +21,13 @@ use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
 use super::sweep::sweep;
 use crate::scan::output::MetadataColumn;
+use crate::spec::depth;
 use crate::spec::manifest::FileContent;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
-use crate::spec::types::StructType;
+use crate::spec::types::{NestedField, StructType};
 use crate::transaction::ids;
 use crate::transaction::snapshot_change::AddedFiles;
 
@@ -33,6 +35,9 @@ use crate::transaction::snapshot_change::AddedFiles;
 const MAX_OPEN_PARTITIONS: usize = 64;
 /// Greater field ids are reserved (spec: "Reserved Field IDs").
 const MAX_FIELD_ID: i32 = i32::MAX - 200;
+
+/// What rows bring along when they move to other files (spec: "Row Lineage").
+const LINEAGE: [MetadataColumn; 2] = [MetadataColumn::RowId, MetadataColumn::LastUpdatedSequenceNumber];
 
 /// What a write is, beside its table.
 #[derive(Debug, Clone)]
@@ -79,6 +84,7 @@ pub struct RowWriter {
     task: u64,
     operation: String,
     files: Vec<DataFile>,
+    contents: Contents,
 }
 
 #[derive(Debug)]
@@ -137,6 +143,7 @@ impl RowWriter {
             task,
             operation,
             files: Vec::new(),
+            contents: Contents::new(table)?,
             memory_bytes: options.memory_bytes,
             fields: Arc::new(schema.fields.clone()),
             partitioner,
@@ -170,6 +177,7 @@ impl RowWriter {
     /// As [`Align::align`] and [`Partitioner::split`]; `Storage` when rows that wait cannot be spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
+        self.contents.add(&rows)?;
         if !self.order.is_unsorted() {
             self.hold(rows)?;
             return Ok(Vec::new());
@@ -246,6 +254,14 @@ impl RowWriter {
         self.locations.data_file(&self.spec, &self.partition, tuple, &name)
     }
 
+    /// Refuses columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
+    ///
+    /// # Errors
+    /// As [`depth::check`].
+    pub fn check_format(&self, format: &str) -> Result<()> {
+        depth::check(&self.fields, format)
+    }
+
     /// Ends the file of a partition: the rows that came since the last one are in it.
     ///
     /// # Errors
@@ -269,6 +285,11 @@ impl RowWriter {
             content_range: None,
         });
         Ok(())
+    }
+
+    /// What the rows hold, to be checked against the schema that they are committed to.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
     }
 
     /// The files that are written, for a commit.
@@ -304,14 +325,23 @@ fn file_schema(table: &TableMetadata, lineage: bool) -> Result<Arc<Schema>> {
         return Ok(schema.clone());
     }
     let mut schema = schema.as_ref().clone();
-    for column in [MetadataColumn::RowId, MetadataColumn::LastUpdatedSequenceNumber] {
-        if schema.fields.fields.iter().any(|field| field.name == column.name()) {
-            let message = format!("the table has a column `{}`, which is the name of a metadata column", column.name());
-            return Err(Error::unsupported(message).hint("rename the column"));
-        }
-        schema.fields.fields.push(column.field(&StructType::default()));
+    for column in LINEAGE {
+        let name = column.name_in_files(&schema);
+        schema.fields.fields.push(NestedField { name, ..column.field(&StructType::default()) });
     }
     Ok(Arc::new(schema))
+}
+
+/// The names of the columns that rows bring along when they move to other files; none before v3.
+///
+/// # Errors
+/// `CorruptMetadata` for a table without its schema.
+pub fn lineage_names(table: &TableMetadata) -> Result<Vec<String>> {
+    if table.format_version < 3 {
+        return Ok(Vec::new());
+    }
+    let schema = table.current_schema()?;
+    Ok(LINEAGE.iter().map(|column| column.name_in_files(schema)).collect())
 }
 
 #[cfg(test)]

@@ -441,6 +441,7 @@ pub(crate) fn options(filter: &str) -> ScanOptions {
     ScanOptions {
         row_filter: if filter.is_empty() { Predicate::True } else { Predicate::parse(filter).unwrap() },
         selected_fields: vec!["*".into()],
+        metadata_columns: Vec::new(),
         snapshot: SnapshotChoice::Current,
         limit: None,
         case_sensitive: true,

@@ -19,11 +19,10 @@ use frazil_core::storage::files::Files;
 use super::FileFormat;
 use super::blob::BlobFile;
 use super::evolution::is_blob;
-use super::orc;
 use super::projection::{FileColumns, Projection, SystemColumn};
 use crate::dictionary;
 use crate::spec::data_file_meta::DataFileMeta;
-use crate::spec::types::{DataField, TypeRoot, arrow_fields};
+use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
 /// The columns in which all files of a split are read: fields of the table, then system columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,9 +202,9 @@ impl FileReader {
         }
     }
 
-    /// The ids of the timestamps of more than six digits that the file has.
-    pub fn nanosecond_ids(&self) -> Vec<i32> {
-        orc::nanosecond_ids(&self.file_fields)
+    /// Whether the file has timestamps of more than six digits, at any level.
+    pub fn has_nanoseconds(&self) -> bool {
+        self.file_fields.iter().any(|field| has_nanoseconds(&field.data_type))
     }
 
     /// Whether the file holds the values of one BLOB column: it is read by [`FileReader::blobs`].
@@ -381,4 +380,14 @@ fn masked(batch: &RecordBatch, mask: BooleanBuffer) -> Result<RecordBatch> {
 
 fn corrupt(error: Error, path: &str) -> Error {
     error.corrupt_as(ErrorKind::CorruptDataFile).with("file", path)
+}
+
+fn has_nanoseconds(data_type: &DataType) -> bool {
+    match &data_type.root {
+        TypeRoot::Timestamp(7..) | TypeRoot::LocalZonedTimestamp(7..) => true,
+        TypeRoot::Row(fields) => fields.iter().any(|field| has_nanoseconds(&field.data_type)),
+        TypeRoot::Array(element) | TypeRoot::Multiset(element) => has_nanoseconds(element),
+        TypeRoot::Map(key, value) => has_nanoseconds(key) || has_nanoseconds(value),
+        _ => false,
+    }
 }

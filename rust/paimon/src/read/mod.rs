@@ -16,12 +16,12 @@ pub mod file_reader;
 pub mod filter;
 mod index_selection;
 pub mod int96;
-pub mod orc;
 pub mod output;
 pub mod projection;
 pub mod rows;
 pub mod scan_read;
 pub mod split_reader;
+mod unordered;
 pub mod zip;
 
 mod convert;

@@ -1,6 +1,6 @@
 //! How the splits of a scan are read: which columns of their files, in which stages.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -114,8 +114,9 @@ impl ScanRead {
     /// # Errors
     /// As [`ScanRead::reader`].
     pub fn difference(&self, before: &DataSplit, after: &DataSplit, context: &Context) -> Result<SplitReader> {
-        // Rows are compared in the same columns on both sides.
-        let target = Arc::new(self.target(&DataSplit { raw_convertible: false, ..after.clone() }));
+        // A row differs if any column does, whichever are returned.
+        let target = self.target(&DataSplit { raw_convertible: false, ..after.clone() });
+        let target = Arc::new(Target { fields: self.context.schema.fields.clone(), ..target });
         let mut readers = Vec::new();
         let mut stages = Vec::new();
         for (is_after, split) in [(false, before), (true, after)] {
@@ -188,13 +189,13 @@ impl ScanRead {
         if split.raw_convertible || split.streaming {
             return Ok(vec![Stage::Files(all())]);
         }
-        if self.merge.is_none() {
+        let Some(merge) = &self.merge else {
             return if self.data_evolution {
                 zip_stages(&self.context, split, target)
             } else {
                 Ok(vec![Stage::Files(all())])
             };
-        }
+        };
         let sections = split.sections(&self.context.key_types())?;
         // The oldest run first: of equal sequence numbers the later run is newer.
         let newest = |run: &Vec<usize>| {
@@ -204,6 +205,9 @@ impl ScanRead {
         let stage = |mut runs: Vec<Vec<usize>>| {
             if let [only] = runs.as_mut_slice() {
                 return Stage::Files(std::mem::take(only));
+            }
+            if merge.needs_levels() {
+                runs = runs.iter().flat_map(|run| by_level(run, split)).collect();
             }
             runs.sort_by_key(newest);
             Stage::Merge(runs)
@@ -236,6 +240,15 @@ impl ScanRead {
             binary_row::decode(&split.partition, &types).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
         Ok(fields.iter().map(|field| field.id).zip(values).collect())
     }
+}
+
+/// The files of a run by their levels.
+fn by_level(run: &[usize], split: &DataSplit) -> Vec<Vec<usize>> {
+    let mut levels: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
+    for &file in run {
+        levels.entry(split.files.get(file).map_or(0, |file| file.level)).or_default().push(file);
+    }
+    levels.into_values().collect()
 }
 
 /// Spares reading the sequence numbers of runs of which each is newer than the one before, by what the manifest says:

@@ -1,6 +1,7 @@
 //! What two states of a table have in common is left out of their difference.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::plan::Plan;
 use crate::spec::data_file_meta::DeletionFile;
@@ -12,6 +13,12 @@ type BucketId<'a> = (&'a [u8], i32);
 type BucketFiles<'a> = Vec<(&'a str, Option<&'a DeletionFile>)>;
 
 impl Plan {
+    /// Adds the schemas by which the files of another plan were written, so that one reader reads the files of both.
+    pub(super) fn know_schemas_of(&mut self, other: &Plan) {
+        let schemas = other.read.schemas.iter().map(|(id, schema)| (*id, schema.clone()));
+        Arc::make_mut(&mut self.read).schemas.extend(schemas);
+    }
+
     /// Leaves out the files that another plan has in the same buckets.
     pub(super) fn leave_out_files_of(&mut self, other: &Plan) {
         let known: HashSet<_> = other.planned_rows().map(|row| other.identity(row)).collect();

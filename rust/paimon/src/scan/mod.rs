@@ -1,5 +1,6 @@
 //! Planning of reads: which files hold the rows of a table at a snapshot, and which of them are read together.
 
+pub(crate) mod altered;
 mod buckets;
 pub mod context;
 pub mod deletions;

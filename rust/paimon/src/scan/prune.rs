@@ -21,6 +21,7 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, prune};
 use hashbrown::HashMap;
 
+use super::altered::{is_altered, trusted};
 use super::context::{ReadContext, comparable};
 use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
@@ -168,9 +169,13 @@ pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usiz
         return Ok(true);
     }
     let schema = read.file_schema(entries.schema_ids().value(file))?;
+    let file_name = entries.file_names().value(file);
     let column = |id: i32| {
         let of = |schema: &TableSchema| schema.fields.iter().find(|field| field.id == id).cloned();
         let (file, read) = of(schema).zip(of(&read.schema))?;
+        if is_altered(file_name, &file.data_type) {
+            return None;
+        }
         Some(IndexedColumn { name: file.name, file_type: file.data_type, read_type: read.data_type })
     };
     let bytes = Bytes::copy_from_slice(entries.embedded_indexes().value(file));
@@ -239,12 +244,16 @@ impl<'a> EntryStats<'a> {
             0 => (self.entries.min_keys(), self.entries.max_keys()),
             _ => (stats.min, stats.max),
         };
+        let bound = |rows: &BinaryArray| {
+            let values = decoded(rows, &types, position)?;
+            Some(trusted(values, types.get(position)?, self.entries, 0..self.entries.len()))
+        };
         Bounds {
             row_count: Some(self.entries.row_counts().clone()),
             null_count: Some(Int64Array::from_value(0, self.entries.len())),
             nan_count: None,
-            lower: decoded(min, &types, position),
-            upper: decoded(max, &types, position),
+            lower: bound(min),
+            upper: bound(max),
             exact: true,
         }
     }
@@ -282,7 +291,9 @@ impl<'a> EntryStats<'a> {
             let types = layout.types();
             let typed = |rows: &BinaryArray| {
                 let rows = layout.select(rows)?;
-                Ok::<_, Error>(decoded(&rows, &types, position).and_then(|v| widening.apply(&v)))
+                let values = decoded(&rows, &types, position);
+                let values = values.map(|values| trusted(values, from, self.entries, layout.rows()));
+                Ok::<_, Error>(values.and_then(|values| widening.apply(&values)))
             };
             let (Some(min), Some(max)) = (typed(stats.min)?, typed(stats.max)?) else { continue };
             layout.rows().enumerate().for_each(|(i, row)| set(&mut places, row, (bounds[0].len(), i)));

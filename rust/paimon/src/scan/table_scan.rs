@@ -14,6 +14,7 @@ use super::incremental::{Incremental, States};
 use super::nullability::with_older_nulls;
 use super::plan::{Plan, PlanRequest, Selection};
 use crate::features::check_readable;
+use crate::merge::with_nullable_values;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
@@ -162,6 +163,7 @@ impl TableScan {
             Reads::Diff(states) => {
                 let mut before = plan(Selection::Live, states.before.iter().cloned().collect(), None)?;
                 let mut rows = plan(Selection::Live, vec![states.after.clone()], None)?;
+                rows.know_schemas_of(&before);
                 if self.schema.primary_keys.is_empty() {
                     rows.leave_out_files_of(&before);
                     before = plan(Selection::Live, Vec::new(), None)?;
@@ -229,6 +231,7 @@ impl TableScan {
         };
         let schema = with_older_nulls(table, table.read_schema(choice.is_time_travel(), snapshot)?)?;
         check_readable(&schema, &options)?;
+        let schema = with_nullable_values(schema, &options);
         let filter = bind(&scan.row_filter, schema.as_ref(), scan.case_sensitive)?;
         let (view, limit) = (scan.view, scan.limit);
         Ok(Self { table: table.clone(), schema, options, filter, view, reads, limit, fallback: None })

@@ -146,7 +146,7 @@ fn is_named(column: &Column, name: &str) -> bool {
 }
 
 fn read_orc(bytes: Bytes, columns: &[Column], context: &Context) -> Result<RecordBatch> {
-    let file = OrcFile::open(bytes, &|_| false)?;
+    let file = OrcFile::open(bytes)?;
     let batches = file.batches(&found(file.schema().fields(), columns), BATCH_ROWS)?;
     let schema = Arc::clone(batches.schema());
     collect(&schema, batches, context)

@@ -4,9 +4,8 @@ use frazil_core::predicate::Predicate;
 use frazil_paimon::read::filter;
 use frazil_paimon::spec::schema::TableSchema;
 use pyo3::prelude::*;
-use pyo3_arrow::PyRecordBatch;
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch};
 use crate::interrupt::detached;
 
 /// The rows that a filter keeps, bound to the columns of a Paimon schema; columns of the batch by their names.
@@ -16,10 +15,10 @@ pub(crate) fn filter_batch<'py>(
     py: Python<'py>,
     schema_json: &str,
     row_filter: &str,
-    batch: PyRecordBatch,
+    batch: ArrowBatch,
     case_sensitive: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let batch = batch.into_inner();
+    let ArrowBatch(batch) = batch;
     let rows = detached(py, || {
         let schema = TableSchema::parse(schema_json.as_bytes())?;
         filter::filter_batch(&schema, &Predicate::parse(row_filter)?, &batch, case_sensitive)

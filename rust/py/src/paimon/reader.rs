@@ -5,9 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use frazil_paimon::read::split_reader::{SplitReader as CoreReader, Step};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3_arrow::{PyRecordBatch, PySchema};
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
 
 /// Reads one split.
@@ -43,18 +42,18 @@ impl SplitReader {
         }
     }
 
-    /// Location and format of a file, and the ids of its timestamps of nanoseconds.
-    fn file(&self, py: Python<'_>, index: usize) -> PyResult<(String, &'static str, Vec<i32>)> {
+    /// Location and format of a file, and whether it has timestamps of nanoseconds.
+    fn file(&self, py: Python<'_>, index: usize) -> PyResult<(String, &'static str, bool)> {
         detached(py, || {
             let reader = self.lock();
             let file = reader.file(index)?;
-            Ok((file.path.clone(), file.format()?.name(), file.nanosecond_ids()))
+            Ok((file.path.clone(), file.format()?.name(), file.has_nanoseconds()))
         })
     }
 
     /// Takes the schema of an opened file; gives the leaf columns to read and the top-level columns that hold them.
-    fn open(&self, py: Python<'_>, index: usize, schema: PySchema) -> PyResult<(Vec<usize>, Vec<usize>)> {
-        let schema = schema.into_inner();
+    fn open(&self, py: Python<'_>, index: usize, schema: ArrowSchema) -> PyResult<(Vec<usize>, Vec<usize>)> {
+        let ArrowSchema(schema) = schema;
         detached(py, || self.lock().open(index, &schema))
     }
 
@@ -64,10 +63,10 @@ impl SplitReader {
         py: Python<'_>,
         index: usize,
         position: u64,
-        batch: Option<PyRecordBatch>,
+        batch: Option<ArrowBatch>,
         rows: usize,
     ) -> PyResult<()> {
-        let batch = batch.map(PyRecordBatch::into_inner);
+        let batch = batch.map(|ArrowBatch(batch)| batch);
         detached(py, || self.lock().push(index, position, batch.as_ref(), rows))
     }
 

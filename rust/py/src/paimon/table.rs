@@ -3,9 +3,8 @@
 use frazil_paimon::bucket;
 use frazil_paimon::table::Table;
 use pyo3::prelude::*;
-use pyo3_arrow::PyRecordBatch;
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch};
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 
@@ -77,8 +76,8 @@ impl PaimonTable {
     }
 
     /// The bucket of each row, as a `pyarrow.Array`; columns are found by name.
-    fn bucket_ids(&self, py: Python<'_>, batch: PyRecordBatch) -> PyResult<Py<PyAny>> {
-        let batch = batch.into_inner();
+    fn bucket_ids(&self, py: Python<'_>, batch: ArrowBatch) -> PyResult<Py<PyAny>> {
+        let ArrowBatch(batch) = batch;
         let ids = detached(py, || bucket::of_rows(self.0.schema(), &batch))?;
         arrow::int32_array(py, ids)
     }

@@ -13,6 +13,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::{ADDED, DELETED, ManifestEntries, column, int64, mistyped};
 use crate::spec::manifest_list::{ManifestContent, ManifestFile};
+use crate::spec::manifest_rows::read_manifest;
 
 /// Decodes the live entries of a manifest, with statistics of `statistics_ids` only.
 ///
@@ -38,7 +39,7 @@ pub fn partition_spec_id(bytes: &Bytes) -> Result<i32> {
 fn decode(bytes: Bytes, manifest: &ManifestFile, statistics_ids: &[i32], context: &Context) -> Result<ManifestEntries> {
     let file = AvroFile::open(bytes)?;
     let written_by_v1 = file.metadata("format-version").is_none_or(|version| version == b"1");
-    let mut entries = entries(&file.read(&projection(manifest.content, statistics_ids), context)?)?;
+    let mut entries = entries(&read_manifest(&file, &projection(manifest.content, statistics_ids), context)?)?;
     check_codes(&entries, manifest.content)?;
     let own = int64(entries.column(column::SEQUENCE_NUMBER)?)?;
     let sequence_numbers = inherited_sequence_numbers(entries.status()?, own, manifest, written_by_v1)?;

@@ -1,0 +1,158 @@
+//! The rows of a source as a merge takes them: in the types of the table's columns, by the rules of `append`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, new_empty_array,
+};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, TimeUnit};
+use frazil_core::error::{Error, Result};
+use frazil_core::expression::takes;
+use frazil_core::nested::{Repeated, child};
+
+use crate::read::arrow::arrow_type;
+use crate::spec::schema::Schema;
+use crate::spec::types::NestedField;
+use crate::write::align::align_column;
+
+/// The batches with one schema, which a merge takes.
+///
+/// A column of the table's gets the table's type where `append` would take it. Others keep theirs, because conditions
+/// and values may read them; with `exact` they are errors. Large forms of text and bytes stay as they are, because the
+/// whole source becomes one batch.
+///
+/// # Errors
+/// `InvalidArgument` for batches of different columns, for two columns of one name, and with `exact` as
+/// [`Align::align`](crate::write::align::Align::align).
+pub fn source_batches(schema: &Schema, batches: &[RecordBatch], exact: bool) -> Result<Vec<RecordBatch>> {
+    let Some(first) = batches.first() else { return Ok(Vec::new()) };
+    let names = names_of(first)?;
+    let mut columns: Vec<Vec<ArrayRef>> = Vec::with_capacity(names.len());
+    let mut fields = Vec::with_capacity(names.len());
+    for name in &names {
+        let parts = batches.iter().map(|batch| batch.column_by_name(name).cloned());
+        let parts = parts.collect::<Option<Vec<_>>>().ok_or_else(|| other_columns(name))?;
+        let known = schema.fields.fields.iter().find(|field| field.name == *name);
+        let parts = column(known, name, parts, exact)?;
+        let data_type = parts.first().map_or(DataType::Null, |part| part.data_type().clone());
+        fields.push(Field::new(*name, data_type, true));
+        columns.push(parts);
+    }
+    if let Some(other) = batches.iter().find(|batch| batch.num_columns() != names.len()) {
+        names_of(other)?;
+        let known: HashSet<&str> = names.into_iter().collect();
+        let added = other.schema_ref().fields().iter().find(|field| !known.contains(field.name().as_str()));
+        return Err(other_columns(added.map_or("", |field| field.name())));
+    }
+    let schema = Arc::new(ArrowSchema::new(fields));
+    let rows = |(index, batch): (usize, &RecordBatch)| {
+        let columns = columns.iter().filter_map(|parts| parts.get(index).cloned()).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+    };
+    batches.iter().enumerate().map(rows).collect()
+}
+
+fn names_of(batch: &RecordBatch) -> Result<Vec<&str>> {
+    let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+    let mut seen = HashSet::new();
+    match names.iter().find(|name| !seen.insert(**name)) {
+        Some(name) => Err(Error::invalid(format!("two columns have the name `{name}`"))),
+        None => Ok(names),
+    }
+}
+
+#[cold]
+fn other_columns(name: &str) -> Error {
+    Error::invalid(format!("not every batch of the source has the column `{name}`")).with("column", name)
+}
+
+/// A column of all batches, in one type.
+fn column(known: Option<&NestedField>, name: &str, parts: Vec<ArrayRef>, exact: bool) -> Result<Vec<ArrayRef>> {
+    let first = parts.first().map_or(DataType::Null, |part| part.data_type().clone());
+    let is_one_type = parts.iter().all(|part| *part.data_type() == first);
+    if let Some(field) = known {
+        let to = arrow_type(&field.field_type);
+        if parts.iter().all(|part| part.is_empty()) {
+            return Ok(parts.iter().map(|_| new_empty_array(&to)).collect());
+        }
+        let is_taken = is_one_type && takes(&first, &to);
+        if is_taken && !to.is_nested() {
+            return Ok(parts);
+        }
+        let mut first_row = 0;
+        let aligned = parts.iter().map(|part| {
+            let values = align_column(field, part, first_row);
+            first_row += part.len();
+            values
+        });
+        match aligned.collect::<Result<Vec<_>>>() {
+            Ok(aligned) => return Ok(aligned),
+            Err(error) if exact && !is_taken => return Err(error),
+            Err(_) => {}
+        }
+    }
+    if !is_one_type {
+        let message = format!("the batches of the source have different types for the column `{name}`");
+        return Err(Error::invalid(message).with("column", name).hint("cast them to one type"));
+    }
+    parts.iter().map(plain).collect()
+}
+
+/// The values in the form that expressions take: lists of one kind, decimals of 128 bits, times of microseconds.
+fn plain(values: &ArrayRef) -> Result<ArrayRef> {
+    use DataType as D;
+    Ok(match values.data_type() {
+        D::Dictionary(_, held) if held.is_nested() => plain(&arrow_cast::cast(values, held)?)?,
+        D::RunEndEncoded(_, held) => plain(&arrow_cast::cast(values, held.data_type())?)?,
+        D::List(field)
+        | D::LargeList(field)
+        | D::ListView(field)
+        | D::LargeListView(field)
+        | D::FixedSizeList(field, _) => {
+            let parts = Repeated::of(values)?;
+            let elements = plain(&parts.values)?;
+            let field = retyped(field, &elements);
+            Arc::new(ListArray::try_new(field, parts.offsets, elements, parts.nulls)?)
+        }
+        D::Map(field, sorted) => {
+            let parts = Repeated::of(values)?;
+            let entries = plain_struct(parts.values.as_struct_opt().ok_or_else(no_entries)?)?;
+            let field = Arc::new(field.as_ref().clone().with_data_type(entries.data_type().clone()));
+            Arc::new(MapArray::try_new(field, parts.offsets, entries, parts.nulls, *sorted)?)
+        }
+        D::Struct(_) => Arc::new(plain_struct(values.as_struct_opt().ok_or_else(no_entries)?)?),
+        D::Decimal256(precision, scale) if *precision <= 38 => {
+            arrow_cast::cast(values, &D::Decimal128(*precision, *scale))?
+        }
+        D::Time64(TimeUnit::Nanosecond) => micros(values)?,
+        _ => values.clone(),
+    })
+}
+
+fn plain_struct(values: &StructArray) -> Result<StructArray> {
+    let parts =
+        (0..values.num_columns()).map(|position| plain(&child(values, position)?)).collect::<Result<Vec<_>>>()?;
+    let fields: Fields = values.fields().iter().zip(&parts).map(|(field, part)| retyped(field, part)).collect();
+    Ok(StructArray::try_new_with_length(fields, parts, values.nulls().cloned(), values.len())?)
+}
+
+fn retyped(field: &FieldRef, values: &ArrayRef) -> FieldRef {
+    Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone()))
+}
+
+/// Times in microseconds if no digit is lost.
+fn micros(values: &ArrayRef) -> Result<ArrayRef> {
+    let options = CastOptions { safe: true, ..CastOptions::default() };
+    let cast = cast_with_options(values, &DataType::Time64(TimeUnit::Microsecond), &options)?;
+    let back = cast_with_options(&cast, values.data_type(), &options)?;
+    Ok(if back.as_ref() == values.as_ref() { cast } else { values.clone() })
+}
+
+#[cold]
+fn no_entries() -> Error {
+    Error::internal("a nested array without its parts")
+}

@@ -1,0 +1,1 @@
+"""Random histories of tables against plain models: the parts that all formats share."""

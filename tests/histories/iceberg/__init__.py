@@ -1,0 +1,1 @@
+"""Random histories of Iceberg tables against a plain model."""

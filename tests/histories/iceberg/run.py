@@ -1,0 +1,325 @@
+"""Running a history: each step is made with frazil and with the model, and then both are compared."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import frazil
+from histories.iceberg.checks import Mismatch, check_appends, check_head, check_read, check_tasks, compare, demand
+from histories.iceberg.evolution import evolve
+from histories.iceberg.history import (
+    MAIN,
+    Elsewhere,
+    Evolution,
+    Load,
+    Read,
+    ReadAppends,
+    RowStep,
+    Transaction,
+)
+from histories.iceberg.perform import create, perform
+from histories.iceberg.references import move
+from histories.iceberg.row_changes import Outcome, change_rows
+from histories.iceberg.state import NotApplicable, Refused, State, new_state
+from histories.values import text_of
+
+if TYPE_CHECKING:
+    from frazil.iceberg import Table
+    from frazil.iceberg.write_result import WriteResult
+    from histories.iceberg.history import History, NewTable, Step
+
+HANDLES = 3
+
+Engine = Callable[[Path, Elsewhere], None]
+"""Makes a step of another engine on the table in a folder."""
+
+
+@dataclass(eq=False)
+class World:
+    """A table, what the model says it is, and handles of different age."""
+
+    folder: Path
+    state: State
+    handles: list[Table]
+    location: str
+    states: dict[str, State]
+    snapshot_ids: list[int] = field(default_factory=list)
+    used_ids: set[int] = field(default_factory=set)
+    refusals: Counter[str] = field(default_factory=Counter)
+    engine: Engine | None = None
+
+    @classmethod
+    def new(cls, folder: Path, table: NewTable, engine: Engine | None = None) -> World:
+        """Make the table and its handles."""
+        made = create(folder / "t", table)
+        state = new_state(table)
+        location = made.metadata_location
+        handles = [made, *(frazil.load_table(made.location) for _ in range(HANDLES - 1))]
+        return cls(folder, state, handles, location, {location: state}, engine=engine)
+
+    def load(self) -> Table:
+        return frazil.load_table(self.folder / "t", format="iceberg")
+
+    def seen(self, handle: int) -> State:
+        """Return the state that a handle is at."""
+        return self.states[self.handles[handle].metadata_location]
+
+    def step(self, step: Step) -> None:
+        """Make one step and compare.
+
+        Raises:
+            Mismatch: frazil and the model differ.
+        """
+        match step:
+            case Load():
+                self.handles[step.handle] = self.load()
+            case Read():
+                check_read(self.handles[step.handle], self.seen(step.handle), step, self.snapshot_ids)
+            case ReadAppends():
+                check_appends(self.handles[step.handle], self.seen(step.handle), step, self.snapshot_ids)
+            case Transaction():
+                self._transaction(step)
+            case Elsewhere():
+                self._elsewhere(step)
+            case _:
+                self._change(step)
+
+    def _elsewhere(self, step: Elsewhere) -> None:
+        """Let the other engine make its step, unless there is none."""
+        if self.engine is None:
+            return
+        try:
+            outcome = apply(self.state, step)
+        except NotApplicable:
+            return
+        self.engine(self.folder, step)
+        table = self.load()
+        if table.metadata_location == self.location:
+            self._no_effect(outcome.state, MAIN)
+        else:
+            self._adopt(table, outcome.state)
+
+    def _change(self, step: Any) -> None:
+        table, before = self.handles[step.handle], self.state
+        stale = self.seen(step.handle) is not before
+        try:
+            outcome: Outcome | None = apply(before, step)
+        except Refused as error:
+            outcome, reason = None, str(error)
+        except NotApplicable:
+            return
+        try:
+            result = perform(table, step, self.snapshot_ids)
+        except frazil.FrazilError as error:
+            self._refused(step, outcome, error, lenient=stale)
+            return
+        if outcome is None:
+            changed = self.load().metadata_location != self.location
+            demand(not changed and stale and result is not None, f"was not refused: {reason}")
+            return
+        self._took_effect(table, step, outcome, result)
+
+    def _refused(self, step: Any, outcome: Outcome | None, error: frazil.FrazilError, *, lenient: bool) -> None:
+        """Look at an error: it may be right, and then nothing has changed."""
+        self.refusals[f"{type(step).__name__}: {type(error).__name__}: {error}"[:200]] += 1
+        self._unchanged()
+        right = outcome is None or outcome.may_fail or (lenient and _may_conflict(step, error))
+        demand(not isinstance(error, frazil.errors.Internal), f"an internal error: {error}")
+        if not right:
+            raise Mismatch(f"was refused: {type(error).__name__}: {error}") from error
+
+    def _unchanged(self) -> None:
+        demand(self.load().metadata_location == self.location, "a step that failed changed the table")
+
+    def _took_effect(self, table: Table, step: Any, outcome: Outcome, result: WriteResult | None) -> None:
+        if isinstance(step, RowStep):
+            assert result is not None
+            counts = (result.deleted_rows, result.updated_rows, result.inserted_rows)
+            wanted = (outcome.deleted, outcome.updated, outcome.inserted)
+            demand(counts == wanted, f"(deleted, updated, inserted) are {counts}, expected {wanted}: {result}")
+            if result.snapshot_id is None:
+                self._no_effect(outcome.state, step.branch)
+                outcome = replace(outcome, state=self.state)
+        self._adopt(table, outcome.state)
+
+    def _no_effect(self, after: State, branch: str) -> None:
+        rows = [list(map(text_of, state.rows(branch))) for state in (self.state, after)]
+        compare("nothing was committed", rows[0], rows[1])
+
+    def _adopt(self, table: Table, after: State) -> None:
+        """Go to the state after a commit, and compare the branches that have changed."""
+        before = self.state
+        if table.metadata_location == self.location:
+            demand(after.shape == before.shape, "nothing was committed")
+            demand(after.refs == before.refs, "no reference was changed")
+            return
+        snapshots = table.snapshots()
+        known = set(self.snapshot_ids)
+        new = [snapshot for snapshot in snapshots if snapshot.snapshot_id not in known]
+        count = len(after.snapshots) - len(before.snapshots)
+        demand(len(new) == count, f"{len(new)} snapshots were made instead of {count}")
+        self.snapshot_ids += [snapshot.snapshot_id for snapshot in new]
+        places = range(len(before.snapshots), len(after.snapshots))
+        found = list(after.snapshots)
+        for place, snapshot in zip(places, new, strict=True):
+            found[place] = self._with_operation(found[place], snapshot)
+        refs = {name: self.snapshot_ids[ref.snapshot] for name, ref in after.refs.items()}
+        actual = {name: ref.snapshot_id for name, ref in table.refs().items()}
+        demand(refs == actual, f"references are {actual}, expected {refs}")
+        after = replace(after, snapshots=tuple(found))
+        for name, ref in after.refs.items():
+            if not ref.is_tag and (before.refs.get(name) != ref or after.columns is not before.columns):
+                first = new[0].sequence_number if new else 0
+                head = check_head(table, after, name, self.used_ids, first)
+                if head is not None:
+                    found[ref.snapshot] = head
+        after = replace(after, snapshots=tuple(found))
+        self.state = self.states[table.metadata_location] = after
+        self.location = table.metadata_location
+        head = after.head()
+        if head is not None:
+            check_tasks("main", table.scan(), after.columns, head.read(after.columns))
+
+    def _with_operation(self, snapshot: Any, actual: Any) -> Any:
+        """Take over what the snapshot calls its operation: some changes can be called by several names."""
+        if actual.operation == "append":
+            demand(snapshot.operation == "append", f"rows were removed, and the operation is append: {actual.summary}")
+        return replace(snapshot, operation=actual.operation)
+
+    def _transaction(self, step: Transaction) -> None:
+        table, start = self.handles[step.handle], self.state
+        stale = self.seen(step.handle) is not start
+        made: list[Any] = []
+        try:
+            with table.transaction() as changes:
+                staged = start if not stale else None
+                for inner in step.steps:
+                    staged = self._inner(changes, inner, staged, made)
+                for other in step.meanwhile:
+                    self.step(replace(other, handle=(step.handle + 1) % HANDLES))
+        except _Abort as abort:
+            self._unchanged()
+            if abort.mismatch is not None:
+                raise Mismatch(abort.mismatch) from abort
+            return
+        except frazil.FrazilError as error:
+            self._unchanged()
+            self.refusals[f"Transaction: {type(error).__name__}: {error}"[:200]] += 1
+            lenient = stale or self.state is not start or isinstance(error, frazil.errors.CommitConflict)
+            demand(lenient, f"the transaction was refused: {type(error).__name__}: {error}")
+            return
+        after = self.state
+        try:
+            for inner in made:
+                after = apply(after, inner).state
+        except (NotApplicable, Refused) as error:
+            demand(not made, f"was committed though {error}")
+        self._adopt(table, _without_intermediate(self.state, after))
+
+    def _inner(self, changes: Any, step: Any, staged: State | None, made: list[Any]) -> State | None:
+        """Make a step of a transaction; the state is not known on a handle that is behind."""
+        outcome: Outcome | None = None
+        if staged is not None:
+            try:
+                outcome = apply(staged, step)
+            except NotApplicable:
+                return staged
+            except Refused:
+                pass
+        try:
+            result = perform(changes, step, self.snapshot_ids)
+        except frazil.FrazilError as error:
+            right = outcome is None or outcome.may_fail
+            raise _Abort(None if right else f"{step} was refused: {type(error).__name__}: {error}") from error
+        if staged is not None and outcome is None:
+            raise _Abort(f"{step} was not refused")
+        if isinstance(step, RowStep):
+            assert result is not None
+            if outcome is not None:
+                counts = (result.deleted_rows, result.updated_rows, result.inserted_rows)
+                wanted = (outcome.deleted, outcome.updated, outcome.inserted)
+                if counts != wanted:
+                    raise _Abort(f"{step}: (deleted, updated, inserted) are {counts}, expected {wanted}: {result}")
+            if result.snapshot_id is None:
+                return staged
+        made.append(step)
+        return None if outcome is None else outcome.state
+
+
+def _without_intermediate(before: State, after: State) -> State:
+    """Return the state after a transaction: its history has no snapshots that others never saw as the current one."""
+    first, last = len(before.snapshots), len(after.log) - 1
+    return replace(after, log=tuple(p for i, p in enumerate(after.log) if p < first or i == last))
+
+
+class _Abort(Exception):
+    """A transaction is given up, rightly unless there is a mismatch."""
+
+    def __init__(self, mismatch: str | None) -> None:
+        super().__init__(mismatch)
+        self.mismatch = mismatch
+
+
+def apply(state: State, step: Any) -> Outcome:
+    """Return what the model makes of a step."""
+    if isinstance(step, RowStep):
+        return change_rows(state, step)
+    return evolve(state, step) if isinstance(step, Evolution) else move(state, step)
+
+
+def _may_conflict(step: Any, error: frazil.FrazilError) -> bool:
+    """Return whether a handle that is behind may be refused so."""
+    errors = frazil.errors
+    return isinstance(
+        error, (errors.CommitConflict, errors.InvalidArgument, errors.CommitValidation)
+    ) or not isinstance(step, RowStep)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Which step of a history failed, and how."""
+
+    place: int
+    error: BaseException
+
+    @property
+    def message(self) -> str:
+        return f"{type(self.error).__name__}: {self.error}"
+
+
+def run(history: History, folder: Path | None = None) -> Failure | None:
+    """Run a history in a folder of its own and return what failed."""
+    steps = iter(history.steps)
+    return drive(history.table, lambda _: next(steps, None), folder)[1]
+
+
+def drive(
+    table: NewTable,
+    following: Callable[[World], Step | None],
+    folder: Path | None = None,
+    seen: Counter[str] | None = None,
+) -> tuple[tuple[Step, ...], Failure | None]:
+    """Make a table and the steps that `following` names, until there is none; return them and what failed.
+
+    `seen` counts the errors that were right.
+    """
+    steps: list[Step] = []
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        try:
+            world = World.new(Path(temporary), table)
+            while (step := following(world)) is not None:
+                steps.append(step)
+                world.step(step)
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            # A panic is no Exception.
+            return tuple(steps), Failure(len(steps) - 1, error)
+        if seen is not None:
+            seen.update(world.refusals)
+    return tuple(steps), None

@@ -1,0 +1,131 @@
+"""States of the model: what a table is after each commit, with its rows as dictionaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from histories.iceberg.history import MAIN, NewTable, SortKey, Term
+from histories.types import Struct, project
+
+
+class NotApplicable(Exception):
+    """The step means nothing in this state: it is left out."""
+
+
+class Refused(Exception):
+    """The step must raise and change nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A row as it was written, and what v3 knows of it; None is not known yet."""
+
+    values: dict[str, Any]
+    columns: Struct
+    spec: int
+    id: int | None = None
+    sequence: int | None = None
+
+    def read(self, columns: Struct) -> dict[str, Any]:
+        """Return the row as it is read with these columns."""
+        found: dict[str, Any] = project(self.values, self.columns, columns)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A snapshot; `parent` is its place, `is_append` whether incremental scans take its rows, `added` these rows."""
+
+    rows: tuple[Row, ...]
+    columns: Struct
+    parent: int | None
+    operation: str
+    added: tuple[Row, ...] = ()
+    replaced: tuple[Any, ...] | None = None
+
+    def read(self, columns: Struct) -> list[dict[str, Any]]:
+        """Return the rows as they are read with these columns."""
+        return [row.read(columns) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Ref:
+    snapshot: int
+    is_tag: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a table is: each change makes another one."""
+
+    version: int
+    columns: Struct
+    last_id: int
+    specs: tuple[tuple[Term, ...], ...]
+    order: tuple[SortKey, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+    refs: dict[str, Ref] = field(default_factory=dict)
+    snapshots: tuple[Snapshot, ...] = ()
+    log: tuple[int, ...] = ()
+    upgraded: bool = False
+    dangling: bool = False
+    """Whether deletes may be of files that are gone, as Java leaves them in v2."""
+
+    @property
+    def spec(self) -> tuple[Term, ...]:
+        return self.specs[-1]
+
+    def head(self, branch: str = MAIN) -> Snapshot | None:
+        """Return the snapshot of a branch; None for a `main` without one."""
+        ref = self.refs.get(branch)
+        if (ref is None and branch != MAIN) or (ref is not None and ref.is_tag):
+            raise NotApplicable(branch)
+        return None if ref is None else self.snapshots[ref.snapshot]
+
+    def stored(self, branch: str = MAIN) -> tuple[Row, ...]:
+        """Return the rows of a branch as they were written."""
+        head = self.head(branch)
+        return () if head is None else head.rows
+
+    def rows(self, branch: str = MAIN) -> list[dict[str, Any]]:
+        """Return the rows of a branch as they are read now."""
+        return [row.read(self.columns) for row in self.stored(branch)]
+
+    @cached_property
+    def shape(self) -> tuple[Any, ...]:
+        """What rows that are written depend on."""
+        return (self.version, self.columns, self.specs, self.order)
+
+    def with_snapshot(self, branch: str, snapshot: Snapshot) -> State:
+        """Return the state after a commit to a branch."""
+        place = len(self.snapshots)
+        snapshots = (*self.snapshots, snapshot)
+        return replace(self, snapshots=snapshots).with_ref(branch, Ref(place))
+
+    def with_ref(self, name: str, ref: Ref) -> State:
+        """Return the state with a reference that was made or moved."""
+        log = (*self.log, ref.snapshot) if name == MAIN and (not self.log or self.log[-1] != ref.snapshot) else self.log
+        return replace(self, refs={**self.refs, name: ref}, log=log)
+
+    def place_of(self, branch: str) -> int | None:
+        """Return the place of the snapshot of a branch."""
+        ref = self.refs.get(branch)
+        return None if ref is None else ref.snapshot
+
+    def ancestors(self, place: int | None) -> list[int]:
+        """Return a snapshot and its ancestors, the newest first."""
+        found = []
+        while place is not None:
+            found.append(place)
+            place = self.snapshots[place].parent
+        return found
+
+
+def new_state(table: NewTable) -> State:
+    """Return the state of a table that was just made."""
+    from histories.types import walk
+
+    numbers = [f.id for kind in walk(table.columns) if isinstance(kind, Struct) for f in kind.fields]
+    return State(table.version, table.columns, max(numbers), (table.partition_by,), properties=dict(table.properties))

@@ -1,0 +1,114 @@
+"""Random tables, and what the steps of their histories are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from histories.iceberg.history import NewTable, Term
+from histories.iceberg.known import KNOWN, METADATA_NAMES
+from histories.iceberg.partitions import transforms_of
+from histories.names import RESERVED, is_plain
+from histories.schemas import V1_TYPES, V3_TYPES, Shape, random_schema
+from histories.types import Simple, Struct, leaves, walk
+from histories.values import ORC, YEAR_9999_DAY, Limits
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a history is like: which values it has, which formats files may have, and what schemas are made of."""
+
+    limits: Limits
+    formats: tuple[str, ...]
+    shape: Shape
+
+
+def random_profile(random: Random, version: int) -> Profile:
+    """Return what a history is like."""
+    formats = random.choice((("parquet",), ("parquet",), ("orc",), ("avro",), ("parquet", "orc", "avro")))
+    types = V1_TYPES if version < 3 else V1_TYPES + V3_TYPES
+    reserved = () if METADATA_NAMES in KNOWN else RESERVED
+    hostile = random.choice((0.0, 0.0, 0.3, 0.8))
+    return Profile(ORC if "orc" in formats else Limits(), formats, Shape(types, hostile, reserved))
+
+
+def random_table(random: Random) -> tuple[NewTable, Profile]:
+    """Return a table and what its history is like."""
+    version = random.choice((1, 2, 2, 3, 3))
+    profile = random_profile(random, version)
+    columns = random_schema(random, profile.shape)
+    terms: list[Term] = []
+    while random.random() < 0.45 and len(terms) < 3:
+        term = random_term(random, columns)
+        if term is not None and not any(known.path == term.path for known in terms):
+            terms.append(term)
+    return NewTable(columns, version, tuple(terms), random_properties(random, profile)), profile
+
+
+NOT_IN_SPARK = ("time", *V3_TYPES)
+JAVA_DAYS = (-100_000, YEAR_9999_DAY)
+"""Before 1696 calendars differ."""
+
+
+def java_table(random: Random) -> tuple[NewTable, Profile]:
+    """Return a table that Spark reads too, and what its history is like."""
+    while True:
+        table, profile = random_table(random)
+        limits = replace(profile.limits, days=(JAVA_DAYS[0], profile.limits.days[1]))
+        types = tuple(name for name in V1_TYPES if name not in NOT_IN_SPARK)
+        # Spark looks names up whatever their case.
+        profile = replace(profile, limits=limits, shape=Shape(types, 0.0))
+        names = {kind.name for kind in walk(table.columns) if isinstance(kind, Simple)}
+        plain = all(is_plain(f.name) for kind in walk(table.columns) if isinstance(kind, Struct) for f in kind.fields)
+        # Java refuses to merge on read in v1, where frazil writes files again.
+        if plain and table.version > 1 and not names & set(NOT_IN_SPARK):
+            return table, profile
+
+
+def random_term(random: Random, columns: Struct) -> Term | None:
+    """Return a partition field; None where no column can be its source."""
+    # Names with dots are those of nested columns there.
+    paths = [(path, kind) for path, kind in leaves(columns) if all(_can_be_named(name) for name in path)]
+    if not paths:
+        return None
+    path, kind = random.choice(paths)
+    return Term(path, random.choice(transforms_of(kind)))
+
+
+def _can_be_named(name: str) -> bool:
+    return name.isidentifier()
+
+
+MODES = ("copy-on-write", "merge-on-read")
+CHOICES: dict[str, tuple[str, ...]] = {
+    "write.metadata.metrics.default": ("none", "counts", "truncate(4)", "truncate(1)", "full"),
+    "write.target-file-size-bytes": ("1000", "3000"),
+    "write.parquet.row-group-size-bytes": ("200", "1000"),
+    "write.parquet.page-row-limit": ("2",),
+    "write.parquet.page-version": ("v2",),
+    "write.parquet.compression-codec": ("uncompressed", "snappy", "gzip", "lz4", "brotli"),
+    "write.orc.compression-codec": ("none", "zstd"),
+    "write.avro.compression-codec": ("uncompressed", "zstd", "snappy"),
+    "write.delete.granularity": ("partition",),
+    "write.object-storage.enabled": ("true",),
+    "write.metadata.compression-codec": ("gzip",),
+    "commit.manifest.min-count-to-merge": ("2", "3"),
+    "commit.manifest-merge.enabled": ("false",),
+    "commit.manifest.target-size-bytes": ("3000",),
+    "write.manifest.compression-codec": ("snappy",),
+}
+
+
+def random_properties(random: Random, profile: Profile) -> tuple[tuple[str, str], ...]:
+    """Return some properties of a table."""
+    found = {"write.format.default": random.choice(profile.formats)}
+    for operation in ("delete", "update", "merge"):
+        if random.random() < 0.7:
+            found[f"write.{operation}.mode"] = random.choice(MODES)
+    for name, values in CHOICES.items():
+        if random.random() < 0.15:
+            found[name] = random.choice(values)
+    return tuple(found.items())

@@ -1,0 +1,1 @@
+"""Random histories of Paimon tables, which Java carries out and both read."""

@@ -1,0 +1,59 @@
+"""Carry out histories by seed: `python -m histories.paimon 17` replays one, `python -m histories.paimon 0 2000` many.
+
+A failure is printed with its seed and a smaller history, unless `--whole` is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from histories.paimon.compare import compare
+from histories.paimon.generate import random_history
+from histories.paimon.oracle import Oracle, OracleError
+from histories.paimon.shrink import shrink
+
+
+def main() -> int:
+    """Carry out the histories and return whether one failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("first", type=int)
+    parser.add_argument("end", type=int, nargs="?")
+    parser.add_argument("--whole", action="store_true", help="print the history as it is")
+    parser.add_argument("--place", type=Path, help="make the tables in this folder and leave the last one there")
+    asked = parser.parse_args()
+    end = asked.first + 1 if asked.end is None else asked.end
+    with tempfile.TemporaryDirectory() as folder:
+        oracle = Oracle(asked.place or Path(folder) / "warehouse")
+        counts: Counter[str] = Counter()
+        for seed in range(asked.first, end):
+            counts += carry_out(seed, oracle, whole=asked.whole)
+        oracle.close()
+    print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
+    return int(counts["failed"] > 0)
+
+
+def carry_out(seed: int, oracle: Oracle, *, whole: bool = False) -> Counter[str]:
+    """Carry out one history, print what differs, and return what was counted."""
+    history = random_history(seed)
+    try:
+        found = compare(history, oracle)
+    except OracleError as error:
+        print(f"seed {seed}: Java failed: {error}\n{history}")
+        return Counter(histories=1, unanswered=1)
+    counts = Counter(histories=1, made=int(found.outcome.created), reads=found.reads, unread=found.unread)
+    if found.failures:
+        counts["failed"] += 1
+        failure = found.failures[0]
+        print(f"seed {seed}, {len(found.failures)} failures, the first: {failure}", flush=True)
+        if whole:
+            print(history, flush=True)
+        else:
+            print(*shrink(history, failure, oracle), sep="\n", flush=True)
+    return counts
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

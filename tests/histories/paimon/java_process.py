@@ -1,0 +1,141 @@
+"""The process that has Java: it carries out histories and reads tables for the one that started it."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import sys
+import traceback
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from histories.paimon.history import History
+    from histories.paimon.java_steps import Steps
+    from histories.paimon.reads import Outcome, Read, Rows
+
+TABLE = "t"
+FLAGS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
+ROWS = 20_000
+"""A read of more rows than this is not what a history means to make."""
+
+
+def serve(pipe: Connection, folder: str) -> None:
+    """Answer until the pipe is closed: `("run", history, place)` and `("read", reads)`."""
+    try:
+        start(Path(folder))
+        pipe.send(None)
+    except BaseException:  # noqa: BLE001 - told to who waits
+        pipe.send(traceback.format_exc())
+        return
+    opened: Steps | None = None
+    answer: Any
+    # The pipe is closed when nobody waits any more.
+    with suppress(EOFError, OSError):
+        while True:
+            request, *arguments = pipe.recv()
+            try:
+                if request == "run":
+                    _close(opened)
+                    opened, answer = run(*arguments)
+                else:
+                    answer = [_answer(opened, read) for read in arguments[0]]
+            except Exception:  # noqa: BLE001 - told to who waits
+                answer = traceback.format_exc()
+            pipe.send(answer)
+    _close(opened)
+
+
+def start(folder: Path) -> None:
+    """Start the virtual machine with the jars of a folder; JPype may be in the folder too."""
+    sys.path.append(str(folder / "python"))
+    import jpype
+
+    jpype.startJVM(*FLAGS, classpath=[str(folder / "jars" / "*")], convertStrings=False)
+
+
+def run(history: History, place: str) -> tuple[Steps | None, Outcome]:
+    """Carry out a history in an empty folder."""
+    from histories.paimon.java_steps import Steps, states, tags
+    from histories.paimon.reads import Outcome
+
+    shutil.rmtree(place, ignore_errors=True)
+    Path(place).mkdir(parents=True)
+    steps = Steps(place, str(Path(place) / "scratch"))
+    rejected = [_tried(lambda: steps.create(TABLE, history.create))]
+    if rejected[0]:
+        return steps, Outcome(tuple(rejected), {}, {})
+    rejected += [_tried(partial(steps.run, step)) for step in history.steps]
+    found = states(steps)
+    return steps, Outcome(tuple(rejected), found, {branch: tags(steps, branch) for branch in found})
+
+
+def _tried(run_one: Any) -> str | None:
+    import jpype
+
+    try:
+        run_one()
+    except jpype.JException as error:
+        return _reason(error)
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        return f"driver: {error!r}"
+    return None
+
+
+def _reason(error: Any) -> str:
+    texts, cause = [], error
+    while cause is not None:
+        texts.append(str(cause).split("\n")[0])
+        cause = cause.getCause()
+    return " <- ".join(texts[-2:])
+
+
+def _close(steps: Steps | None) -> None:
+    if steps is not None:
+        _tried(steps.close)
+        gc.collect()
+
+
+def _answer(steps: Steps | None, read: Read) -> Rows | str:
+    """Return the rows of a read in canonical form, or Java's error."""
+    import jpype
+
+    if steps is None:
+        return "no table"
+    try:
+        return _rows(steps, read)
+    except jpype.JException as error:
+        return _reason(error)
+
+
+def _rows(steps: Steps, read: Read) -> Rows:
+    from histories.paimon.java_steps import java_map
+    from histories.paimon.java_values import java, row_reader
+    from histories.paimon.reads import Rows
+
+    table = steps.table(read.branch).copy(java_map(read.options))
+    if read.view == "audit_log":
+        table = java("paimon.table.system.AuditLogTable")(table)
+    elif read.view == "ro":
+        table = java("paimon.table.system.ReadOptimizedTable")(table)
+    builder = table.newReadBuilder()
+    kind = builder.readType()
+    plain = row_reader(kind)
+    source = builder.newRead().withIOManager(steps.spill).createReader(builder.newScan().plan())
+    rows = java("paimon.reader.RecordReaderIterator")(source)
+    found: list[dict[str, Any]] = []
+    kinds: list[str] = []
+    try:
+        while rows.hasNext():
+            row = rows.next()
+            found.append(plain(row))
+            kinds.append(str(row.getRowKind().shortString()))
+            if len(found) > ROWS:
+                raise ValueError(f"more than {ROWS} rows")
+    finally:
+        rows.close()
+    return Rows(tuple((str(field.name()), str(field.type())) for field in kind.getFields()), found, kinds)

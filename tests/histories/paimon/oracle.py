@@ -1,0 +1,100 @@
+"""Paimon (Java) in a process of its own, which is started once and carries out many histories."""
+
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from histories.paimon.java_process import TABLE, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from histories.paimon.history import History
+    from histories.paimon.reads import Outcome, Read, Rows
+
+FOLDER = Path(os.environ.get("FRAZIL_PAIMON_JAVA", Path(__file__).parents[3] / "target" / "interop" / "paimon"))
+"""Where `make interop` puts the jars (`jars`) and JPype (`python`)."""
+START_S = 60
+ANSWER_S = 60
+
+
+class OracleError(Exception):
+    """Java gave no answer, or an error that is not one of Paimon."""
+
+
+def missing() -> str | None:
+    """Return what Java lacks here; None if it can be started."""
+    if not list(FOLDER.glob("jars/paimon-bundle-*.jar")):
+        return f"no Paimon (Java) in {FOLDER}: run `make interop`"
+    if not (FOLDER / "python" / "jpype").is_dir() and importlib.util.find_spec("jpype") is None:
+        return "no JPype: run `make interop`"
+    return None if shutil.which("java") else "no Java"
+
+
+class Oracle:
+    """Java, and the folder where it makes tables: one at a time."""
+
+    def __init__(self, place: Path) -> None:
+        """Start when first asked."""
+        self._place = place
+        self._pipe: Any = None
+        self._process: Any = None
+
+    @property
+    def table(self) -> Path:
+        """The table of the history that was carried out last."""
+        return self._place / "db.db" / TABLE
+
+    def run(self, history: History) -> Outcome:
+        """Carry out a history; the table of the one before is removed."""
+        return self._ask("run", history, str(self._place))
+
+    def read(self, reads: Sequence[Read]) -> list[Rows | str]:
+        """Return the rows of each read in canonical form, or why Java cannot read."""
+        return self._ask("read", list(reads))
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is None:
+            return
+        self._pipe.close()
+        self._process.join(5)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._process = None
+
+    def _ask(self, *request: Any) -> Any:
+        if self._process is None:
+            self._start()
+        self._pipe.send(request)
+        return self._answer(ANSWER_S)
+
+    def _start(self) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self._pipe, theirs = spawn.Pipe()
+        self._process = spawn.Process(target=serve, args=(theirs, str(FOLDER)), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._answer(START_S)
+
+    def _answer(self, seconds: float) -> Any:
+        try:
+            if not self._pipe.poll(seconds):
+                raise OracleError(f"no answer in {seconds} seconds")
+            answer = self._pipe.recv()
+        except (OSError, EOFError) as error:
+            self.close()
+            raise OracleError("the process has ended") from error
+        except OracleError:
+            self._process.kill()
+            self.close()
+            raise
+        if isinstance(answer, str):
+            raise OracleError(answer)
+        return answer

@@ -1,0 +1,49 @@
+"""What is read of a table, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from histories.paimon.history import MAIN, Options
+
+View: TypeAlias = Literal["rows", "audit_log", "ro"]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A read of all rows; `kinds` asks for the kind of each."""
+
+    view: View = "rows"
+    branch: str = MAIN
+    options: Options = ()
+    kinds: bool = False
+
+    def __str__(self) -> str:
+        """Return what is read, in a few words."""
+        chosen = ", ".join(f"{key}={value}" for key, value in self.options) or "latest"
+        place = "" if self.branch == MAIN else f" of branch {self.branch}"
+        return f"{self.view}{place} ({chosen})"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a read in canonical form, with their kinds and the columns (name, SQL of the type)."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: list[dict[str, Any]]
+    kinds: list[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a history: why steps were rejected, None for those that were done; snapshots and tags."""
+
+    rejected: tuple[str | None, ...]
+    snapshots: dict[str, list[tuple[int, str]]]
+    tags: dict[str, dict[str, int]]
+
+    @property
+    def created(self) -> bool:
+        """Whether the table was made."""
+        return bool(self.snapshots)

@@ -1,0 +1,50 @@
+"""Tables that Paimon (Java) wrote by random histories, read by both.
+
+`FRAZIL_PAIMON_HISTORIES` says how many; `PYTHONPATH=tests python -m histories.paimon SEED` replays one.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from histories.paimon.compare import compare
+from histories.paimon.generate import random_history
+from histories.paimon.oracle import Oracle, missing
+from histories.paimon.shrink import shrink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HISTORIES = int(os.environ.get("FRAZIL_PAIMON_HISTORIES", "10"))
+
+
+@pytest.fixture(scope="module")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
+    lack = missing()
+    if lack:
+        pytest.skip(f"random histories of Paimon: {lack}")
+    java = Oracle(tmp_path_factory.mktemp("paimon") / "warehouse")
+    yield java
+    java.close()
+
+
+@pytest.mark.parametrize("seed", range(HISTORIES))
+def test_frazil_reads_what_java_reads(seed: int, oracle: Oracle) -> None:
+    history = random_history(seed)
+    failures = compare(history, oracle).failures
+    if failures:
+        smaller, failure = shrink(history, failures[0], oracle)
+        pytest.fail(f"seed {seed}: {len(failures)} reads differ, the first: {failures[0]}\n\n{smaller}\n{failure}")
+
+
+def test_a_history_prints_as_code_that_makes_it() -> None:
+    from histories.paimon import history as words
+
+    for seed in range(20):
+        history = random_history(seed)
+        assert random_history(seed) == history or "nan" in str(history)
+        copy = eval(str(history), {**vars(words), "nan": float("nan"), "inf": float("inf")})  # noqa: S307 - our own text
+        assert str(copy) == str(history)
