@@ -65,6 +65,23 @@ def locations(allowed: Iterable[str] | None) -> list[str]:
     return places
 
 
+_OF_TABLES = ("write.", "read.", "commit.", "history.", "gc.", "schema.name-mapping.", "format-version")
+
+
+def storage_options(storage: Mapping[str, object] | None) -> dict[str, str]:
+    """Return options of the storage as text, for which properties of tables are easily mistaken.
+
+    Raises:
+        InvalidArgument: An option that is a property of tables.
+    """
+    options = property_texts(storage, "storage")
+    wrong = next((key for key in options if key.startswith(_OF_TABLES)), None)
+    if wrong is not None:
+        message = f"`{wrong}` is a property of a table, not an option of the storage"
+        raise InvalidArgument(message, hint="pass it as properties={...} to create_table, or to table.set_properties")
+    return options
+
+
 def listed_locations(text: str) -> list[str]:
     """Return locations that are written as a JSON list, or with commas between them.
 
@@ -115,7 +132,7 @@ def row_limit(limit: int | None) -> int | None:
 
 
 def snapshot_choice(
-    snapshot_id: int | None, ref: str | None, as_of: int | datetime.datetime | None
+    snapshot_id: int | None, ref: str | None, as_of: int | str | datetime.datetime | None
 ) -> SnapshotChoice | None:
     """Give the one way to choose a snapshot that was used; None for none."""
     given: list[SnapshotChoice] = []
@@ -184,11 +201,33 @@ def whole_number(name: str, value: object) -> int:
     return number
 
 
-def milliseconds(moment: int | datetime.datetime, name: str = "as_of") -> int:
-    """Give a moment, which the user knows by `name`, as milliseconds since the epoch."""
+def milliseconds(moment: int | str | datetime.datetime, name: str = "as_of") -> int:
+    """Return a moment, which the user knows by `name`, as milliseconds since the epoch."""
+    if isinstance(moment, str):
+        moment = _moment(moment, name)
     if isinstance(moment, datetime.datetime):
         if moment.tzinfo is None:
             message = f"{name} is a datetime without a time zone"
-            raise InvalidArgument(message, hint="give it one, as in datetime(2024, 1, 1, tzinfo=timezone.utc)")
+            raise InvalidArgument(message, hint="add one, as in datetime(2024, 1, 31, tzinfo=timezone.utc)")
         return (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
+    if isinstance(moment, bool) or not hasattr(moment, "__index__"):
+        message = f"{name} is {moment!r}, expected {_MOMENTS}"
+        raise InvalidArgument(message)
     return whole_number(name, moment)
+
+
+_MOMENTS = "milliseconds since the epoch, a datetime with a time zone, or text such as '2024-01-31T12:00:00Z'"
+
+
+def _moment(text: str, name: str) -> datetime.datetime:
+    """Read a moment of ISO 8601, which has a time zone: a day means other moments in other zones."""
+    try:
+        moment = datetime.datetime.fromisoformat(text.strip())
+    except ValueError:
+        message = f"{name} is {text!r}, expected {_MOMENTS}"
+        raise InvalidArgument(message) from None
+    if moment.tzinfo is None:
+        message = f"{name} is {text!r}, which has no time zone"
+        hint = f"write {moment.isoformat()}Z for UTC, or an offset such as {moment.isoformat()}+01:00"
+        raise InvalidArgument(message, hint=hint)
+    return moment

@@ -15,13 +15,14 @@ Each setting starts from its environment variable (``FRAZIL_MEMORY_LIMIT``, ``FR
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frazil.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     Progress = Callable[[int, int, int], None]
     """Is told the rows, bytes and files that are written so far."""
@@ -95,11 +96,11 @@ class Config:
 
     @allowed_locations.setter
     def allowed_locations(self, value: Iterable[str]) -> None:
-        places = [value] if isinstance(value, str) else list(value)
-        wrong = next((place for place in places if not isinstance(place, str) or not place), None)
-        if wrong is not None:
-            message = f"allowed_locations must be paths or URIs, not {wrong!r}"
-            raise InvalidArgument(message)
+        places = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        for place in places:
+            if not isinstance(place, str) or not place:
+                message = f"allowed_locations must be paths or URIs, not {place!r}"
+                raise InvalidArgument(message)
         self._allowed_locations = places
 
     @property

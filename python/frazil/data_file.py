@@ -286,6 +286,10 @@ def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
     elif isinstance(array, pa.StructArray):
         for part in array.flatten():
             yield from _timestamps(part)
+    elif isinstance(array, pa.MapArray):
+        # A ListArray too, which cannot be flattened.
+        yield from _timestamps(array.keys)
+        yield from _timestamps(array.items)
     elif isinstance(array, pa.ListArray):
         yield from _timestamps(array.flatten())
 

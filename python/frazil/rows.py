@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from frazil.arguments import text
+from frazil.errors import InvalidArgument
 from frazil.extras import imported
 
 if TYPE_CHECKING:
@@ -45,13 +47,18 @@ class Rows(Batches):
     def to_polars(self) -> pl.DataFrame:
         """Give all rows as a Polars DataFrame."""
         polars = imported("polars", "to_polars")
-        frame: pl.DataFrame | pl.Series = polars.from_arrow(self.to_arrow())
-        return frame if isinstance(frame, polars.DataFrame) else frame.to_frame()
+        frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
+        return frame
 
     def to_duckdb(
         self, table_name: str, connection: duckdb.DuckDBPyConnection | None = None
     ) -> duckdb.DuckDBPyConnection:
         """Register all rows as a view of a DuckDB connection, a new one in memory by default."""
-        connection = connection or imported("duckdb", "to_duckdb").connect()
+        duckdb = imported("duckdb", "to_duckdb")
+        text("table_name", table_name)
+        if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):
+            message = f"connection must be a DuckDB connection, not {type(connection).__name__}"
+            raise InvalidArgument(message)
+        connection = connection or duckdb.connect()
         connection.register(table_name, self.to_arrow())
         return connection

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 from frazil.config import config
+from frazil.errors import Unsupported
+from frazil.operation import guarded, operation, operation_of
 from frazil.read_ahead import read_parts
 from frazil.rows import Batches, Rows
 
@@ -54,7 +56,18 @@ class NativeScan(Protocol[P_co]):
         """Plan on so many threads."""
 
 
-class Plan(Batches, Generic[P]):
+class Unpickled:
+    """What is bound to a state of a table in this process, and so is not pickled."""
+
+    _INSTEAD = "pickle the table, or the tasks that plan_files() gives"
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `Unsupported`."""
+        message = f"a {type(self).__name__} cannot be pickled"
+        raise Unsupported(message, hint=self._INSTEAD)
+
+
+class Plan(Unpickled, Batches, Generic[P]):
     """The data files of a scan, as columns."""
 
     def __init__(self, native: P) -> None:
@@ -88,7 +101,7 @@ class Plan(Batches, Generic[P]):
         return f"<{_package(self)}.Plan {self.explain()}>"
 
 
-class Scan(Rows, Generic[P, Part]):
+class Scan(Unpickled, Rows, Generic[P, Part]):
     """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
 
     def __init__(self, native: NativeScan[P], limit: int | None) -> None:
@@ -125,8 +138,9 @@ class Scan(Rows, Generic[P, Part]):
         plan = self._plan()
         parts = (self._part(plan, index) for index in range(len(plan)))
         batches = read_parts(parts, self._read, workers=config.max_workers, limit=self._limit)
-        return pa.RecordBatchReader.from_batches(self.schema(), batches)
+        return pa.RecordBatchReader.from_batches(self.schema(), guarded("scan", self._place, batches))
 
+    @operation_of
     def count(self) -> int:
         """Count the rows: from metadata where no merge, delete or filter forbids it, by reading else."""
         plan = self._without_columns().plan(config.max_workers)
@@ -138,7 +152,12 @@ class Scan(Rows, Generic[P, Part]):
         return rows if self._limit is None else min(rows, self._limit)
 
     def _plan(self) -> P:
-        return self._native.plan(config.max_workers)
+        with operation("plan", self._place):
+            return self._native.plan(config.max_workers)
+
+    @abstractmethod
+    def _place(self) -> str:
+        """Return the location of the table, for errors."""
 
     @abstractmethod
     def _without_columns(self) -> NativeScan[P]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from frazil.arguments import locations, path_text, property_texts, relocations, table_files
+from frazil.arguments import locations, path_text, relocations, storage_options, table_files
 from frazil.errors import FrazilError, InvalidArgument, NoSuchTable
+from frazil.folders import local_path
 from frazil.opened import opened_with
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 FORMATS = ("iceberg", "paimon")
 
 _SHOWN_TABLES = 3
+_OTHER_FORMATS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
+_INNER_FOLDERS = ("data", "manifest", "metadata", "schema", "snapshot")
 _EXPECTED = (
     "a table is a folder with metadata/*.metadata.json (Iceberg) or schema/schema-<N> (Paimon), "
     "or the path of an Iceberg metadata file"
@@ -83,7 +86,7 @@ def load_table(
     if format is not None and format not in FORMATS:
         message = f"unknown table format {format!r}, expected one of {', '.join(FORMATS)}"
         raise InvalidArgument(message)
-    options = opened_with(relocations(relocate), property_texts(storage, "storage"), locations(allowed_locations))
+    options = opened_with(relocations(relocate), storage_options(storage), locations(allowed_locations))
     if (format or _format_of(location, options)) == "paimon":
         from frazil.paimon.table import Table as PaimonTable
 
@@ -154,18 +157,27 @@ def _format_of(location: str, options: Mapping[str, Any]) -> str:
 def _what_is_there(location: str, options: Mapping[str, Any]) -> str:
     """Say what a location without a table holds, for users who pass the wrong one."""
     folder = location.rstrip("/") or "/"
-    if _file_names(f"{folder}/_delta_log", folder, options):
-        return "this is a Delta Lake table, which frazil does not read"
-    if _file_names(f"{folder}/.hoodie", folder, options):
-        return "this is a Hudi table, which frazil does not read"
+    local = local_path(location)
+    if local is not None and not local.exists():
+        return "the folder does not exist"
+    if local is not None and local.is_file():
+        return "this is a file; pass the folder of the table, or a *.metadata.json"
+    if folder.rpartition("/")[2] in _INNER_FOLDERS:
+        return f"pass the folder of the table, perhaps {folder.rpartition('/')[0]!r}"
+    for inner, name in _OTHER_FORMATS.items():
+        if _file_names(f"{folder}/{inner}", folder, options):
+            return f"this is a {name} table, which frazil does not read"
+    return _tables_in(folder, options) or _EXPECTED
+
+
+def _tables_in(folder: str, options: Mapping[str, Any]) -> str | None:
+    """Name some tables in the folders of a folder; None if there are none."""
     try:
         inside = sorted(table_files(folder, **options).folders(folder))
     except FrazilError:
         inside = []
     tables = [name for name in inside if _has_table(f"{folder}/{name}", options)][:_SHOWN_TABLES]
-    if tables:
-        return f"tables are in its folders, such as {', '.join(repr(name) for name in tables)}"
-    return _EXPECTED
+    return f"tables are in its folders, such as {', '.join(repr(name) for name in tables)}" if tables else None
 
 
 def _has_table(folder: str, options: Mapping[str, Any]) -> bool:

@@ -563,5 +563,5 @@ def test_rows_that_break_their_own_schema_are_refused(tmp_path: Path) -> None:
     broken = pa.RecordBatch.from_arrays(
         [pa.array([None], pa.int64())], schema=NESTED.empty_table().select(["id"]).schema
     )
-    with untouched(tmp_path), pytest.raises(errors.InvalidArgument, match="no valid Arrow data"):
+    with untouched(tmp_path), pytest.raises(errors.InvalidArgument, match="not valid Arrow data"):
         table.append(broken)

@@ -150,6 +150,20 @@ def test_no_rows_are_rows_of_every_operation(tmp_path: Path, name: str, operatio
     assert table.scan().count() == (operation != "overwrite")
 
 
+@pytest.mark.parametrize("pages", [[[], [{"id": 1, "c": 2}]], [[{"id": 1, "c": 2}], []], [[], []]], ids=str)
+def test_parts_of_an_iterator_may_have_no_rows_in_every_operation(tmp_path: Path, pages: list[Any]) -> None:
+    rows = [row for page in pages for row in page]
+    for name in ("append", "upsert", "merge"):
+        table = frazil.create_table(tmp_path / name, pa.schema([("id", pa.int64()), ("c", pa.int64())]))
+        if name == "append":
+            table.append(iter(pages))
+        elif name == "upsert":
+            table.upsert(iter(pages), ["id"])
+        else:
+            table.merge(iter(pages), ["id"]).when_not_matched_insert_all().execute()
+        assert table.scan().to_arrow().to_pylist() == rows
+
+
 def test_an_upsert_names_the_row_whose_value_does_not_fit(tmp_path: Path) -> None:
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("c", MICROS), ("n", pa.int32())]))
     table.append([{"id": 1, "c": NAIVE}])

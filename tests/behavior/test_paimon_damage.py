@@ -324,8 +324,21 @@ def test_times_before_1970_of_the_java_writer_are_read(tmp_path: Path) -> None:
     assert -999_999_999 in found.cast(pa.int64()).to_pylist()
 
 
-def test_far_int96_timestamps_inside_a_column_are_refused(tmp_path: Path) -> None:
-    values = pa.array([[when] for when in FAR], pa.list_(pa.timestamp("us")))
+NESTED_TIMES: dict[str, tuple[pa.DataType, Callable[[datetime.datetime], Any]]] = {
+    "list": (pa.list_(pa.timestamp("us")), lambda when: [when]),
+    "map": (pa.map_(pa.string(), pa.timestamp("us")), lambda when: [("k", when)]),
+    "key": (pa.map_(pa.timestamp("us"), pa.int32()), lambda when: [(when, 1)]),
+    "struct with a map": (
+        pa.struct([("t", pa.timestamp("us")), ("m", pa.map_(pa.string(), pa.int32()))]),
+        lambda when: {"t": when, "m": [("k", 1)]},
+    ),
+}
+
+
+@pytest.mark.parametrize("nesting", NESTED_TIMES)
+def test_far_int96_timestamps_inside_a_column_are_refused(tmp_path: Path, nesting: str) -> None:
+    kind, value = NESTED_TIMES[nesting]
+    values = pa.array([value(when) for when in FAR], kind)
     assert int96(tmp_path, {"near": values.slice(0, 1)})[0].num_rows == 1
     with pytest.raises(errors.Unsupported, match=r"'far'.*1677"):
         int96(tmp_path, {"far": values})

@@ -1,4 +1,4 @@
-"""Columns of the table that have the names of metadata columns: the column of the table wins, in every change and scan."""
+"""Columns that have the names of metadata columns: the column of the table wins, in every change and scan."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ METADATA = 7
 
 CHANGES: dict[str, tuple[Any, list[tuple[int, int | None]]]] = {
     "update": (lambda t, n, q: t.update({n: f"{q} + 1"}, f"{q} is not null"), [(1, 11), (2, 21), (3, None)]),
-    "update another": (lambda t, n, q: t.update({"id": "id + 10"}, f"{q} = 20"), [(1, 10), (3, None), (12, 20)]),
-    "delete": (lambda t, n, q: t.delete("id = 2"), [(1, 10), (3, None)]),
-    "delete by it": (lambda t, n, q: t.delete(f"{q} >= 20"), [(1, 10), (3, None)]),
+    "update another": (lambda t, _, q: t.update({"id": "id + 10"}, f"{q} = 20"), [(1, 10), (3, None), (12, 20)]),
+    "delete": (lambda t, _, _q: t.delete("id = 2"), [(1, 10), (3, None)]),
+    "delete by it": (lambda t, _, q: t.delete(f"{q} >= 20"), [(1, 10), (3, None)]),
     "overwrite": (lambda t, n, q: t.overwrite(rows(n, (4, 40)), f"{q} = 10"), [(2, 20), (3, None), (4, 40)]),
     "upsert": (
-        lambda t, n, q: t.upsert(rows(n, (3, 30), (4, 40)), ["id"]),
+        lambda t, n, _q: t.upsert(rows(n, (3, 30), (4, 40)), ["id"]),
         [(1, 10), (2, 20), (3, 30), (4, 40)],
     ),
     "upsert by it": (
-        lambda t, n, q: t.upsert(rows(n, (9, 20), (4, 40)), [n]),
+        lambda t, n, _q: t.upsert(rows(n, (9, 20), (4, 40)), [n]),
         [(1, 10), (3, None), (4, 40), (9, 20)],
     ),
     "merge": (
@@ -79,7 +79,7 @@ CHANGES: dict[str, tuple[Any, list[tuple[int, int | None]]]] = {
         [(2, 25), (3, 7), (5, 50)],
     ),
     "merge that deletes": (
-        lambda t, n, q: t.merge(rows(n, (1, 0), (2, 5)), ["id"]).when_matched_delete().execute(),
+        lambda t, n, _q: t.merge(rows(n, (1, 0), (2, 5)), ["id"]).when_matched_delete().execute(),
         [(3, None)],
     ),
 }

@@ -59,3 +59,22 @@ def test_what_is_set_twice_leaves_the_table_as_it_was(table: Table) -> None:
     with pytest.raises(InvalidArgument, match="`point` is set twice"):
         table.update({"point.x": 1, "point": None})
     assert table.refresh().current_snapshot().snapshot_id == before
+
+
+@pytest.mark.parametrize("start", [1, 5, 6, 8, 9])
+@pytest.mark.parametrize("other", [pa.float64(), pa.int32(), pa.string()], ids=str)
+def test_structs_with_booleans_and_required_fields_may_be_slices(
+    tmp_path: Path, start: int, other: pa.DataType
+) -> None:
+    flags = pa.struct([pa.field("must", other, nullable=False), pa.field("flag", pa.bool_())])
+    value = pa.scalar(1, pa.int32()).cast(other).as_py()
+    values = [None if i % 4 == 2 else {"must": value, "flag": (True, False, None)[i % 3]} for i in range(12)]
+    whole = pa.table({"id": pa.array(range(12)), "s": pa.array(values, flags)})
+    table = frazil.create_table(tmp_path / "t", whole.schema)
+    part = whole.slice(start, 3)
+    table.append(part)
+    assert rows(table) == part.to_pylist()
+    assert table.upsert(part, ["id"]).updated_rows == 0
+    merge = table.merge(part, ["id"]).when_matched_delete("source.s.flag and source.s.must is not null")
+    flagged = sum(row["s"] is not None and row["s"]["flag"] is True for row in part.to_pylist())
+    assert merge.execute().deleted_rows == flagged

@@ -4,6 +4,7 @@ import pickle
 import shutil
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import frazil
@@ -109,9 +110,23 @@ def test_links_to_folders_are_not_listed_and_lead_nowhere_outside(
     assert allowed.load_table("sales.link").scan().count() == 0
 
 
-def test_a_warehouse_must_be_there() -> None:
-    with pytest.raises(MissingFile, match="no folder"):
-        frazil.load_catalog("local", warehouse="nowhere")
+def test_a_new_warehouse_is_empty_until_something_is_created_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "new lake" / "warehouse"
+    catalog = frazil.load_catalog("local", warehouse=str(folder))
+    assert catalog.list_namespaces() == []
+    assert not catalog.table_exists("n.t")
+    assert not folder.parent.exists()
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", pa.schema([("x", pa.int64())])).append([{"x": 1}])
+    assert frazil.load_catalog("local", warehouse=str(folder)).load_table("n.t").scan().count() == 1
+
+
+def test_a_warehouse_must_be_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MissingFile, match="is not a folder"):
+        frazil.load_catalog("local", warehouse=str(tmp_path / "file"))
+    with pytest.raises(MissingFile, match="does not exist"):
+        frazil.load_catalog("read", type="paimon", warehouse=str(tmp_path / "nowhere"))
     with pytest.raises(InvalidArgument, match="'warehouse'"):
         frazil.load_catalog("local", type="hadoop")
     with pytest.raises(PathNotAllowed):

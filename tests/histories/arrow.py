@@ -35,7 +35,9 @@ def build(values: Sequence[Any], kind: Type, arrow: pa.DataType) -> pa.Array:  #
         case List(element):
             below = next((v for v in values if v), [])
             filled = [below if v is None else v for v in values]
-            return _lists(filled, _mask(values), build([e for v in filled for e in v], element, arrow.value_type), arrow)
+            return _lists(
+                filled, _mask(values), build([e for v in filled for e in v], element, arrow.value_type), arrow
+            )
         case Map(key, value):
             pairs = [pair for v in values if v is not None for pair in v]
             keys = build([k for k, _ in pairs], key, arrow.key_type)

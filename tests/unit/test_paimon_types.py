@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -123,3 +125,10 @@ def test_a_schema_file_that_is_damaged() -> None:
     for form in ({}, {"fields": [{}]}, {"fields": 7}, {"fields": [{"id": "x", "name": "a", "type": "INT"}]}):
         with pytest.raises(CorruptMetadata):
             Schema.from_json(form)
+
+
+def test_ids_of_fields_of_an_arrow_schema_are_unique_at_all_depths() -> None:
+    inner = pa.struct([("x", pa.int64()), ("y", pa.list_(pa.struct([("z", pa.int64())])))])
+    schema = Schema.of(pa.schema([("a", inner), ("b", pa.map_(pa.int32(), inner))]))
+    ids = re.findall(r'"id": (\d+)', json.dumps(schema.to_json()["fields"]))
+    assert len(ids) == len(set(ids)) == 8

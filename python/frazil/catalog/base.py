@@ -227,6 +227,10 @@ class Catalog(Lookups[T]):
         """Give what makes this catalog again, in another process too: a function and its arguments."""
         return type(self), (self.name, dict(self.properties), dict(self._relocate))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name and properties, which hold the credentials that it was loaded with."""
+        return self.recipe()
+
     def row(self, levels: Levels) -> CatalogRow | None:
         """Give the place that names the newest state of a table; None where the folder of the table does.
 
@@ -277,7 +281,8 @@ class Catalog(Lookups[T]):
 
     def _exists_already(self, levels: Levels) -> AlreadyExists:
         message = f"catalog {self.name!r} has a table {dotted(levels)!r} already"
-        return AlreadyExists(message, context={"catalog": self.name, "table": dotted(levels)})
+        context = {"catalog": self.name, "table": dotted(levels)}
+        return AlreadyExists(message, context=context, hint="load_table opens it; create_table_if_not_exists does both")
 
     def _refuse(self, what: str, hint: str | None = None) -> NoReturn:
         message = f"catalogs of type {self.type}, which {self.name!r} is, cannot {what}"

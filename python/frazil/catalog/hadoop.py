@@ -33,8 +33,8 @@ class HadoopCatalog(Catalog[CatalogTable]):
     type: ClassVar[str] = "hadoop"
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Take `warehouse`, a path or a URI, from the properties."""
-        self._warehouse = Warehouse(name, self.type, properties)
+        """Take `warehouse`, a path or a URI, from the properties; a local folder is created by the first write."""
+        self._warehouse = Warehouse(name, self.type, properties, may_be_new=True)
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:

@@ -134,7 +134,7 @@ def _text(key: str, value: object) -> str:
         return str(value)
     if key != "relocate":
         message = f"the property {key!r} is text, not a mapping"
-        raise InvalidArgument(message)
+        raise InvalidArgument(message, hint="pass properties one by one, as in load_catalog(name, **properties)")
     return json.dumps({str(recorded): str(place) for recorded, place in value.items()})
 
 

@@ -19,6 +19,7 @@ from frazil.catalog.sql import NEW_LAYOUT, TABLES, Layout, SqlCatalog
 from frazil.catalog.sqlite import SqliteDatabase
 from frazil.catalog.statements import NewTable
 from frazil.errors import InvalidArgument, Storage, Unsupported
+from frazil.folders import removed_on_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,16 +85,21 @@ class LocalCatalog(SqlCatalog):
 
     @contextmanager
     def _changing(self) -> Iterator[Session]:
-        try:
-            Path(self._path, "warehouse").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            message = f"the folder of catalog {self.name!r} cannot be made: {error}"
-            raise Storage(message, context={"catalog": self.name, "file": self._path}) from error
-        with super()._changing() as session:
+        warehouse = Path(self._path, "warehouse")
+        with removed_on_failure(warehouse), self._made(warehouse), super()._changing() as session:
             session.create(_ROOTS)
             if not session.select(_ROOTS.name, ["root"], {"root": self._path}):
                 session.insert(_ROOTS.name, {"root": self._path})
             yield session
+
+    @contextmanager
+    def _made(self, warehouse: Path) -> Iterator[None]:
+        try:
+            warehouse.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"the folder of catalog {self.name!r} cannot be made: {error}"
+            raise Storage(message, context={"catalog": self.name, "file": self._path}) from error
+        yield
 
     def _mapping(self) -> dict[str, str]:
         here = f"{self._path}/warehouse"

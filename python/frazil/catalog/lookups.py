@@ -9,13 +9,15 @@ from frazil import _native
 from frazil.arguments import listed_locations
 from frazil.catalog.identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog.properties import Properties, of_storage
-from frazil.errors import NoSuchNamespace, NoSuchTable
+from frazil.errors import FrazilError, NoSuchNamespace, NoSuchTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from frazil.catalog.identifiers import Identifier, Levels
     from frazil.catalog.table import NamedTable
+
+_SHOWN_NAMES = 8
 
 T = TypeVar("T", bound="NamedTable")
 """The tables of a catalog."""
@@ -127,11 +129,30 @@ class Lookups(ABC, Generic[T]):
 
     def _no_such_namespace(self, levels: Levels) -> NoSuchNamespace:
         message = f"catalog {self.name!r} has no namespace {dotted(levels)!r}"
-        return NoSuchNamespace(message, context={"catalog": self.name, "namespace": dotted(levels)}, hint=self._hint())
+        hint = self._hint() or self._shown(self._siblings(levels, self._child_namespaces))
+        return NoSuchNamespace(message, context={"catalog": self.name, "namespace": dotted(levels)}, hint=hint)
 
     def _no_such_table(self, levels: Levels, why: str | None = None) -> NoSuchTable:
         message = f"catalog {self.name!r} has no table {dotted(levels)!r}" + (f": {why}" if why else "")
-        return NoSuchTable(message, context={"catalog": self.name, "table": dotted(levels)}, hint=self._hint())
+        hint = self._hint() or self._shown(self._siblings(levels, self._tables))
+        return NoSuchTable(message, context={"catalog": self.name, "table": dotted(levels)}, hint=hint)
+
+    def _siblings(self, levels: Levels, listed: Callable[[Levels], set[Levels]]) -> list[str]:
+        """Return the names next to one that does not exist; none if listing them would take long or fails."""
+        if not levels or not self._lists_fast:
+            return []
+        try:
+            return sorted(dotted(found) for found in listed(levels[:-1]))
+        except FrazilError:
+            return []
+
+    @staticmethod
+    def _shown(names: list[str]) -> str | None:
+        more = ", …" if len(names) > _SHOWN_NAMES else ""
+        return f"there are {', '.join(repr(name) for name in names[:_SHOWN_NAMES])}{more}" if names else None
+
+    _lists_fast: ClassVar[bool] = False
+    """Whether names are listed by one question, without looking at each table."""
 
     def _hint(self) -> str | None:
         """Say what may be wrong when a name is not found."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class RowCatalog(Catalog[CatalogTable]):
     """What catalogs with rows have in common: a change of a table is one change of its row."""
 
+    _lists_fast = True
+
     @abstractmethod
     def row(self, levels: Levels) -> CatalogRow:
         """Give the row of a table, whether there is one or not."""

@@ -259,8 +259,9 @@ class SqlCatalog(RowCatalog):
 
     def _namespaces(self) -> set[str]:
         """Return the namespaces that have tables, views or properties, except the root."""
+        layout = self._layout
         found = {text for (text,) in self._rows(TABLES, ["table_namespace"], {})}
-        if self._layout.has_properties:
+        if layout.has_properties:
             found |= {text for (text,) in self._rows(PROPERTIES, ["namespace"], {})}
         return {text for text in found if text}
 

@@ -14,6 +14,7 @@ from frazil.arguments import table_files
 from frazil.catalog.properties import masked, of_storage
 from frazil.config import config
 from frazil.errors import InvalidArgument, MissingFile, PathNotAllowed, Storage, Unsupported
+from frazil.folders import removed_on_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 class Warehouse:
     """The folder of a catalog. Nothing outside of it is looked at; links to folders are passed over by listings."""
 
-    def __init__(self, catalog: str, catalog_type: str, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, catalog: str, catalog_type: str, properties: Mapping[str, str], *, may_be_new: bool = False
+    ) -> None:
         """Take `warehouse`, a path or a URI, from the properties of a catalog.
+
+        With `may_be_new` a local folder that does not exist is empty until something is created in it.
 
         Raises:
             InvalidArgument: There is no such property.
@@ -37,8 +42,9 @@ class Warehouse:
             message = f"catalog {catalog!r} of type {catalog_type} needs the property 'warehouse'"
             raise InvalidArgument(message)
         root = _local_path(warehouse)
-        if root is not None and not root.is_dir():
-            message = f"the warehouse of catalog {catalog!r} is no folder"
+        if root is not None and not root.is_dir() and (root.exists() or not may_be_new):
+            what = "is not a folder" if root.exists() else "does not exist"
+            message = f"the warehouse {root} of catalog {catalog!r} {what}"
             raise MissingFile(message, context={"catalog": catalog, "file": str(root)})
         self._properties = of_storage(properties)
         self.location = warehouse.rstrip("/") if root is None else str(root)
@@ -115,7 +121,7 @@ class Warehouse:
             Storage: The folder cannot be made.
             Unsupported: An object store has no empty folders.
         """
-        with _changing(self.place(*levels)) as path:
+        with _changing(self.place(*levels)) as path, removed_on_failure(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 path.mkdir()

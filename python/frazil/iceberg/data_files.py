@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from frazil import _native
 from frazil.config import config
-from frazil.errors import FrazilError, InvalidArgument, Storage
+from frazil.errors import FrazilError, Storage
 from frazil.iceberg.file_format import Properties, file_format
 
 if TYPE_CHECKING:
@@ -76,16 +76,7 @@ class DataFileWriter:
         """Write the rows of batches of any schema that fits the table."""
         for batch in data:
             for part in self._steps(batch):
-                self._put(self._split(part))
-
-    def _split(self, rows: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
-        try:
-            return self.rows.split(rows)
-        except FrazilError:
-            raise
-        except ValueError as error:
-            message = f"the rows are no valid Arrow data: {error}"
-            raise InvalidArgument(message) from error
+                self._put(self.rows.split(part))
 
     def close(self) -> None:
         """Write what waits, and end all files."""

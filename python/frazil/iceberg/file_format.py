@@ -108,6 +108,7 @@ def file_format(rows: _native.RowWriter, properties: Mapping[str, str], name: st
     """Give the format of data files: `name`, or what the table says (`write.format.default`)."""
     checked = Properties(properties)
     name = (name or checked.text("write.format.default", "parquet")).lower()
+    rows.check_format(name)
     if name == "parquet":
         from frazil.iceberg.parquet_writer import ParquetFormat
 

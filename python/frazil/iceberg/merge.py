@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from frazil import _native
 from frazil.arguments import field_names, optional_text, text
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgument, Unsupported
 from frazil.literal import lit
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ class MergeBuilder(Generic[Result]):
     and the values of columns are SQL text that calls both sides by their aliases; other Python values, and what
     `frazil.lit` gives, are literals.
     """
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `Unsupported`."""
+        message = "a merge that is being described cannot be pickled; execute it in this process"
+        raise Unsupported(message)
 
     def __init__(
         self,

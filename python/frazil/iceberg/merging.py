@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil import _native
-from frazil.errors import FrazilError, InvalidArgument
 from frazil.iceberg.input_rows import batches, no_rows
 from frazil.iceberg.row_level import RowChange, RowLevel, bind
 
@@ -32,13 +31,7 @@ class Source:
         filled = [part for part in parts if part.num_rows]
         # Parts without rows need not have the columns of the others: an empty list has none.
         parts = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
-        try:
-            self.batches = _native.source_batches(table._native, parts, exact=exact)  # noqa: SLF001 - of one package
-        except FrazilError:
-            raise
-        except ValueError as error:
-            message = f"the rows are no valid Arrow data: {error}"
-            raise InvalidArgument(message) from error
+        self.batches = _native.source_batches(table._native, parts, exact=exact)  # noqa: SLF001 - of one package
         self.schema: pa.Schema = self.batches[0].schema
 
 

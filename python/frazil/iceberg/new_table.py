@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from frazil import _native
 from frazil.arguments import field_names, property_texts, whole_number
 from frazil.errors import InvalidArgument
+from frazil.folders import local_path, removed_on_failure
+from frazil.operation import operation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 
 _OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+
+
+_SCHEMA_HINT = 'such as pyarrow.schema([("id", pyarrow.int64()), ("name", pyarrow.string())])'
 
 
 def own_locations(properties: Mapping[str, str]) -> list[str]:
@@ -46,5 +51,15 @@ class NewTable:
             raise InvalidArgument(message)
         if not hasattr(self.schema, "__arrow_c_schema__"):
             message = f"the schema of a table is an Arrow schema, not {type(self.schema).__name__}"
-            raise InvalidArgument(message)
-        return _native.create_table(files, self.location, self.schema, fields, version, properties, row)
+            own = hasattr(self.schema, "__arrow_c_stream__") or hasattr(self.schema, "dtypes")
+            hint = "pass the schema of the rows: pyarrow.table(rows).schema" if own else _SCHEMA_HINT
+            raise InvalidArgument(message, hint=hint)
+        folder = local_path(self.location)
+        if self.location.endswith((".json", ".json.gz")) or (folder is not None and folder.is_file()):
+            message = f"the location of a table is a folder, not a file: {self.location}"
+            raise InvalidArgument(message, context={"table": self.location})
+        with (
+            operation("create_table", lambda: self.location),
+            removed_on_failure(None if folder is None else folder / "metadata"),
+        ):
+            return _native.create_table(files, self.location, self.schema, fields, version, properties, row)

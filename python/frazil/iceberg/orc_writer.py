@@ -67,10 +67,11 @@ class _OrcWriter:
         self._schema, self._writer = schema, writer
 
     def write(self, rows: pa.Table) -> None:
-        for field in self._schema:
-            for chunk in rows.column(field.name).chunks:
-                _check_timestamps(chunk, field.name)
         columns = [_stored(_without_offsets(rows.column(field.name)), field.type) for field in self._schema]
+        # pyarrow cannot flatten lists of extension types, which stored values do not have.
+        for column, field in zip(columns, self._schema, strict=True):
+            for chunk in column.chunks:
+                _check_timestamps(chunk, field.name)
         self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
 
     def close(self) -> WrittenColumns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakValueDictionary
 
@@ -12,7 +13,7 @@ from frazil.errors import CorruptData, CorruptDeletes
 from frazil.read_ahead import read_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -37,8 +38,13 @@ def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
     yield from rows_of(task, with_deletes(task))
 
 
-def rows_of(task: _native.FileScanTask, reader: _native.TaskReader) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of a task whose deletes are loaded."""
+def rows_of(
+    task: _native.FileScanTask, reader: _native.TaskReader, within: Sequence[tuple[int, int]] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of a task whose deletes are loaded.
+
+    With `within`, ascending first and last positions, row groups without any of them are left out.
+    """
     if reader.is_empty:
         return
     files = task.files
@@ -46,7 +52,10 @@ def rows_of(task: _native.FileScanTask, reader: _native.TaskReader) -> Iterator[
         wanted = reader.open(data.schema)
         selected = None
         if data.row_groups:
-            selected = reader.select_row_groups(data.statistics(reader.statistics_leaves()))
+            groups = data.statistics(reader.statistics_leaves())
+            selected = reader.select_row_groups(groups)
+            if within is not None:
+                selected = _with_positions(selected, [rows for rows, *_ in groups], within)
         rows = 0
         for position, batch, count in data.batches(wanted, selected):
             rows += count
@@ -55,6 +64,19 @@ def rows_of(task: _native.FileScanTask, reader: _native.TaskReader) -> Iterator[
                 yield result
         if selected is None:
             reader.check_rows(rows)
+
+
+def _with_positions(selected: list[bool], counts: list[int], within: Sequence[tuple[int, int]]) -> list[bool]:
+    """Select the row groups, of so many rows each, that may hold positions."""
+    ranges = deque(within)
+    start = 0
+    for group, count in enumerate(counts):
+        end = start + count
+        while ranges and ranges[0][1] < start:
+            ranges.popleft()
+        selected[group] = selected[group] and bool(ranges) and ranges[0][0] < end
+        start = end
+    return selected
 
 
 def read_tasks(

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from frazil import _native
 from frazil.arguments import flag, text
 from frazil.config import config
+from frazil.data_file import BATCH_ROWS
 from frazil.errors import InvalidArgument
 from frazil.iceberg.position_deletes import write_position_deletes
 from frazil.iceberg.read import rows_of, with_deletes
@@ -103,15 +104,21 @@ class RowLevel:
             self.delete(index, positions(batch), reader)
         yield from ()
 
-    def changed(self, choose: Choose, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def changed(
+        self, choose: Choose, columns: list[str] | None = None, *, matching: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """Delete the rows that `choose` names and stream what it makes of them: the rows of files with deletes.
 
-        It is given `columns`, or all.
+        It is given `columns`, or all. Where all `matching` rows change, those of long files are found first, so that
+        row groups without any are read by the columns of the filter alone.
         """
         scan = self._chosen_by(columns)
 
         def change(index: int) -> Iterator[pa.RecordBatch]:
-            reader, rows = self.open(index, scan)
+            within = self._matches(index) if matching else None
+            if within == []:
+                return
+            reader, rows = self.open(index, scan, within)
             for batch in rows:
                 touched, changed = choose(self._columns(batch))
                 self.delete(index, positions(batch).take(touched), reader)
@@ -119,6 +126,15 @@ class RowLevel:
                     yield self._updated(batch, touched, changed)
 
         return read_parts(range(len(self.plan)), change, workers=self._workers)
+
+    def _matches(self, index: int) -> list[tuple[int, int]] | None:
+        """Find where rows match in a data file: first and last positions; None where a look costs as much as a read."""
+        task = self.plan.task(index)
+        is_long = task.file_format == "PARQUET" and task.record_count > BATCH_ROWS
+        if not is_long or not self._filter or self.plan.is_whole(index):
+            return None
+        _, rows = self.open(index, self.found)
+        return [(found[0].as_py(), found[-1].as_py()) for found in map(positions, rows) if len(found)]
 
     def choose(self, choose: Choose, columns: list[str] | None = None) -> None:
         """Note the rows that `choose` names by `columns`, or all, for files that are written again."""
@@ -166,7 +182,7 @@ class RowLevel:
         return batch.select(range(batch.num_columns - 1 - len(self._lineage)))
 
     def _updated(self, batch: pa.RecordBatch, touched: pa.Array, changed: pa.RecordBatch) -> pa.RecordBatch:
-        """Return what rows of a batch became: with the ids that they had, changed by a commit whose number is not known."""
+        """Return what rows of a batch became: with their ids, but not the number of the commit, which is not known."""
         if not self._lineage:
             return changed
         numbers = touched.slice(len(touched) - changed.num_rows)
@@ -186,11 +202,13 @@ class RowLevel:
         with self._lock:
             self.matched_rows += len(positions)
 
-    def open(self, index: int, scan: _native.Scan) -> tuple[_native.TaskReader, Iterator[pa.RecordBatch]]:
-        """Read the data file at a place of the plan with the columns and the filter of `scan`."""
+    def open(
+        self, index: int, scan: _native.Scan, within: list[tuple[int, int]] | None = None
+    ) -> tuple[_native.TaskReader, Iterator[pa.RecordBatch]]:
+        """Read the data file at a place of the plan with the columns and the filter of `scan`; see `rows_of`."""
         task = self.plan.task_for(index, scan)
         reader = with_deletes(task)
-        return reader, rows_of(task, reader)
+        return reader, rows_of(task, reader, within)
 
     def write_deletes(self, paths: list[str]) -> None:
         """Write the deletes of the files that stay, and add to `paths` where; what fails half-way is known too."""
@@ -266,7 +284,7 @@ class Updating(RowChange):
         """Delete them, and stream them as they are now, with those that share a file where files are written again."""
         operation = self.operation
         if operation.on_read:
-            return operation.changed(self._update)
+            return operation.changed(self._update, matching=True)
         operation.find(whole=False)
         return operation.rewritten(self._update)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native, scan
@@ -61,6 +62,9 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         """Give the data files to read, one task each."""
         plan = self._plan()
         return (FileScanTask(plan.task(index)) for index in range(len(plan)))
+
+    def _place(self) -> str:
+        return str(json.loads(self._table.metadata_json("location")))
 
     def _without_columns(self) -> _native.Scan:
         return _native.Scan(self._table, **self._arguments | {"selected_fields": []})

@@ -9,10 +9,12 @@ from frazil import _native
 from frazil.arguments import (
     field_names,
     filter_text,
+    flag,
     place_of_new,
     property_texts,
     row_limit,
     snapshot_choice,
+    storage_options,
     table_files,
     whole_number,
 )
@@ -23,6 +25,7 @@ from frazil.iceberg.snapshot import HistoryEntry, Snapshot, SnapshotRef
 from frazil.iceberg.transaction import Transaction, alone, alone_with
 from frazil.iceberg.writing import Writing
 from frazil.opened import Opened, opened_with
+from frazil.operation import operation
 
 if TYPE_CHECKING:
     import datetime
@@ -64,7 +67,8 @@ class Table(Opened, Writing):
         """
         options = opened_with(relocate, storage, allowed_locations)
         files = table_files(_folder(location), **options)
-        return cls(_native.Table.open(files, location, recorded), files, location, options)
+        with operation("load_table", lambda: location):
+            return cls(_native.Table.open(files, location, recorded), files, location, options)
 
     def refresh(self) -> Table:
         """Give the table at its newest metadata.
@@ -72,7 +76,8 @@ class Table(Opened, Writing):
         Raises:
             CorruptMetadata: Another table lies at the location now.
         """
-        return self._at(self._native.refresh(self._files, self._opened))
+        with operation("refresh", self._place):
+            return self._at(self._native.refresh(self._files, self._opened))
 
     @classmethod
     def create(
@@ -88,7 +93,7 @@ class Table(Opened, Writing):
         """Make a table in a folder; see `frazil.create_table`."""
         location = place_of_new(location)
         new = NewTable(location, schema, partition_by, format_version, properties)
-        options = opened_with({}, property_texts(storage, "storage"), new.own_locations())
+        options = opened_with({}, storage_options(storage), new.own_locations())
         files = table_files(location, **options)
         native = new.make(files, None)
         return cls(native, files, location, options)
@@ -131,6 +136,9 @@ class Table(Opened, Writing):
         """Give the same table at another state."""
         return Table(native, self._files, self._opened, self._options)
 
+    def _place(self) -> str:
+        return self.location
+
     def _now(self) -> Table:
         self._reload()
         return self
@@ -144,7 +152,7 @@ class Table(Opened, Writing):
 
     def _commit(self, change: dict[str, Any]) -> None:
         # Of the state that the caller knows: some changes conflict with what others made of it since.
-        with Transaction(self) as changes:
+        with operation("commit", self._place), Transaction(self) as changes:
             changes._commit(change)  # noqa: SLF001 - one module in two files
 
     @property
@@ -222,7 +230,7 @@ class Table(Opened, Writing):
         case_sensitive: bool = True,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: int | datetime.datetime | None = None,
+        as_of: int | str | datetime.datetime | None = None,
         limit: int | None = None,
     ) -> Scan:
         """Describe a read; nothing is read before rows are asked for.
@@ -234,7 +242,8 @@ class Table(Opened, Writing):
             case_sensitive: Whether `ID` is another column than `id`.
             snapshot_id: A snapshot to read, with its own schema.
             ref: A branch to read, with the current schema, or a tag, with the schema of its snapshot.
-            as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
+            as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+                text such as `2024-01-31T12:00:00Z`; inclusive.
             limit: At most so many rows.
 
         Raises:
@@ -290,7 +299,7 @@ class Table(Opened, Writing):
             "snapshot": snapshot,
             "append": append,
             "limit": row_limit(limit),
-            "case_sensitive": case_sensitive,
+            "case_sensitive": flag("case_sensitive", case_sensitive),
         }
         return Scan(self._native, arguments)
 

@@ -6,13 +6,14 @@ import contextlib
 import json
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from frazil import _native
 from frazil.arguments import flag, property_texts, text
-from frazil.errors import CommitConflict, FrazilError
+from frazil.errors import CommitConflict, FrazilError, Unsupported
 from frazil.iceberg.write_result import RowCounts, WriteResult, settle
 from frazil.iceberg.writing import Writing
+from frazil.operation import operation, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,6 +88,11 @@ class Transaction(Writing):
         self._made: list[tuple[WriteResult, RowCounts]] = []
         self._ended = False
         self.attempts = 0
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `Unsupported`."""
+        message = "a transaction cannot be pickled: it is committed by the process that began it"
+        raise Unsupported(message)
 
     def table(self) -> Table:
         """Give the table with the changes so far, which nobody else sees."""
@@ -178,6 +184,9 @@ class Transaction(Writing):
             deleted = _replaced_rows(table, result) if changed.deleted is None else changed.deleted
             settle(result, deleted_rows=deleted)
 
+    def _place(self) -> str:
+        return self._table.location
+
     def _now(self) -> Table:
         return self.table()
 
@@ -201,8 +210,10 @@ class Transaction(Writing):
         return self._change(write)
 
     def _commit(self, change: dict[str, Any]) -> None:
-        self._native.evolve(json.dumps(change))
+        with operation("commit", self._place):
+            self._native.evolve(json.dumps(change))
 
+    @operation_of
     def commit_transaction(self) -> Table:
         """Commit now; the `with` block does it when it ends.
 
@@ -291,13 +302,36 @@ def alone_with(table: Table, data: Any, change: Callable[[Transaction, Rows], Wr
     began = time.perf_counter()
     table._native.check_writable(table._row)  # noqa: SLF001 - one module in two files
     rows = data if isinstance(data, Rows) else _rows(table, data)
+
+    def change_with_rows(tx: Transaction) -> WriteResult:
+        nonlocal rows
+        rows = _fitting(tx.table(), rows, data)
+        return change(tx, tx.take(rows))
+
     try:
-        result = alone(table, lambda tx: change(tx, tx.take(rows)))
+        result = alone(table, change_with_rows)
     except BaseException:
         if not any(transaction.may_be_committed for transaction in rows.transactions):
             rows.written.abort()
         raise
     return replace(result, seconds=time.perf_counter() - began)
+
+
+def _fitting(table: Table, rows: Rows, data: Any) -> Rows:
+    """Return rows that the table reads: written again if another writer changed it, and `data` can be read again.
+
+    Raises:
+        CommitConflict: A stream cannot be read again.
+        InvalidArgument: The rows do not fit the table as it is now.
+    """
+    try:
+        rows.files.check(table._native)  # noqa: SLF001 - one module in two files
+    except CommitConflict:
+        if isinstance(data, Rows) or not hasattr(data, "__len__"):
+            raise
+        rows.written.abort()
+        return _rows(table, data)
+    return rows
 
 
 def _rows(table: Table, data: Any) -> Rows:

@@ -11,12 +11,14 @@ from frazil.errors import CommitConflict, InvalidArgument
 from frazil.iceberg.evolving import Evolving
 from frazil.iceberg.merge import MergeBuilder, set_clause
 from frazil.iceberg.write_result import RowCounts
+from frazil.operation import operation, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
+    from frazil.iceberg.merge import MergePlan
     from frazil.iceberg.merging import Source
     from frazil.iceberg.table import Table
     from frazil.iceberg.transaction import Rows, Transaction
@@ -32,6 +34,7 @@ class Writing(Evolving):
 
     __slots__ = ()
 
+    @operation_of
     def append(
         self,
         data: Any,
@@ -63,6 +66,7 @@ class Writing(Evolving):
 
         return self._change_with(data, change)
 
+    @operation_of
     def overwrite(
         self,
         data: Any,
@@ -100,6 +104,7 @@ class Writing(Evolving):
         self._now()
         return self._change_with(data, change)
 
+    @operation_of
     def dynamic_partition_overwrite(
         self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
     ) -> WriteResult:
@@ -126,6 +131,7 @@ class Writing(Evolving):
         self._now()
         return self._change_with(data, change)
 
+    @operation_of
     def delete(
         self,
         delete_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
@@ -163,6 +169,7 @@ class Writing(Evolving):
 
         return self._change(change)
 
+    @operation_of
     def update(
         self,
         set: Mapping[str, Value],  # noqa: A002 - as SQL has it
@@ -200,6 +207,7 @@ class Writing(Evolving):
 
         return self._change(change)
 
+    @operation_of
     def upsert(
         self,
         data: Any,
@@ -245,6 +253,7 @@ class Writing(Evolving):
 
         return self._merge(source, merger, branch, snapshot_properties)
 
+    @operation_of
     def merge(
         self,
         source: Any,
@@ -277,10 +286,13 @@ class Writing(Evolving):
         from frazil.iceberg.merging import Source
 
         rows = Source(self._now(), source)
+
+        def execute(plan: MergePlan) -> WriteResult:
+            with operation("merge", self._place):
+                return self._merge(rows, lambda target: plan.merger(target, rows.schema), branch, snapshot_properties)
+
         return MergeBuilder(
-            lambda plan: self._merge(
-                rows, lambda target: plan.merger(target, rows.schema), branch, snapshot_properties
-            ),
+            execute,
             on,
             source_alias=source_alias,
             target_alias=target_alias,
@@ -304,6 +316,10 @@ class Writing(Evolving):
             return tx.commit_rows(merging.operation, snapshot_properties, [files], counts)
 
         return self._change(change)
+
+    def _place(self) -> str:
+        """Return the location of the table, for errors."""
+        raise NotImplementedError
 
     def _now(self) -> Table:
         """Return the table that a change of rows is planned on: the newest state, or that of the transaction so far."""

@@ -71,6 +71,9 @@ class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit]):
         plan = self._plan()
         return (Split(plan.split(index)) for index in range(len(plan)))
 
+    def _place(self) -> str:
+        return self._table.location
+
     def _without_columns(self) -> _native.PaimonScan:
         return _native.PaimonScan(self._table, **self._arguments | {"selected_fields": []})
 

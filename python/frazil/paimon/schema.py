@@ -146,8 +146,10 @@ def _schema_of(columns: Any) -> Schema:
         import pyarrow as pa
 
         arrow = pa.schema(columns)
+        # Ids are unique in a schema, those of fields inside columns included.
+        ids = itertools.count(len(arrow))
         fields = (
-            DataField(number, column.name, type_of_arrow(column.type, nullable=column.nullable))
+            DataField(number, column.name, type_of_arrow(column.type, lambda: next(ids), nullable=column.nullable))
             for number, column in enumerate(arrow)
         )
         return Schema(0, tuple(fields))

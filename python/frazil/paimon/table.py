@@ -6,10 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from frazil import _native
-from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice, table_files
+from frazil.arguments import field_names, filter_text, flag, row_limit, snapshot_choice, table_files
 from frazil.errors import CorruptMetadata, InvalidArgument
 from frazil.opened import Opened, opened_with
+from frazil.operation import operation
 from frazil.paimon.options import scan_options
+from frazil.paimon.read_only import ReadOnly
 from frazil.paimon.scan import Scan
 from frazil.paimon.schema import Schema
 from frazil.paimon.snapshot import HistoryEntry, Snapshot, Tag
@@ -29,7 +31,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """What stands between the folder of a table and the name of a branch in the folder of the branch."""
 
 
-class Table(Opened):
+class Table(Opened, ReadOnly):
     """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
 
     def __init__(
@@ -61,7 +63,8 @@ class Table(Opened):
             message = f"the location is the branch {name!r} of a table, not a table"
             raise InvalidArgument(message, context={"location": folder}, hint="open the table, and call with_branch")
         files = table_files(folder, **options)
-        return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
+        with operation("load_table", lambda: folder):
+            return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
 
     def refresh(self) -> Table:
         """Give the table with its newest schema."""
@@ -84,7 +87,7 @@ class Table(Opened):
         return Table(self._on_branch(branch), self._files, self._options, self._view)
 
     @property
-    def location(self) -> str:
+    def location(self) -> str:  # type: ignore[override]
         """The folder of the table."""
         return self._native.location
 
@@ -179,7 +182,7 @@ class Table(Opened):
         case_sensitive: bool = True,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: int | datetime.datetime | None = None,
+        as_of: int | str | datetime.datetime | None = None,
         limit: int | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Scan:
@@ -192,7 +195,8 @@ class Table(Opened):
             case_sensitive: Whether `ID` is another column than `id`.
             snapshot_id: A snapshot to read, with its own schema.
             ref: A tag to read, with the schema of its snapshot, or a branch.
-            as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
+            as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+                text such as `2024-01-31T12:00:00Z`; inclusive.
             limit: At most so many rows.
             options: Options of the table for this read, such as `scan.timestamp-millis` or `incremental-between`.
                 A list becomes text with commas: `{"incremental-between": (1, 10)}`.
@@ -209,7 +213,7 @@ class Table(Opened):
             "snapshot": snapshot_choice(snapshot_id, ref, as_of),
             "options": scan_options(options),
             "limit": row_limit(limit),
-            "case_sensitive": case_sensitive,
+            "case_sensitive": flag("case_sensitive", case_sensitive),
         }
         return Scan(self._native, arguments)
 

@@ -118,7 +118,7 @@ def parse_type(form: str | dict[str, Any], next_id: Callable[[], int] = lambda: 
     return parsed
 
 
-def type_of_arrow(arrow: pa.DataType, *, nullable: bool = True) -> DataType:
+def type_of_arrow(arrow: pa.DataType, next_id: Callable[[], int] = lambda: 0, *, nullable: bool = True) -> DataType:
     """Give the type that holds the values of an Arrow type.
 
     Raises:
@@ -133,14 +133,17 @@ def type_of_arrow(arrow: pa.DataType, *, nullable: bool = True) -> DataType:
         digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[arrow.unit]
         return DataType("TIMESTAMP" if arrow.tz is None else LOCAL_ZONED, (digits,), nullable)
     if kinds.is_struct(arrow):
-        fields = (TypeField(0, field.name, type_of_arrow(field.type, nullable=field.nullable)) for field in arrow)
+        fields = (
+            TypeField(next_id(), field.name, type_of_arrow(field.type, next_id, nullable=field.nullable))
+            for field in arrow
+        )
         return DataType("ROW", (), nullable, (), tuple(fields))
     if kinds.is_list(arrow) or kinds.is_large_list(arrow):
-        inner = type_of_arrow(arrow.value_type, nullable=arrow.value_field.nullable)
+        inner = type_of_arrow(arrow.value_type, next_id, nullable=arrow.value_field.nullable)
         return DataType("ARRAY", (), nullable, (inner,))
     if kinds.is_map(arrow):
-        key = type_of_arrow(arrow.key_type, nullable=False)
-        value = type_of_arrow(arrow.item_type, nullable=arrow.item_field.nullable)
+        key = type_of_arrow(arrow.key_type, next_id, nullable=False)
+        value = type_of_arrow(arrow.item_type, next_id, nullable=arrow.item_field.nullable)
         return DataType("MAP", (), nullable, (key, value))
     for test, name, numbers in (
         (kinds.is_boolean, "BOOLEAN", ()),

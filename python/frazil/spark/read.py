@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from frazil.arguments import field_names, filter_text, row_limit, snapshot_choice
 from frazil.errors import FrazilError, InvalidArgument
 from frazil.spark.options import READ_LANES, parse, quote_name
+from frazil.spark.worker_python import check_session
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -31,6 +32,7 @@ def register(spark: SparkSession) -> None:
     """
     from frazil.spark.source import FrazilDataSource
 
+    check_session(spark)
     spark.dataSource.register(FrazilDataSource)
 
 
@@ -43,7 +45,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     case_sensitive: bool = True,
     snapshot_id: int | None = None,
     ref: str | None = None,
-    as_of: int | dt.datetime | None = None,
+    as_of: int | str | dt.datetime | None = None,
     limit: int | None = None,
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
@@ -64,7 +66,8 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         case_sensitive: Whether `ID` is another column than `id`.
         snapshot_id: A snapshot to read, with its own schema.
         ref: A branch or a tag to read.
-        as_of: Read what was current then: milliseconds since the epoch or an aware datetime, inclusive.
+        as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+            text such as `2024-01-31T12:00:00Z`; inclusive.
         limit: At most so many rows, which are then read in one partition.
         relocate: As in `frazil.load_table`, for a table given by its location.
         storage: Options of the storage. They travel in Spark's plans; prefer the environment for credentials.
@@ -79,6 +82,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         InvalidArgument: An argument that does not fit.
         pyspark.errors.AnalysisException: The table cannot be read; the text names the error of frazil.
     """
+    check_session(spark)
     limit = row_limit(limit)
     given: dict[str, Any] = {
         "case-sensitive": str(case_sensitive).lower(),

@@ -18,6 +18,7 @@ from frazil.spark.iceberg import size_of
 from frazil.spark.shared import shared
 from frazil.spark.state import OPEN_COST_BYTES, SPLIT_BYTES
 from frazil.spark.taking import Taking
+from frazil.spark.worker_python import check_session, session_of
 from frazil.spark.workers import Operation, change_groups
 from frazil.spark.writes import check_branch, open_table
 
@@ -98,6 +99,7 @@ def delete(  # noqa: PLR0913 - as `Table.delete`
     storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
     """Delete the rows that match, as `Table.delete` does, in the workers of Spark."""
+    check_session(spark)
     opened = open_table(table, relocate, storage)
     asked = Delete(filter_text(where, "where"), case_sensitive)
     return _carry_out(spark, opened, asked, branch, snapshot_properties)
@@ -116,6 +118,7 @@ def update(  # noqa: PLR0913 - as `delete`, and what is set
     storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
     """Set columns of the rows that match, as `Table.update` does, in the workers of Spark."""
+    check_session(spark)
     opened = open_table(table, relocate, storage)
     asked = Update(set_clause(set), filter_text(where, "where"), case_sensitive)
     return _carry_out(spark, opened, asked, branch, snapshot_properties)
@@ -141,6 +144,7 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
     Raises:
         LimitExceeded: When it is executed: the source has more than `broadcast_limit_bytes` bytes.
     """
+    check_session(session_of(source, "source"))
     opened = open_table(table, relocate, storage)
     limit_bytes = whole_number("broadcast_limit_bytes", broadcast_limit_bytes)
 

@@ -15,6 +15,7 @@ from frazil.iceberg.input_rows import no_rows
 from frazil.iceberg.transaction import Rows
 from frazil.spark.distribution import distributed
 from frazil.spark.taking import Taking
+from frazil.spark.worker_python import check_session, session_of
 from frazil.spark.workers import Operation, write_frame
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     target_bytes = (
         None if target_file_size_bytes is None else whole_number("target_file_size_bytes", target_file_size_bytes)
     )
+    check_session(session_of(frame, "frame"))
     began = time.perf_counter()
     opened = open_table(table, relocate, storage)
     check_columns(opened, frame.schema)

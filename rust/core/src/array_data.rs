@@ -14,6 +14,7 @@
 //! shared, never copied.
 
 use arrow_array::{ArrayRef, make_array};
+use arrow_buffer::NullBuffer;
 use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::{DataType, UnionMode};
 
@@ -62,6 +63,26 @@ fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<Arr
     Ok(unsafe { builder.build_unchecked() })
 }
 
+/// `data` with other NULLs, and other children of the same types and lengths.
+///
+/// arrow-rs refuses NULLs of a buffer of their own for booleans that begin within their buffer: `ArrayDataBuilder::build`
+/// takes the offset of the values for that of the NULLs. It would also read all values again.
+///
+/// # Errors
+/// `Internal` when the NULLs or the children are of another length or type.
+#[expect(unsafe_code, reason = "validation takes the offset of values for that of NULLs; what is replaced is checked")]
+pub fn with_parts(data: ArrayData, nulls: Option<NullBuffer>, children: Vec<ArrayData>) -> Result<ArrayRef> {
+    let is_same = |(new, old): (&ArrayData, &ArrayData)| new.data_type() == old.data_type() && new.len() == old.len();
+    let fit = nulls.as_ref().is_none_or(|nulls| nulls.len() == data.len())
+        && children.len() == data.child_data().len()
+        && children.iter().zip(data.child_data()).all(is_same);
+    if !fit {
+        return Err(Error::internal(format!("parts that do not fit an array of type {}", data.data_type())));
+    }
+    // SAFETY: buffers are those of `data`; NULLs have its length, children the types and lengths of its own.
+    Ok(make_array(unsafe { data.into_builder().nulls(nulls).child_data(children).build_unchecked() }))
+}
+
 fn below(children: Vec<ArrayData>, start: usize, length: usize) -> Result<Vec<ArrayData>> {
     children.into_iter().map(|child| with_leaf_offsets(child, start, length)).collect()
 }
@@ -73,4 +94,110 @@ fn whole(data: ArrayData) -> Result<ArrayData> {
 
 fn too_long() -> Error {
     Error::invalid("an Arrow array that is longer than memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::{Array, BooleanArray, FixedSizeListArray, Int64Array, ListArray, StructArray};
+    use arrow_buffer::OffsetBuffer;
+    use arrow_schema::{Field, Fields};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An array of `rows` rows, nested as the numbers in `levels` say, with NULLs at all levels.
+    fn nested(levels: &[u8], rows: usize) -> ArrayRef {
+        let Some((level, below)) = levels.split_first() else {
+            return Arc::new((0..rows).map(|row| (row % 3 > 0).then_some(row % 2 == 0)).collect::<BooleanArray>());
+        };
+        let nulls = Some(NullBuffer::from_iter((0..rows).map(|row| row % (levels.len() + 3) != 2)));
+        let field = |values: &ArrayRef| Arc::new(Field::new("x", values.data_type().clone(), true));
+        match level {
+            0 => {
+                let values = nested(below, rows * 2);
+                Arc::new(FixedSizeListArray::new(field(&values), 2, values, nulls))
+            }
+            1 => {
+                let values = nested(below, rows * 2);
+                Arc::new(ListArray::new(field(&values), OffsetBuffer::from_lengths(vec![2; rows]), values, nulls))
+            }
+            _ => {
+                let values = nested(below, rows);
+                let numbers: ArrayRef = Arc::new(Int64Array::from_iter((0_i64..).take(rows)));
+                let fields = Fields::from(vec![field(&values), field(&numbers)]);
+                Arc::new(StructArray::new(fields, vec![values, numbers], nulls))
+            }
+        }
+    }
+
+    /// The data of rows of an array as the C data interface has them: the offset is that of the outermost array.
+    fn at_offset(array: &ArrayRef, start: usize, length: usize) -> ArrayData {
+        let data = array.to_data();
+        let nulls = data.nulls().map(|nulls| nulls.slice(start, length));
+        data.into_builder().offset(start).len(length).nulls(nulls).build().unwrap()
+    }
+
+    /// The same with an offset at every level of a struct.
+    fn at_offsets(array: &ArrayRef, start: usize, length: usize) -> ArrayData {
+        let data = at_offset(array, start, length);
+        let Some(columns) = array.as_any().downcast_ref::<StructArray>() else { return data };
+        let rest = array.len() - start / 2;
+        let children = columns.columns().iter().map(|column| at_offsets(column, start / 2, rest)).collect();
+        data.into_builder().offset(start - start / 2).child_data(children).build().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_data_with_offsets_are_the_rows_of_the_slice(
+            levels in prop::collection::vec(0_u8..5, 0..5), start in 0_usize..9, length in 0_usize..9,
+        ) {
+            let array = nested(&levels, 20);
+            let expected = array.slice(start, length);
+            for data in [at_offset(&array, start, length), at_offsets(&array, start, length)] {
+                let found = array_of(data).unwrap();
+                found.to_data().validate_full().unwrap();
+                prop_assert_eq!(&found, &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn children_that_are_too_short_are_refused() {
+        let data = at_offset(&nested(&[2, 2], 4), 1, 3);
+        let inner = nested(&[2], 3).to_data();
+        let numbers = nested(&[2, 2], 4).to_data().child_data()[1].clone();
+        #[expect(unsafe_code, reason = "a builder that checks would refuse it itself")]
+        let short = unsafe { data.into_builder().child_data(vec![inner, numbers]).build_unchecked() };
+        assert!(array_of(short).unwrap_err().to_string().contains("shorter than the array that holds it"));
+    }
+
+    #[test]
+    fn booleans_that_begin_within_their_buffer_take_nulls_of_a_buffer_of_their_own() {
+        let flags = BooleanArray::from((0..12).map(|i| i % 2 == 0).collect::<Vec<_>>()).slice(6, 3);
+        let nulls = NullBuffer::from(vec![true, false, true]);
+        let array = with_parts(flags.to_data(), Some(nulls.clone()), Vec::new()).unwrap();
+        let expected = BooleanArray::from(vec![Some(true), None, Some(true)]);
+        assert_eq!(array.as_boolean(), &expected);
+        let whole = StructArray::from(vec![(Field::new("b", DataType::Boolean, true).into(), array.clone())]);
+        let rebuilt = with_parts(whole.to_data(), Some(nulls), vec![array.to_data()]).unwrap();
+        assert_eq!((rebuilt.null_count(), rebuilt.as_struct().column(0).as_boolean()), (1, &expected));
+    }
+
+    #[test]
+    fn parts_of_another_length_or_type_are_refused() {
+        let whole = StructArray::from(vec![(
+            Field::new("b", DataType::Boolean, true).into(),
+            Arc::new(BooleanArray::from(vec![true, false])) as ArrayRef,
+        )]);
+        for child in [BooleanArray::from(vec![true]).to_data(), arrow_array::Int8Array::from(vec![1, 2]).to_data()] {
+            assert!(with_parts(whole.to_data(), None, vec![child]).is_err());
+        }
+        assert!(
+            with_parts(whole.to_data(), Some(NullBuffer::new_null(1)), whole.to_data().child_data().to_vec()).is_err()
+        );
+        assert!(with_parts(whole.to_data(), None, Vec::new()).is_err());
+    }
 }

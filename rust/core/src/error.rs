@@ -129,6 +129,7 @@ struct Inner {
     message: String,
     context: Vec<(&'static str, String)>,
     hint: Option<String>,
+    changed_nothing: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -138,7 +139,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// A failure of `kind`. The message says what was found and what was expected, without a final stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), context: Vec::new(), hint: None, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            context: Vec::new(),
+            hint: None,
+            changed_nothing: false,
+            source: None,
+        }))
     }
 
     /// Shorthand for [`ErrorKind::CorruptData`].
@@ -196,6 +204,18 @@ impl Error {
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
+    }
+
+    /// The same error, of a write that certainly changed nothing: not even later, when a request arrives.
+    #[must_use]
+    pub fn changing_nothing(mut self) -> Self {
+        self.0.changed_nothing = true;
+        self
+    }
+
+    /// Whether it is certain that nothing changed; otherwise it may have.
+    pub fn changed_nothing(&self) -> bool {
+        self.0.changed_nothing
     }
 
     /// The message alone, without context.

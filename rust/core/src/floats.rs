@@ -7,6 +7,7 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{ArrayRef, make_array};
 use arrow_schema::DataType;
 
+use crate::array_data::with_parts;
 use crate::error::Result;
 
 /// Floats with every NaN made the same, as identity by the formats has it: -0.0 is not 0.0. Other arrays stay.
@@ -33,7 +34,8 @@ pub fn canonical(array: &ArrayRef) -> Result<ArrayRef> {
     let data = array.to_data();
     let children = data.child_data().iter().map(|child| Ok(canonical(&make_array(child.clone()))?.to_data()));
     let children = children.collect::<Result<Vec<_>>>()?;
-    Ok(make_array(data.into_builder().child_data(children).build()?))
+    let nulls = data.nulls().cloned();
+    with_parts(data, nulls, children)
 }
 
 fn mapped(array: &ArrayRef, single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f64) -> ArrayRef {

@@ -282,7 +282,8 @@ fn check_name(what: &str, name: &str) -> Result<()> {
 
 fn no_schema(location: &str, branch: &str) -> Error {
     if branch == MAIN_BRANCH {
-        return Error::new(ErrorKind::NoSuchTable, "there is no Paimon table").with("table", location);
+        return Error::new(ErrorKind::NoSuchTable, "no Paimon table: there is no file schema/schema-<N>")
+            .with("table", location);
     }
     let message = format!("there is no branch `{}`", shown(branch));
     Error::new(ErrorKind::NoSuchSnapshot, message).with("table", location)

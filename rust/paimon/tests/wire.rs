@@ -99,7 +99,7 @@ fn scan(json: &str, options: &[(&str, &str)], filter: &str, columns: &[&str]) ->
     let files = files.with_relocation("hdfs://nn:8020/wh/db.db/t", root).unwrap();
     let filter = bind(&Predicate::parse(filter).unwrap(), schema.as_ref(), true).unwrap();
     let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
-    let output = Output::select(&schema, View::Rows, &columns, true).unwrap();
+    let output = Output::select(&schema, (View::Rows, &Options::default()), &columns, true).unwrap();
     let older = Arc::new(TableSchema { id: 1, ..schema.as_ref().clone() });
     let schemas = BTreeMap::from([(1, older), (schema.id, schema.clone())]);
     let context =
@@ -263,7 +263,8 @@ fn what_is_read_is_what_was_written(#[values("append", "merged", "difference")] 
 #[test]
 fn columns_that_are_null_elsewhere_stay_nullable() {
     let mut task = case("append").remove(0);
-    let mut output = Output::select(&schema(TYPES), View::Rows, &["i32".into(), "i64".into()], true).unwrap();
+    let mut output =
+        Output::select(&schema(TYPES), (View::Rows, &Options::default()), &["i32".into(), "i64".into()], true).unwrap();
     output.fields[0].data_type.nullable = true;
     task.read = Arc::new(ScanRead::try_new(task.read.context.clone(), output.clone()).unwrap());
     let reread = wire::read(&wire::write(&[task]).unwrap(), storage()).unwrap();

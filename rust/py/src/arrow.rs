@@ -21,6 +21,9 @@ use crate::interrupt::{guarded, guarded_call};
 /// How many levels of Arrow types may be nested. Deeper ones would exhaust the stack.
 const MAX_DEPTH: usize = 128;
 
+/// How many levels pyarrow imports; the schema itself is the first.
+const PYARROW_DEPTH: usize = 64;
+
 /// An Arrow schema of Python.
 pub(crate) struct ArrowSchema(pub(crate) SchemaRef);
 
@@ -121,7 +124,25 @@ pub(crate) fn record_batch(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound
 
 /// A `pyarrow.Schema`.
 pub(crate) fn schema(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
+    guarded(|| schema.fields().iter().try_for_each(|field| check_pyarrow(field))).or_raise(py)?;
     guarded_call(py, || PySchema::new(schema).into_pyarrow(py))
+}
+
+/// pyarrow imports schemas of at most [`PYARROW_DEPTH`] levels.
+fn check_pyarrow(column: &Field) -> Result<()> {
+    let mut waiting = vec![(column, 2)];
+    while let Some((field, level)) = waiting.pop() {
+        if level > PYARROW_DEPTH {
+            let message = format!("the type is nested deeper than the {PYARROW_DEPTH} levels that pyarrow takes");
+            return Err(Error::unsupported(message).with("column", column.name()).hint("leave the column out"));
+        }
+        match field.data_type() {
+            DataType::Struct(fields) => waiting.extend(fields.iter().map(|part| (&**part, level + 1))),
+            DataType::List(part) | DataType::Map(part, _) => waiting.push((part, level + 1)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A `pyarrow.Array` of the type of `field`.

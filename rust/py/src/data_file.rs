@@ -115,7 +115,8 @@ impl Source {
     fn batches(&self, columns: &[usize], batch_rows: usize, context: &Context) -> Result<Batches> {
         Ok(match self {
             Self::Avro(file) => {
-                let projection = Projection::natural_columns(file.schema(), columns)?;
+                // The formats differ in what becomes of decimals beyond their precision.
+                let projection = Projection::wide_columns(file.schema(), columns)?;
                 Box::new(file.batches(&projection, batch_rows, context)?)
             }
             Self::Orc(file) => Box::new(file.batches(columns, batch_rows)?),

@@ -52,7 +52,7 @@ impl Merger {
         detached(py, || {
             let on = match on {
                 On::Text(text) => Expression::parse(&text)?,
-                On::Columns(columns) => MergePlan::on_columns(&columns, &target_alias, &source_alias)?,
+                On::Columns(columns) => MergePlan::on_columns(&columns, &source, &target_alias, &source_alias)?,
             };
             let clauses = clauses.into_iter().map(clause).collect::<Result<_>>()?;
             let plan = MergePlan { target_alias, source_alias, on, clauses, unique_source: false };

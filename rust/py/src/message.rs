@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use frazil_core::error::{Error, Result};
 use frazil_iceberg::transaction::snapshot_change::AddedFiles;
+use frazil_iceberg::write::contents::Contents;
 use frazil_iceberg::write::message::{Message, data_of};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -19,9 +20,15 @@ use crate::table::Table;
 pub(crate) struct CommitMessages {
     messages: Vec<Message>,
     added: Vec<AddedFiles>,
+    contents: Contents,
 }
 
 impl CommitMessages {
+    /// What their rows hold, which the messages do not say.
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
     /// The files that are written.
     pub(crate) fn added(&self) -> &[AddedFiles] {
         &self.added
@@ -57,13 +64,19 @@ impl CommitMessages {
         detached(py, || {
             let read = messages.iter().map(|bytes| Message::read(bytes, table.0.metadata()));
             let messages = read.collect::<Result<Vec<_>>>()?;
-            let made = Self { added: data_of(messages.iter())?, messages };
+            let contents = Contents::unknown(table.0.metadata())?;
+            let made = Self { added: data_of(messages.iter())?, messages, contents };
             let files: usize = made.added.iter().map(|files| files.data_files.len()).sum();
             if made.paths()?.len() != files {
                 return Err(Error::corrupt("commit messages name a data file twice"));
             }
             Ok(made)
         })
+    }
+
+    /// Refuses rows that a table in its newest state may not read.
+    fn check(&self, py: Python<'_>, table: &Table) -> PyResult<()> {
+        detached(py, || self.contents.check(table.0.metadata()))
     }
 
     /// Which rows of the source of a merge matched for the message at `index`, a bit for each.

@@ -144,8 +144,19 @@ impl Transaction {
         let mut changes = FileChanges { properties, fast, ..FileChanges::default() };
         for rows in &rows {
             match rows {
-                Rows::Written(rows) => changes.data.extend(rows.added(py)?),
-                Rows::Messages(messages) => changes.data.extend(messages.added().iter().cloned()),
+                Rows::Written(rows) => {
+                    let data = rows.added(py)?;
+                    if !data.is_empty() {
+                        changes.contents.push(rows.contents(py)?);
+                    }
+                    changes.data.extend(data);
+                }
+                Rows::Messages(messages) => {
+                    if !messages.added().is_empty() {
+                        changes.contents.push(messages.contents().clone());
+                    }
+                    changes.data.extend(messages.added().iter().cloned());
+                }
             }
         }
         let staged = self.with(py, |transaction, _| Ok(transaction.staged().clone()))?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 
-use frazil_core::error::Error;
+use frazil_core::error::{Error, ErrorKind};
 use frazil_iceberg::spec::partition::PartitionSpec;
 use frazil_iceberg::spec::schema::Schema;
 use frazil_iceberg::spec::sort::SortOrder;
@@ -11,6 +11,7 @@ use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::commit;
 use frazil_iceberg::transaction::create::CreateTable;
 use frazil_iceberg::transaction::snapshot_change::AddedFiles;
+use frazil_iceberg::write::contents::Contents;
 use frazil_iceberg::write::message::Message;
 use frazil_iceberg::write::rows::{RowOptions, RowWriter as CoreRowWriter, WrittenFile};
 use pyo3::prelude::*;
@@ -39,6 +40,11 @@ impl RowWriter {
     /// The files that are written.
     pub(crate) fn added(&self, py: Python<'_>) -> PyResult<Vec<AddedFiles>> {
         self.with(py, |writer| writer.added())
+    }
+
+    /// What their rows hold.
+    pub(crate) fn contents(&self, py: Python<'_>) -> PyResult<Contents> {
+        self.with(py, |writer| Ok(writer.contents().clone()))
     }
 
     pub(crate) fn with<R: Send>(
@@ -76,6 +82,11 @@ impl RowWriter {
             let fields = writer.order().fields.iter();
             Ok(fields.map(|f| (f.source_ids.clone(), f.transform.to_string(), f.descending, f.nulls_first)).collect())
         })
+    }
+
+    /// Refuses columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
+    fn check_format(&self, py: Python<'_>, file_format: &str) -> PyResult<()> {
+        self.with(py, |writer| writer.check_format(file_format))
     }
 
     /// The schema of the rows that `split` gives, with field ids, as a `pyarrow.Schema`.
@@ -117,6 +128,12 @@ impl RowWriter {
     ) -> PyResult<()> {
         let written = WrittenFile { path, format: file_format, size_bytes, column_sizes, split_offsets };
         self.with(py, |writer| writer.close(partition, written))
+    }
+
+    /// Refuses rows that a table in its newest state does not read.
+    fn check(&self, py: Python<'_>, table: &Table) -> PyResult<()> {
+        let contents = self.contents(py)?;
+        detached(py, || contents.check(table.0.metadata()))
     }
 
     /// What was written, what `delta` deleted, and which rows of the source of a merge matched, as a commit message.
@@ -173,7 +190,12 @@ pub(crate) fn create_table(
         let order = SortOrder::default();
         let mut create = CreateTable { format_version, location: location.clone(), schema, spec, order, properties };
         let pointer = pointer_at(&files.0, &location, row);
-        let committed = commit(pointer.as_ref(), None, &mut create, context)?;
+        let committed = commit(pointer.as_ref(), None, &mut create, context).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                error.with("table", &location).hint("open it with load_table, or pass another location")
+            }
+            _ => error,
+        })?;
         IcebergTable::at(committed.state, files.0.clone()).map(Table)
     })
 }

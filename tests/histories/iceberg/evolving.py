@@ -29,7 +29,6 @@ from histories.iceberg.history import (
     Upgrade,
     WidenColumn,
 )
-from histories.iceberg.known import is_excluded
 from histories.iceberg.tables import random_properties, random_term
 from histories.names import new_name
 from histories.schemas import Ids, random_type
@@ -111,8 +110,6 @@ def _add(draw: Draw) -> SchemaChange | None:
     parent, struct = random.choice(structs)
     name = new_name(random, struct.names, draw.profile.shape.hostile, draw.profile.shape.reserved)
     kind = random_type(random, draw.profile.shape, Ids(), 1)
-    if is_excluded(Struct((Field(0, "s", Struct((Field(0, name, kind),))),)) if parent else kind, orc=draw.profile.orc):
-        return None
     default = None
     if draw.state.version >= LATEST and isinstance(kind, Simple) and random.random() < 0.5:
         default = random_value(random, kind, draw.profile.limits)

@@ -28,7 +28,6 @@ from histories.iceberg.history import (
     Update,
     Upsert,
 )
-from histories.iceberg.known import KNOWN, without_known
 from histories.inputs import KINDS, Source
 from histories.types import Field, Simple, Struct, leaves
 from histories.values import random_field, random_value
@@ -60,10 +59,9 @@ class Draw:
     def where(self, branch: str = "main") -> Filter | None:
         return random_filter(self.random, Choices(self.state.columns, self.state.rows(branch), self.profile.limits))
 
-    def source(self, *, held: bool = False) -> Source:
-        """How rows are given; `held` for merges, which take fewer kinds."""
-        if held and "upsert and merge take fewer inputs than append" in KNOWN:
-            return Source(self.random.choice(("table", "slice", "chunks", "reader")), seed=self.random.randrange(10**6))
+    @property
+    def source(self) -> Source:
+        """How rows are given."""
         return Source(self.random.choice(KINDS), self.random.random() < 0.4, self.random.randrange(10**6))
 
     def row(self, columns: Struct) -> dict[str, Any]:
@@ -73,7 +71,7 @@ class Draw:
             found["id"] = self.random.randrange(40)
         return found
 
-    def batch(self, most: int = 12, *, held: bool = False) -> Batch:
+    def batch(self, most: int = 12) -> Batch:
         """Rows for all columns, or for those that must be there and some others."""
         columns = self.state.columns
         if self.random.random() < 0.15:
@@ -83,15 +81,13 @@ class Draw:
             columns = Struct(tuple(self.random.sample(columns.fields, len(columns.fields))))
         count = self.random.choice((0, 1, 2, 5, most))
         rows = [self.row(columns) for _ in range(count)]
-        return Batch(columns, tuple(rows), without_known(self.source(held=held), columns))
+        return Batch(columns, tuple(rows), self.source)
 
 
 def random_step(random: Random, profile: Profile, world: World) -> Step:
     """Return a step for one of the handles."""
     handle = random.choice((0, 0, 0, 1, 2))
     draw = Draw(random, profile, world.seen(handle), handle)
-    if "handles that are behind decide on the old state" in KNOWN and draw.state is not world.state:
-        return random.choice((Load(handle), _read(draw)))
     if not draw.state.snapshots:
         return random.choice((_append, _append, _append, evolving.random_evolution))(draw)
     kind = random.choices([step for step, _ in STEPS], [weight for _, weight in STEPS])[0]
@@ -154,7 +150,7 @@ def _keys(draw: Draw, columns: Struct) -> tuple[str, ...]:
 
 def _held_batch(draw: Draw, branch: str) -> Batch:
     """Rows of which some are those of the table, or close to them."""
-    batch = draw.batch(8, held=True)
+    batch = draw.batch(8)
     known = draw.state.rows(branch)
     rows = []
     for row in batch.rows:
@@ -244,7 +240,7 @@ def _bad_rows(draw: Draw) -> Step:
     columns = draw.state.columns
     fitting = [f for f in columns.fields if isinstance(f.type, Simple) and f.type.name in BAD]
     rows = tuple(draw.row(columns) for _ in range(3))
-    if not fitting or "values of dictionaries are truncated" in KNOWN:
+    if not fitting:
         return Append(draw.handle, Batch(columns, rows))
     bad = draw.random.choice(fitting)
     assert isinstance(bad.type, Simple)
@@ -261,7 +257,7 @@ def _transaction(draw: Draw) -> Step:
     kinds = (_append, _append, _overwrite, _delete, _update, _upsert, _merge, evolving.random_evolution)
     steps = tuple(draw.random.choice(kinds)(draw) for _ in range(draw.random.randint(1, 3)))
     meanwhile: tuple[Step, ...] = ()
-    if draw.random.random() < 0.3 and "handles that are behind decide on the old state" not in KNOWN:
+    if draw.random.random() < 0.3:
         meanwhile = (draw.random.choice((_append, _delete, _update, evolving.random_evolution))(draw),)
     return Transaction(draw.handle, steps, meanwhile)
 

@@ -154,7 +154,8 @@ class World:
     def _adopt(self, table: Table, after: State) -> None:
         """Go to the state after a commit, and compare the branches that have changed."""
         before = self.state
-        if table.metadata_location == self.location:
+        if table.metadata_location in self.states:
+            self._unchanged()
             demand(after.shape == before.shape, "nothing was committed")
             demand(after.refs == before.refs, "no reference was changed")
             return

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from histories.iceberg.history import NewTable, Term
-from histories.iceberg.known import KNOWN, is_excluded
 from histories.iceberg.partitions import transforms_of
 from histories.names import RESERVED, is_plain
 from histories.schemas import V1_TYPES, V3_TYPES, Shape, random_schema
@@ -25,18 +24,13 @@ class Profile:
     formats: tuple[str, ...]
     shape: Shape
 
-    @property
-    def orc(self) -> bool:
-        return "orc" in self.formats
-
 
 def random_profile(random: Random, version: int) -> Profile:
     """Return what a history is like."""
     formats = random.choice((("parquet",), ("parquet",), ("orc",), ("avro",), ("parquet", "orc", "avro")))
     types = V1_TYPES if version < 3 else V1_TYPES + V3_TYPES
-    reserved = () if "a column with the name of a metadata column" in KNOWN else RESERVED
     hostile = random.choice((0.0, 0.0, 0.3, 0.8))
-    return Profile(ORC if "orc" in formats else Limits(), formats, Shape(types, hostile, reserved))
+    return Profile(ORC if "orc" in formats else Limits(), formats, Shape(types, hostile, RESERVED))
 
 
 def random_table(random: Random) -> tuple[NewTable, Profile]:
@@ -44,8 +38,6 @@ def random_table(random: Random) -> tuple[NewTable, Profile]:
     version = random.choice((1, 2, 2, 3, 3))
     profile = random_profile(random, version)
     columns = random_schema(random, profile.shape)
-    while is_excluded(columns, orc=profile.orc):
-        columns = random_schema(random, profile.shape)
     terms: list[Term] = []
     while random.random() < 0.45 and len(terms) < 3:
         term = random_term(random, columns)

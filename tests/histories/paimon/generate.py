@@ -59,10 +59,20 @@ class State:
     pools: dict[str, list[Any]] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
     branches: dict[str, list[Column]] = field(default_factory=dict)
+    keys: list[dict[str, Any]] = field(default_factory=list)
+    """Keys of which most records have one."""
+    writer: str = ""
+    """The only writer of the main branch of a table with keys, if it stays open (`UNDEFINED_BETWEEN_WRITERS`)."""
 
     def __post_init__(self) -> None:
         """Start with the columns of the table."""
         self.columns = list(self.plan.columns)
+        if self.plan.keys and self.rng.random() < 0.3:
+            self.writer = "w1"
+        if self.plan.keys and self.rng.random() < 0.8:
+            of_key = [column for column in self.columns if column.name in self.plan.keys]
+            made = ({column.name: self.rng.choice(self._pool(column)) for column in of_key} for _ in range(POOL))
+            self.keys = list(made)
 
     def step(self) -> Step:
         """Return a random step."""
@@ -70,7 +80,7 @@ class State:
             (52, self.write),
             (14, self.compact),
             (12, self.alter),
-            (5, self.concurrently),
+            (0 if self.writer else 5, self.concurrently),
             (5, self.tag),
             (4, self.branch),
             (2, self.truncate),
@@ -90,7 +100,9 @@ class State:
         """Return a write to the main branch."""
         rng = self.rng
         write = self._rows(self.columns)
-        if rng.random() < 0.25:
+        if self.writer:
+            write = replace(write, writer=self.writer)
+        elif not self.plan.keys and rng.random() < 0.25:
             write = replace(write, writer=rng.choice(("w1", "w2")))
         elif rng.random() < 0.15:
             write = replace(write, options=(("write-only", "true"),))
@@ -124,8 +136,12 @@ class State:
         count = rng.choice((0, 1, 2, 3, 5, 8, 12)) if rng.random() < 0.96 else 150
         kinds = ("+I",) if rng.random() < 0.3 else self.plan.kinds
         nulls = rng.choice((0.0, 0.2, 0.5))
-        rows = [(rng.choice(kinds), *(self._value(column, nulls) for column in columns)) for _ in range(count)]
+        rows = [(rng.choice(kinds), *self._record(columns, nulls)) for _ in range(count)]
         return Write(tuple(column.name for column in columns), tuple(rows))
+
+    def _record(self, columns: list[Column], nulls: float) -> list[Any]:
+        key = self.rng.choice(self.keys) if self.keys else {}
+        return [key[column.name] if column.name in key else self._value(column, nulls) for column in columns]
 
     def _value(self, column: Column, nulls: float) -> Any:
         rng = self.rng

@@ -6,6 +6,7 @@ import gc
 import shutil
 import sys
 import traceback
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,20 +33,20 @@ def serve(pipe: Connection, folder: str) -> None:
         pipe.send(traceback.format_exc())
         return
     opened: Steps | None = None
-    while True:
-        try:
+    answer: Any
+    # The pipe is closed when nobody waits any more.
+    with suppress(EOFError, OSError):
+        while True:
             request, *arguments = pipe.recv()
-        except EOFError:
-            break
-        try:
-            if request == "run":
-                opened = _close(opened)
-                opened, answer = run(*arguments)
-            else:
-                answer = [_answer(opened, read) for read in arguments[0]]
+            try:
+                if request == "run":
+                    _close(opened)
+                    opened, answer = run(*arguments)
+                else:
+                    answer = [_answer(opened, read) for read in arguments[0]]
+            except Exception:  # noqa: BLE001 - told to who waits
+                answer = traceback.format_exc()
             pipe.send(answer)
-        except BaseException:  # noqa: BLE001 - told to who waits
-            pipe.send(traceback.format_exc())
     _close(opened)
 
 

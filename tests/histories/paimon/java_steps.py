@@ -57,6 +57,8 @@ class Steps:
         """Make the warehouse, and put what Java spills into `scratch`."""
         options = java("paimon.options.Options")()
         options.set("warehouse", warehouse)
+        # A cached table has the schema from before a fast-forward.
+        options.set("cache-enabled", "false")
         self._catalog = java("paimon.catalog.CatalogFactory").createCatalog(
             java("paimon.catalog.CatalogContext").create(options)
         )

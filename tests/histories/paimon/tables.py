@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from histories.names import RESERVED, new_name
 from histories.paimon.history import Column, Create, Type
-from histories.paimon.known import writable_in_avro
+from histories.paimon.known import readable_in_orc, writable_in_avro
 from histories.paimon.values import KEYS, LTZ, NUMBERS, PARTITIONS, TEXTS, atom, random_type
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def new_column(rng: Random, taken: set[str], *, avro: bool) -> str:
     """Return a name that is not taken, in no case, and that the file formats can write; and take it."""
     while True:
         name = new_name(rng, taken, 0.2, (*RESERVED, *PAIMON_NAMES))
-        fits = name.strip() and (not avro or writable_in_avro(name))
+        # Any table may get files in ORC: the option can be changed.
+        fits = name.strip() and readable_in_orc(name) and (not avro or writable_in_avro(name))
         if fits and name.lower() not in taken:
             taken.update((name, name.lower()))
             return name

@@ -30,6 +30,7 @@ fn node(schema: &Schema, kind: &Kind) -> Result<Node> {
     let body = match kind {
         Kind::Encoded => Body::Encoded(Box::new(Encoded::new(value))),
         Kind::Natural => natural_body(value, &natural::data_type(value)?)?,
+        Kind::NaturalWide => natural_body(value, &natural::wide(natural::data_type(value)?))?,
         Kind::Leaf(data_type) => leaf(value, data_type)?,
         _ if value.shape == Shape::Null => leaf(value, &missing_type(kind))?,
         Kind::Struct(columns) => match &value.shape {
@@ -97,6 +98,10 @@ fn field(column: &Column, written: Option<&super::schema::Field>, data_type: Dat
             let field = natural::field(&written.name, written.id, &written.schema)?;
             Ok(field.with_name(&column.name).with_nullable(nullable))
         }
+        (Kind::NaturalWide, Some(written)) => {
+            let field = natural::field(&written.name, written.id, &written.schema)?;
+            Ok(field.with_name(&column.name).with_nullable(nullable).with_data_type(data_type))
+        }
         _ => Ok(Field::new(&column.name, data_type, nullable)),
     }
 }
@@ -112,7 +117,7 @@ fn missing_type(kind: &Kind) -> DataType {
         Kind::List(kind) => DataType::List(Arc::new(Field::new("element", missing_type(kind), true))),
         Kind::Lookup { keys, value } => DataType::Struct(lookup_fields(keys, value)),
         Kind::Encoded => Encoded::DATA_TYPE,
-        Kind::Natural => DataType::Null,
+        Kind::Natural | Kind::NaturalWide => DataType::Null,
     }
 }
 

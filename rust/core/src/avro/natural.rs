@@ -20,7 +20,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, TimeUnit};
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, FieldRef, Fields, TimeUnit};
 
 use super::schema::{Logical, Record, Schema, Shape};
 use crate::error::{Error, ErrorKind, Result};
@@ -94,6 +94,21 @@ fn map(parts: &Fields) -> Result<DataType> {
     let value = value.as_ref().clone().with_name("value");
     let entries = Field::new("entries", DataType::Struct(Fields::from(vec![key, value])), false);
     Ok(DataType::Map(Arc::new(entries), false))
+}
+
+/// The same type with decimals of 38 digits.
+pub(super) fn wide(data_type: DataType) -> DataType {
+    let field = |field: &FieldRef| {
+        let data_type = wide(field.data_type().clone());
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    };
+    match data_type {
+        DataType::Decimal128(_, scale) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, scale),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
+        DataType::List(element) => DataType::List(field(&element)),
+        DataType::Map(entries, sorted) => DataType::Map(field(&entries), sorted),
+        other => other,
+    }
 }
 
 fn fixed(size: usize) -> Result<DataType> {

@@ -58,6 +58,8 @@ pub enum Kind {
     Encoded,
     /// As the writer has it, with ids in the field metadata; see [`super::natural`].
     Natural,
+    /// As [`Kind::Natural`], but decimals have 38 digits: whether values keep to the precision is not checked.
+    NaturalWide,
 }
 
 impl Projection {
@@ -73,6 +75,16 @@ impl Projection {
     pub fn natural(schema: &Schema) -> Result<Self> {
         let columns: Vec<usize> = (0..root(schema)?.fields.len()).collect();
         Self::natural_columns(schema, &columns)
+    }
+
+    /// As [`Projection::natural_columns`], with [`Kind::NaturalWide`].
+    ///
+    /// # Errors
+    /// As [`Projection::natural_columns`].
+    pub fn wide_columns(schema: &Schema, columns: &[usize]) -> Result<Self> {
+        let mut wide = Self::natural_columns(schema, columns)?;
+        wide.fields.iter_mut().for_each(|column| column.kind = Kind::NaturalWide);
+        Ok(wide)
     }
 
     /// The fields of the top-level record at these indexes as the writer has them.

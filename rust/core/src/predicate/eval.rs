@@ -4,13 +4,14 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, PrimitiveArray, make_array};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 use hashbrown::HashSet;
 
 use super::keys::{self, Keyed, with_bytes, with_primitive};
 use super::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
+use crate::array_data::with_parts;
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, ScalarType};
 
@@ -32,7 +33,9 @@ pub fn masked(column: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef>
         return Ok(column.clone());
     }
     let merged = NullBuffer::union(Some(nulls), column.logical_nulls().as_ref());
-    Ok(make_array(column.to_data().into_builder().nulls(merged).build()?))
+    let data = column.to_data();
+    let children = data.child_data().to_vec();
+    with_parts(data, merged, children)
 }
 
 /// The rows for which the predicate is TRUE, neither FALSE nor NULL. `length` is the number of rows.

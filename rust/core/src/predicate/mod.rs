@@ -19,6 +19,9 @@ pub(crate) mod testing;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use arrow_schema::Schema;
+
+use self::lex::{Language, Lexer, Token};
 use crate::scalar::{Scalar, ScalarType};
 
 /// The name of a column as it was written: one part, or several for a field in structs.
@@ -167,6 +170,32 @@ pub enum BoundPredicate {
     Or(Vec<BoundPredicate>),
     /// One test of one column.
     Leaf(BoundColumn, Test),
+}
+
+impl ColumnName {
+    /// The name that a text with quotes stands for in SQL: `q?` for `"q?"`, `s.a b` for `` s.`a b` ``. None for a text
+    /// without quotes, which is the name itself, and for one that is not a single name.
+    ///
+    /// Arguments that take names of columns (not expressions) accept both: a column that is called exactly as the text
+    /// comes first.
+    pub fn unquoted(text: &str) -> Option<String> {
+        if !text.contains(['"', '`']) {
+            return None;
+        }
+        let mut lexer = Lexer::new(text, Language::Filter).ok()?;
+        let (Token::Name(parts), _) = lexer.next().ok()? else { return None };
+        matches!(lexer.next(), Ok((Token::End, _))).then(|| parts.join("."))
+    }
+}
+
+/// The columns of a schema that texts name, as [`ColumnName::unquoted`] says; other texts stay as they are.
+pub fn column_names(texts: &[String], schema: &Schema) -> Vec<String> {
+    let has = |name: &String| schema.field_with_name(name).is_ok();
+    let named = |text: &String| match ColumnName::unquoted(text).filter(has) {
+        Some(name) if !has(text) => name,
+        _ => text.clone(),
+    };
+    texts.iter().map(named).collect()
 }
 
 impl CompareOp {

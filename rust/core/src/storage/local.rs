@@ -99,14 +99,16 @@ impl Storage for LocalStorage {
     /// file while it is written.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
         let path = path_of(location)?;
-        let temporary = Temporary::write(&path, &content).map_err(|e| map_error(&e, location))?;
+        let nothing = |e: io::Error| map_error(&e, location).changing_nothing();
+        let temporary = Temporary::write(&path, &content).map_err(nothing)?;
         let made = match fs::hard_link(&temporary.path, &path) {
             Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
                 create_exclusively(&path, &content)
             }
             other => other,
         };
-        made.and_then(|()| sync_folder(&path)).map_err(|e| map_error(&e, location))
+        made.map_err(|e| if is_lack_of_space(&e) { nothing(e) } else { map_error(&e, location) })?;
+        sync_folder(&path).map_err(|e| map_error(&e, location))
     }
 
     fn delete(&self, location: &str) -> Result<()> {
@@ -145,11 +147,21 @@ pub(crate) fn map_error(error: &io::Error, location: &str) -> Error {
         Io::PermissionDenied => (ErrorKind::Forbidden, "the file may not be read or written"),
         Io::AlreadyExists => (ErrorKind::AlreadyExists, "the file exists already"),
         Io::UnexpectedEof => (ErrorKind::Storage, "the file became shorter while it was read"),
+        Io::StorageFull | Io::QuotaExceeded => (ErrorKind::Storage, "the file could not be written: the disk is full"),
+        Io::ReadOnlyFilesystem => {
+            (ErrorKind::Storage, "the file could not be written: the file system is mounted read-only")
+        }
         Io::OutOfMemory => (ErrorKind::LimitExceeded, "the file does not fit into memory"),
         _ => (ErrorKind::Storage, "the file could not be read or written"),
     };
     let failure = Error::new(kind, message).with("path", redacted(location));
     if kind == ErrorKind::Storage { failure.caused_by(io::Error::from(error.kind())) } else { failure }
+}
+
+/// Whether the operating system had no place for a new name, so that there is none.
+fn is_lack_of_space(error: &io::Error) -> bool {
+    use io::ErrorKind as Io;
+    matches!(error.kind(), Io::StorageFull | Io::QuotaExceeded | Io::ReadOnlyFilesystem | Io::FileTooLarge)
 }
 
 fn path_of(location: &str) -> Result<PathBuf> {

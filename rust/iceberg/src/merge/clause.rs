@@ -4,6 +4,7 @@ use arrow_schema::Schema;
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::Expression;
 use frazil_core::expression::bind::{Bound, Scope};
+use frazil_core::predicate::column_names;
 
 use super::{Action, Clause, MergePlan, When};
 
@@ -96,6 +97,7 @@ fn all_columns(
     source: &Schema,
     except: &[String],
 ) -> Result<Vec<(String, Expression)>> {
+    let except = column_names(except, source);
     if let Some(unknown) = except.iter().find(|name| source.field_with_name(name).is_err()) {
         return Err(Error::invalid(format!("the source has no column `{unknown}` to leave out")));
     }

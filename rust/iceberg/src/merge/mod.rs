@@ -14,7 +14,7 @@ pub mod update;
 use arrow_schema::Schema;
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::Expression;
-use frazil_core::predicate::CompareOp;
+use frazil_core::predicate::{CompareOp, column_names};
 
 /// A MERGE.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +73,13 @@ impl MergePlan {
     ///
     /// # Errors
     /// `InvalidArgument` without columns.
-    pub fn on_columns(columns: &[String], target_alias: &str, source_alias: &str) -> Result<Expression> {
+    pub fn on_columns(
+        columns: &[String],
+        source: &Schema,
+        target_alias: &str,
+        source_alias: &str,
+    ) -> Result<Expression> {
+        let columns = column_names(columns, source);
         if columns.is_empty() {
             return Err(Error::invalid("a merge needs at least one column to match rows by"));
         }
@@ -94,10 +100,11 @@ impl MergePlan {
         if !update && !insert {
             return Err(Error::invalid("an upsert that neither updates nor inserts does nothing"));
         }
+        let join_columns = &column_names(join_columns, source);
         if let Some(missing) = join_columns.iter().find(|name| source.field_with_name(name).is_err()) {
             return Err(Error::invalid(format!("the rows have no column `{missing}` to match by")));
         }
-        let on = Self::on_columns(join_columns, TARGET, SOURCE)?;
+        let on = Self::on_columns(join_columns, source, TARGET, SOURCE)?;
         let others = source.fields().iter().map(|field| field.name()).filter(|name| !join_columns.contains(name));
         let changed: Vec<Expression> = others
             .map(|name| {

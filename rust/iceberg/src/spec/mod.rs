@@ -3,6 +3,7 @@
 mod arrow_schema;
 pub mod avro_schema;
 mod columns;
+pub mod depth;
 mod iso;
 mod json;
 pub mod manifest;

@@ -19,7 +19,7 @@ impl PartitionSpec {
                     .hint("expected a column, or year(c), month(c), day(c), hour(c), bucket(n, c), truncate(width, c)")
             })?;
             let path = schema.find(&column, true)?.ok_or_else(|| schema.no_such_column(&column))?;
-            let name = named(&transform, &column.replace('.', "_"));
+            let name = named(&transform, &path.full_name().replace('.', "_"));
             Ok(PartitionField { source_ids: vec![path.field().id], field_id, name, transform })
         });
         Ok(Self { spec_id: 0, fields: fields.collect::<Result<_>>()? })
@@ -28,21 +28,23 @@ impl PartitionSpec {
 
 /// The transform and the column of `bucket(16, id)`; None for what is no such text.
 pub(crate) fn parse(text: &str) -> Option<(Transform, String)> {
-    let Some((function, arguments)) = text.split_once('(') else {
+    let call = text.split_once('(').filter(|_| !text.starts_with(['"', '`']));
+    let Some((function, arguments)) = call else {
         return (!text.is_empty()).then(|| (Transform::Identity, text.to_string()));
     };
-    let arguments: Vec<&str> = arguments.strip_suffix(')')?.split(',').map(str::trim).collect();
+    let arguments = arguments.strip_suffix(')')?.trim();
     let function = function.trim().to_ascii_lowercase();
-    // `bucket(16, id)` is Spark's order, `bucket(id, 16)` others'.
-    let (number, column) = match arguments.as_slice() {
-        [column] => (None, *column),
-        [a, b] => match (a.parse::<u32>(), b.parse::<u32>()) {
-            (Ok(number), _) => (Some(number), *b),
-            (_, Ok(number)) => (Some(number), *a),
-            _ => return None,
-        },
-        _ => return None,
+    // `bucket(16, id)` is Spark's order, `bucket(id, 16)` others'. Quoted names may have commas.
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    let first = arguments.split_once(',').and_then(|(a, b)| Some((number(a)?, b.trim())));
+    let last = || arguments.rsplit_once(',').and_then(|(a, b)| Some((number(b)?, a.trim())));
+    let (number, column) = match first.or_else(last) {
+        Some((number, column)) => (Some(number), column),
+        None => (None, arguments),
     };
+    if column.contains(',') && !column.contains(['"', '`']) {
+        return None;
+    }
     let transform = match (function.as_str(), number) {
         ("identity", None) => Transform::Identity,
         ("year" | "years", None) => Transform::Year,

@@ -131,10 +131,21 @@ impl Schema {
     }
 
     /// The field with this full name, given as it was written (`a.b`). A dot may separate fields or be part of a name.
+    /// Where no field has it, quotes in it are those of SQL (`"q?"`).
     ///
     /// # Errors
     /// `InvalidArgument` when more than one field has that name.
     pub fn find(&self, name: &str, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
+        if let Some(path) = self.find_exactly(name, case_sensitive)? {
+            return Ok(Some(path));
+        }
+        match ColumnName::unquoted(name) {
+            Some(name) => self.find_exactly(&name, case_sensitive),
+            None => Ok(None),
+        }
+    }
+
+    fn find_exactly(&self, name: &str, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
         let wanted = fold(name, case_sensitive);
         let mut found = Vec::new();
         let mut parents = Vec::new();
@@ -159,7 +170,7 @@ impl Schema {
     /// # Errors
     /// `InvalidArgument` when the name is ambiguous or names something inside a list or a map.
     pub fn bound_column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>> {
-        let Some(path) = self.find(&name.0.join("."), case_sensitive)? else { return Ok(None) };
+        let Some(path) = self.find_exactly(&name.0.join("."), case_sensitive)? else { return Ok(None) };
         let full_name = path.full_name();
         if path.in_collection() {
             let message = format!("`{}` is inside a list or a map, where a row has many values", shown(&full_name));

@@ -1,10 +1,12 @@
 //! What may be written in a format version: types, defaults, transforms (spec: "Schemas and Data Types", "Partition
 //! Transforms", "Sorting").
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
 
+use crate::spec::depth;
 use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
@@ -20,6 +22,15 @@ pub(super) fn schema(schema: &Schema, version: u8) -> Result<()> {
         check_field(field, &field.name, version)?;
     }
     schema.identifier_field_ids.iter().try_for_each(|&id| check_identifier(schema, id))
+}
+
+/// Refuses a schema whose columns could not be read from data files of the format that the table writes.
+///
+/// # Errors
+/// `Unsupported` naming the column.
+pub(super) fn depth(schema: &Schema, properties: &BTreeMap<String, String>) -> Result<()> {
+    let format = properties.get("write.format.default").map_or("parquet", String::as_str);
+    depth::check(&schema.fields, &format.to_ascii_lowercase())
 }
 
 fn check_field(field: &NestedField, name: &str, version: u8) -> Result<()> {

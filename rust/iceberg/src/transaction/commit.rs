@@ -280,7 +280,7 @@ fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[M
 fn applied(base: Option<&State>, revision: Revision) -> Result<Option<(TableMetadata, Vec<MetadataLogEntry>)>> {
     match (base, revision) {
         (None, Revision::Create(metadata)) => Ok(Some((*metadata, Vec::new()))),
-        (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already")),
+        (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "the table exists already")),
         (None, Revision::Update(_)) => Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
         (Some(base), Revision::Update(updates)) => {
             let timestamp_ms = base.metadata.last_updated_ms;

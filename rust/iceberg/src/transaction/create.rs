@@ -42,6 +42,7 @@ impl CreateTable {
             return Err(Error::unsupported(format!("writing Iceberg format version {}", self.format_version)));
         }
         check::schema(&self.schema, self.format_version)?;
+        check::depth(&self.schema, &self.properties)?;
         check::spec(&self.spec, &self.schema, &[])?;
         check::order(&self.order, &self.schema)?;
         self.properties.iter().try_for_each(|(key, value)| property_values::check(key, value, &self.schema))?;

@@ -95,9 +95,7 @@ impl HadoopPointer {
             ),
             // The name is taken for good, so ours can never arrive.
             Ok(_) => Swap::Lost,
-            Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(error.kind()) => {
-                Swap::Refused(error)
-            }
+            Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(&error) => Swap::Refused(error),
             Err(_) => Swap::Unknown(error),
         }
     }
@@ -113,16 +111,17 @@ fn own_version(state: &State) -> Result<u64> {
 }
 
 /// Whether an error says that nothing was done.
-fn is_definite(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
+fn is_definite(error: &Error) -> bool {
+    let is_kind = matches!(
+        error.kind(),
         ErrorKind::Unauthorized
             | ErrorKind::Forbidden
             | ErrorKind::Unsupported
             | ErrorKind::PathNotAllowed
             | ErrorKind::InvalidArgument
             | ErrorKind::MissingFile
-    )
+    );
+    is_kind || error.changed_nothing()
 }
 
 impl Pointer for HadoopPointer {

@@ -38,7 +38,7 @@ impl Requirement {
             };
         };
         match self {
-            Self::NotThere => Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already")),
+            Self::NotThere => Err(Error::new(ErrorKind::AlreadyExists, "the table exists already")),
             Self::Uuid(uuid) => {
                 let own = metadata.table_uuid.as_deref().unwrap_or_default();
                 let same = own.eq_ignore_ascii_case(uuid);

@@ -29,6 +29,7 @@ use crate::spec::manifest_rows::{columns_for, read_list};
 use crate::spec::manifest_type::manifest_file;
 use crate::spec::snapshot::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef};
 use crate::spec::table_metadata::TableMetadata;
+use crate::write::contents::Contents;
 
 /// New files of one partition spec: rows of `data_file` as [`manifest_rows`](crate::spec::manifest_rows) has them.
 #[derive(Debug, Clone)]
@@ -44,6 +45,8 @@ pub struct AddedFiles {
 pub struct FileChanges {
     /// Data files that come.
     pub data: Vec<AddedFiles>,
+    /// What the rows of new data files hold.
+    pub contents: Vec<Contents>,
     /// Delete files and deletion vectors that come.
     pub deletes: Vec<AddedFiles>,
     /// Files that go.
@@ -326,6 +329,7 @@ impl Change for SnapshotChange {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
         let parent = branch_head(base, &self.branch)?;
+        self.changes.contents.iter().try_for_each(|contents| contents.check(base))?;
         if let Some(validation) = &self.changes.validation {
             let check = Check { validation, removals: &self.changes.removals, base, files: &self.files, context };
             check.run(parent, &mut self.seen)?;

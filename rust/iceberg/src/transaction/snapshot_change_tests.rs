@@ -509,11 +509,11 @@ fn attempts_are_counted_over_the_commits_that_a_change_takes() {
     append(&storage, &names("b", 1)).unwrap();
     let error = first.commit(&pointer, &mut attempts, &context).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
-    assert_eq!(error.context().last(), Some(&("attempts", "2".to_string())), "it lost, and then met other rows");
-    let newest = pointer.load().unwrap().unwrap().metadata;
-    assert!(attempts.again(&newest, &context).unwrap());
+    assert_eq!(error.context().last(), Some(&("attempts", "1".to_string())), "it lost, because it met other rows");
+    let newest = pointer.load().unwrap().unwrap();
+    assert!(attempts.again(&pointer, &newest, &context).unwrap());
     let second = looking(&storage, &pointer);
-    assert_eq!(second.commit(&pointer, &mut attempts, &context).unwrap().attempts, 3);
+    assert_eq!(second.commit(&pointer, &mut attempts, &context).unwrap().attempts, 2);
     assert_eq!(live_names(&storage), ["a1", "b0"]);
     let nothing = Transaction::new(pointer.load().unwrap().unwrap());
     assert_eq!(nothing.commit(&pointer, &mut Attempts::default(), &context).unwrap().attempts, 0);

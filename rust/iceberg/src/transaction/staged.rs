@@ -38,7 +38,7 @@ impl Staged {
 
     fn add(&mut self, change: &mut dyn Change, attempt: u32, context: &Context) -> Result<()> {
         let Revision::Update(updates) = change.revise(Some(&self.metadata), attempt, context)? else {
-            return Err(Error::new(ErrorKind::AlreadyExists, "there is such a table already"));
+            return Err(Error::new(ErrorKind::AlreadyExists, "the table exists already"));
         };
         if updates.is_empty() {
             return Ok(());

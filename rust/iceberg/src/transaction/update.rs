@@ -199,6 +199,11 @@ impl MetadataBuilder {
 
     fn add_schema(&mut self, mut schema: Schema) -> Result<()> {
         check::schema(&schema, self.metadata.format_version)?;
+        let properties = &self.metadata.properties;
+        // A table that another writer nested too deeply may still change its other columns.
+        if self.metadata.current_schema().is_ok_and(|current| check::depth(current, properties).is_ok()) {
+            check::depth(&schema, properties)?;
+        }
         let equal =
             self.metadata.schemas.iter().find(|known| {
                 known.fields == schema.fields && known.identifier_field_ids == schema.identifier_field_ids

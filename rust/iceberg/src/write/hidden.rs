@@ -1,8 +1,9 @@
 //! Values inside a NULL: a required field of a struct has none there, which Parquet's writer takes for a missing one.
 
-use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_array::{ArrayRef, RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
+use frazil_core::array_data::with_parts;
 use frazil_core::error::Result;
 
 /// The same rows, with any value but NULL in required fields where the struct around them is NULL. Nobody sees it there.
@@ -13,8 +14,8 @@ pub(super) fn filled(rows: RecordBatch) -> Result<RecordBatch> {
     if !rows.columns().iter().any(|column| is_open(&column.to_data(), false)) {
         return Ok(rows);
     }
-    let columns = rows.columns().iter().map(|column| filled_data(column.to_data(), false).map(make_array));
-    let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
+    let columns = rows.columns().iter().map(|column| filled_array(column.to_data(), false));
+    let columns = columns.collect::<Result<_>>()?;
     Ok(RecordBatch::try_new(rows.schema(), columns)?)
 }
 
@@ -33,15 +34,16 @@ fn is_open(data: &ArrayData, is_required: bool) -> bool {
     (is_required && data.null_count() > 0) || parts.into_iter().any(|(part, is_required)| is_open(part, is_required))
 }
 
-fn filled_data(data: ArrayData, is_required: bool) -> Result<ArrayData> {
+fn filled_array(data: ArrayData, is_required: bool) -> Result<ArrayRef> {
     if !is_open(&data, is_required) {
-        return Ok(data);
+        return Ok(make_array(data));
     }
     let required = required(data.data_type());
     let parts = data.child_data().iter().cloned().zip(required);
-    let parts = parts.map(|(part, is_required)| filled_data(part, is_required)).collect::<Result<Vec<_>>>()?;
+    let parts = parts.map(|(part, is_required)| Ok(filled_array(part, is_required)?.to_data()));
+    let parts = parts.collect::<Result<Vec<_>>>()?;
     let nulls = data.nulls().cloned().filter(|_| !is_required);
-    Ok(data.into_builder().nulls(nulls).child_data(parts).build()?)
+    with_parts(data, nulls, parts)
 }
 
 #[cfg(test)]

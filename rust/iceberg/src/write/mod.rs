@@ -1,6 +1,7 @@
 //! Writing rows: as rows of the table, by partition, and what data files say of their columns.
 
 pub mod align;
+pub mod contents;
 pub mod data_file;
 mod hidden;
 mod location;

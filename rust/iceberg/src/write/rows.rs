@@ -11,6 +11,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::storage::Files;
 
 use super::align::Align;
+use super::contents::Contents;
 use super::data_file::{DataFile, data_file_rows};
 use super::hidden::filled;
 use super::location::LocationProvider;
@@ -20,6 +21,7 @@ use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
 use super::sweep::sweep;
 use crate::scan::output::MetadataColumn;
+use crate::spec::depth;
 use crate::spec::manifest::FileContent;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
@@ -82,6 +84,7 @@ pub struct RowWriter {
     task: u64,
     operation: String,
     files: Vec<DataFile>,
+    contents: Contents,
 }
 
 #[derive(Debug)]
@@ -140,6 +143,7 @@ impl RowWriter {
             task,
             operation,
             files: Vec::new(),
+            contents: Contents::new(table)?,
             memory_bytes: options.memory_bytes,
             fields: Arc::new(schema.fields.clone()),
             partitioner,
@@ -173,6 +177,7 @@ impl RowWriter {
     /// As [`Align::align`] and [`Partitioner::split`]; `Storage` when rows that wait cannot be spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
+        self.contents.add(&rows)?;
         if !self.order.is_unsorted() {
             self.hold(rows)?;
             return Ok(Vec::new());
@@ -249,6 +254,14 @@ impl RowWriter {
         self.locations.data_file(&self.spec, &self.partition, tuple, &name)
     }
 
+    /// Refuses columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
+    ///
+    /// # Errors
+    /// As [`depth::check`].
+    pub fn check_format(&self, format: &str) -> Result<()> {
+        depth::check(&self.fields, format)
+    }
+
     /// Ends the file of a partition: the rows that came since the last one are in it.
     ///
     /// # Errors
@@ -272,6 +285,11 @@ impl RowWriter {
             content_range: None,
         });
         Ok(())
+    }
+
+    /// What the rows hold, to be checked against the schema that they are committed to.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
     }
 
     /// The files that are written, for a commit.

@@ -3,6 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time32MillisecondType,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use frazil_core::error::{Error, Result};
@@ -40,6 +41,7 @@ fn column(key: &ArrayRef, data_type: &DataType) -> Result<Option<Vec<i32>>> {
         TypeRoot::SmallInt => numbers::<Int16Type>(key, i32::from),
         TypeRoot::Int => numbers::<Int32Type>(key, |value| value),
         TypeRoot::Date => numbers::<Date32Type>(key, |value| value),
+        TypeRoot::Time(_) => numbers::<Time32MillisecondType>(key, |value| value),
         TypeRoot::BigInt => numbers::<Int64Type>(key, |value| folded(value.cast_unsigned())),
         TypeRoot::Float => numbers::<Float32Type>(key, |value| match value {
             0.0 => 0,

@@ -3,6 +3,9 @@
 //! Columns of the primary key are as they are; sequence fields are those of the last record, NULL after a retract.
 //! Columns without a function take `fields.default-aggregate-function`, or else the last value that is not NULL. Such
 //! "last" columns are rows of the records; all others are computed.
+//!
+//! With `aggregation.remove-record-on-delete` all columns of a -D become the row, and later records are folded onto it
+//! (seen of Java 1.4.2).
 
 use std::sync::Arc;
 
@@ -12,7 +15,7 @@ use frazil_core::error::{Error, Result};
 
 use super::aggregate::{FieldAggregator, aggregator};
 use super::engine::{Decided, Engine};
-use super::held::{Batches, DELETE, INSERT, Orders, Pick};
+use super::held::{Batches, DELETE, INSERT, Orders, Pick, UPDATE_BEFORE};
 use super::pending::{MergedKeys, Pending};
 use super::spec::MergeSpec;
 
@@ -20,13 +23,8 @@ use super::spec::MergeSpec;
 pub(super) struct Aggregation {
     orders: Arc<Orders>,
     remove_on_delete: bool,
-    columns: Vec<Column>,
-}
-
-#[derive(Debug)]
-struct Column {
-    rule: Rule,
-    required: bool,
+    /// By column.
+    rules: Vec<Rule>,
 }
 
 #[derive(Debug)]
@@ -48,11 +46,11 @@ impl Aggregation {
         schema: &Schema,
         orders: Arc<Orders>,
     ) -> Result<Self> {
-        let mut columns = Vec::with_capacity(schema.fields().len());
+        let mut rules = Vec::with_capacity(schema.fields().len());
         for arrow in schema.fields() {
             let name = arrow.name();
             let ignores = spec.options.boolean(&format!("fields.{name}.ignore-retract"), false)?;
-            let rule = match (spec.field(name), spec.function(name)) {
+            rules.push(match (spec.field(name), spec.function(name)) {
                 // Also what is no column of the table: sequence numbers and row kinds, which nobody asks for.
                 (None, _) => Rule::Key,
                 _ if spec.is_sequence(name) => Rule::Last { nulls: true, retractable: true },
@@ -60,11 +58,9 @@ impl Aggregation {
                 (_, Some("last_value")) => Rule::Last { nulls: true, retractable: !ignores },
                 (_, None | Some("last_non_null_value")) => Rule::Last { nulls: false, retractable: !ignores },
                 (Some(field), Some(function)) => Rule::Function(aggregator(function, field, &spec.options)?),
-            };
-            let required = spec.field(name).is_some_and(|field| !field.data_type.nullable);
-            columns.push(Column { rule, required });
+            });
         }
-        Ok(Self { orders, remove_on_delete, columns })
+        Ok(Self { orders, remove_on_delete, rules })
     }
 }
 
@@ -72,31 +68,20 @@ impl Engine for Aggregation {
     fn merge(&mut self, batches: &Batches, records: &mut Vec<Pick>, pending: &mut Pending) -> Result<()> {
         self.orders.sort(batches, records);
         let Some(&last) = records.last() else { return Ok(()) };
-        let mut start = 0;
-        let mut base = None;
         let deletes = |record: &Pick| self.remove_on_delete && batches.kind(*record) == DELETE;
-        if let Some(at) = records.iter().rposition(deletes) {
-            start = at + 1;
-            base = records.get(at).map(|&record| (record, None));
-        }
-        let counted = records.get(start..).unwrap_or_default();
-        pending.push_merged(counted, base, last, if counted.is_empty() { DELETE } else { INSERT });
+        let base = records.iter().copied().rfind(deletes);
+        pending.push_merged(records, base, last, if base == Some(last) { DELETE } else { INSERT });
         Ok(())
     }
 
     fn column(&mut self, column: usize, batches: &Batches, keys: &MergedKeys) -> Result<Decided> {
-        let Some(Column { rule, required }) = self.columns.get_mut(column) else {
-            return Err(Error::internal("a column that there is not"));
-        };
-        let mut picks: Vec<Pick> = match rule {
-            Rule::Key => keys.keys.iter().map(|key| key.last).collect(),
-            Rule::Last { nulls, retractable } => last(column, *nulls, *retractable, batches, keys),
-            Rule::Function(function) => return fold(function.as_mut(), column, batches, keys),
-        };
-        if *required {
-            keys.fill(&mut picks);
-        }
-        Ok(Decided::picks(picks))
+        let remove_on_delete = self.remove_on_delete;
+        let rule = self.rules.get_mut(column).ok_or_else(|| Error::internal("a column that there is not"))?;
+        Ok(match rule {
+            Rule::Key => Decided::picks(keys.keys.iter().map(|key| key.last).collect()),
+            Rule::Last { nulls, retractable } => Decided::picks(last(column, *nulls, *retractable, batches, keys)),
+            Rule::Function(function) => fold(function.as_mut(), column, remove_on_delete, batches, keys)?,
+        })
     }
 }
 
@@ -109,19 +94,33 @@ fn last(column: usize, takes_nulls: bool, retractable: bool, batches: &Batches, 
     let mut picks = Vec::with_capacity(keys.keys.len());
     for key in &keys.keys {
         let deciding = |record: &&Pick| counts(**record) && (retractable || !batches.retracts(**record));
-        let deciding = keys.records(key).iter().rev().find(deciding).copied();
-        picks.push(deciding.filter(|&record| !batches.retracts(record)).unwrap_or(Pick::NULL));
+        let deciding = keys.after_base(key).iter().rev().find(deciding).copied();
+        picks.push(match deciding {
+            Some(record) if batches.retracts(record) => Pick::NULL,
+            Some(record) => record,
+            None => key.base.unwrap_or(Pick::NULL),
+        });
     }
     picks
 }
 
-fn fold(function: &mut dyn FieldAggregator, column: usize, batches: &Batches, keys: &MergedKeys) -> Result<Decided> {
+fn fold(
+    function: &mut dyn FieldAggregator,
+    column: usize,
+    remove_on_delete: bool,
+    batches: &Batches,
+    keys: &MergedKeys,
+) -> Result<Decided> {
     for key in &keys.keys {
         function.begin();
         for &record in keys.records(key) {
             let Some(held) = batches.0.get(record.batch as usize) else { continue };
             let (values, row) = (held.batch.column(column), record.row as usize);
-            if batches.retracts(record) { function.retract(values, row)? } else { function.add(values, row)? }
+            match batches.kind(record) {
+                DELETE if remove_on_delete => function.replace(values, row)?,
+                UPDATE_BEFORE | DELETE => function.retract(values, row)?,
+                _ => function.add(values, row)?,
+            }
         }
         function.append()?;
     }

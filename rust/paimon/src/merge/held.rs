@@ -40,6 +40,7 @@ impl Pick {
 }
 
 /// -U and -D take back; +I and +U add.
+pub(super) const UPDATE_BEFORE: i8 = 1;
 pub(super) const DELETE: i8 = 3;
 pub(super) const INSERT: i8 = 0;
 
@@ -55,6 +56,8 @@ pub(super) struct Held {
     kinds: ScalarBuffer<i8>,
     /// Whether all rows are of kind +I.
     pub(super) inserts: bool,
+    /// The level of the files that the rows come from.
+    level: i32,
     /// The columns that rows are compared by, as [`Orders::columns`] lists them.
     compared: Vec<SequenceColumn>,
     _lease: Lease,
@@ -63,7 +66,7 @@ pub(super) struct Held {
 impl Held {
     /// # Errors
     /// `CorruptData` for row kinds that there are not, `LimitExceeded`.
-    pub(super) fn try_new(batch: RecordBatch, orders: &Orders, context: &Context) -> Result<Self> {
+    pub(super) fn try_new(batch: RecordBatch, level: i32, orders: &Orders, context: &Context) -> Result<Self> {
         let kinds = batch.columns().last().and_then(|kinds| kinds.as_primitive_opt::<Int8Type>());
         let kinds = kinds.ok_or_else(|| Error::internal("a batch to be merged ends with its row kinds"))?;
         let sequence_numbers = match orders.numbers {
@@ -91,7 +94,7 @@ impl Held {
         let entries: usize = batch.columns().iter().map(dictionary::mean_bytes).sum();
         let row_bytes = bytes / rows.max(1) + u64::try_from(entries).unwrap_or(u64::MAX);
         let lease = context.budget.lease(bytes)?;
-        Ok(Self { batch, bytes, row_bytes, sequence_numbers, kinds, inserts, compared, _lease: lease })
+        Ok(Self { batch, bytes, row_bytes, sequence_numbers, kinds, inserts, level, compared, _lease: lease })
     }
 }
 
@@ -129,6 +132,18 @@ impl Batches {
     #[inline]
     pub(super) fn retracts(&self, pick: Pick) -> bool {
         self.kind(pick) & 1 == 1
+    }
+
+    /// Keeps, of the records of a key, those of level 0 and the one of the lowest level above it: what a lookup
+    /// compaction wrote there was merged with all higher levels (`LookupMergeFunction`).
+    pub(super) fn retain_lookup(&self, records: &mut Vec<Pick>) {
+        let level = |pick: &Pick| self.held(*pick).map_or(0, |held| held.level);
+        let Some(lowest) = records.iter().map(level).filter(|level| *level > 0).min() else { return };
+        let mut found = false;
+        records.retain(|pick| match level(pick) {
+            ..=0 => true,
+            above => above == lowest && !std::mem::replace(&mut found, true),
+        });
     }
 
     /// Whether any of the rows takes back.

@@ -61,6 +61,9 @@ pub struct Merger {
     /// Runs with keys of floating point: Java sorts those by a comparison without laws, so that a run is sorted again
     /// when it is complete.
     unsorted: Option<Vec<Unsorted>>,
+    /// By run.
+    levels: Vec<i32>,
+    lookup: bool,
     done: bool,
 }
 
@@ -73,21 +76,24 @@ struct Unsorted {
 }
 
 impl Merger {
-    /// A merge of `runs` runs, oldest first, of batches of this schema: columns of the table by name, all of
+    /// A merge of sorted runs, oldest first, of batches of this schema: columns of the table by name, all of
     /// [`MergeSpec::required_fields`] among them, then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as Int8. Without
     /// sequence numbers each run is newer than those before it, and so is each row of a run.
+    ///
+    /// `levels` has the level of the files of each run.
     ///
     /// Columns of text and bytes may come as dictionaries.
     ///
     /// # Errors
     /// `Unsupported` for keys or sequence fields of types without an order and for unknown aggregate functions;
     /// `InvalidArgument` for a schema that misses a column.
-    pub fn try_new(spec: &MergeSpec, schema: SchemaRef, runs: usize, context: &Context) -> Result<Self> {
+    pub fn try_new(spec: &MergeSpec, schema: SchemaRef, levels: Vec<i32>, context: &Context) -> Result<Self> {
         check(&schema)?;
         let key = spec.keys.iter().map(|name| position(&schema, name)).collect::<Result<Vec<_>>>()?;
         let keys = KeyColumns::try_new(&schema, key)?;
         let (orders, groups) = orders(spec, &schema)?;
         let orders = Arc::new(orders);
+        let runs = levels.len();
         let narrow = u32::try_from(runs).map_err(|_| Error::invalid(format!("{runs} runs to merge")))?;
         let race: Box<dyn Race> = match keys.kind(&schema) {
             KeyKind::Int => Box::new(Runs::<IntKeys>::new(narrow)),
@@ -110,6 +116,8 @@ impl Merger {
             pending: Pending::default(),
             limit: OUTPUT_ROWS,
             unsorted,
+            levels,
+            lookup: spec.lookup,
             done: false,
         })
     }
@@ -124,8 +132,8 @@ impl Merger {
             if self.done {
                 return Ok(Step::Done);
             }
-            let Self { batches, engine, pending, limit, .. } = self;
-            let mut rules = Rules::new(batches, engine.as_mut(), pending, *limit);
+            let Self { batches, engine, pending, limit, lookup, .. } = self;
+            let mut rules = Rules::new(batches, engine.as_mut(), pending, (*limit, *lookup));
             match self.race.advance(&mut rules)? {
                 Pause::Need(run) => {
                     if !self.pending.is_empty() && self.race.settled() && self.crowded() {
@@ -181,7 +189,8 @@ impl Merger {
         }
         self.drop_spare();
         self.race.push(run, Some((self.batches.0.len(), &batch)), &self.keys)?;
-        let held = Held::try_new(batch, &self.orders, &self.context)?;
+        let level = self.levels.get(run).copied().unwrap_or_default();
+        let held = Held::try_new(batch, level, &self.orders, &self.context)?;
         let fitting = OUTPUT_BYTES / held.row_bytes.max(1);
         self.limit = self.limit.min(usize::try_from(fitting).unwrap_or(OUTPUT_ROWS).max(1));
         self.batches.0.push(held);

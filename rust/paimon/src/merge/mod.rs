@@ -35,4 +35,4 @@ mod spec;
 mod tests;
 
 pub use self::merger::{Merger, Step};
-pub use self::spec::MergeSpec;
+pub use self::spec::{MergeSpec, with_nullable_values};

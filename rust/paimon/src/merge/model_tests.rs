@@ -61,6 +61,8 @@ const G1: (&str, &str) = ("fields.g1.sequence-group", "a");
 const G2: (&str, &str) = ("fields.g2.sequence-group", "b");
 const SUM_A: (&str, &str) = ("fields.a.aggregate-function", "sum");
 const LAST_B: (&str, &str) = ("fields.b.aggregate-function", "last_value");
+const FIRST_A: (&str, &str) = ("fields.a.aggregate-function", "first_value");
+const FIRST_NON_NULL_B: (&str, &str) = ("fields.b.aggregate-function", "first_non_null_value");
 
 const CASES: &[Case] = &[
     PLAIN,
@@ -111,6 +113,21 @@ const CASES: &[Case] = &[
     },
     Case {
         engine: Engine::PartialUpdate,
+        options: &[UPDATE, G1, G2, FIRST_A, FIRST_NON_NULL_B],
+        retracts: false,
+        groups: &[(&[0], &[1], false), (&[2], &[3], false)],
+        functions: &[(1, "first_value"), (3, "first_non_null_value")],
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::PartialUpdate,
+        options: &[UPDATE, G1, ("ignore-delete", "true")],
+        ignore_delete: true,
+        groups: &[(&[0], &[1], false)],
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::PartialUpdate,
         options: &[UPDATE, ("fields.g1,g2.sequence-group", "a,b")],
         groups: &[(&[0, 2], &[1, 3], false)],
         ..PLAIN
@@ -121,6 +138,13 @@ const CASES: &[Case] = &[
         options: &[AGGREGATE, SUM_A, LAST_B, ("fields.c.aggregate-function", "max")],
         retracts: false,
         functions: &[(1, "sum"), (3, "last_value"), (4, "max")],
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::Aggregation,
+        options: &[AGGREGATE, FIRST_A, FIRST_NON_NULL_B],
+        retracts: false,
+        functions: &[(1, "first_value"), (3, "first_non_null_value")],
         ..PLAIN
     },
     Case {
@@ -154,37 +178,44 @@ impl Case {
         });
     }
 
-    fn merge(&self, records: &[Record]) -> Merged {
+    /// The row of a key. With `lookup`, only one record above level 0 takes part: the first of the lowest level.
+    fn merge(&self, levels: &[(i32, Record)], lookup: bool) -> Merged {
         let own = |record: &Record| Some((record.kind, record.values.clone()));
-        if let [only] = records {
+        if let [(_, only)] = levels {
             return own(only);
         }
+        let above = levels.iter().enumerate().filter(|(_, (level, _))| *level > 0);
+        let looked_up = above.min_by_key(|(_, (level, _))| *level).map(|(at, _)| at);
+        let takes_part = |at: usize, level: i32| !lookup || level == 0 || looked_up == Some(at);
+        let records = levels.iter().enumerate().filter(|(at, (level, _))| takes_part(*at, *level));
+        let records: Vec<Record> = records.map(|(_, (_, record))| record.clone()).collect();
         let counted = || records.iter().filter(|record| !self.ignore_delete || record.kind & 1 == 0);
         match self.engine {
             Engine::Deduplicate => counted().next_back().and_then(own),
             Engine::FirstRow => counted().next().and_then(own),
-            Engine::Aggregation => Some(self.aggregate(records)),
-            Engine::PartialUpdate if counted().next().is_none() => records.last().and_then(own),
-            Engine::PartialUpdate => {
-                let counted: Vec<_> = counted().cloned().collect();
-                Some(self.update(&counted))
-            }
+            Engine::Aggregation => Some(self.aggregate(&records)),
+            Engine::PartialUpdate => Some(self.update(&records)),
         }
     }
 
     fn aggregate(&self, records: &[Record]) -> (i8, Row) {
         let mut row = vec![None; COLUMNS.len()];
+        let mut found = [false; COLUMNS.len()];
         let mut kind = 0;
         for record in records {
             kind = 0;
             if self.remove_on_delete && record.kind == DELETE {
-                row.fill(None);
+                row.clone_from(&record.values);
                 kind = DELETE;
                 continue;
             }
             for (column, value) in row.iter_mut().enumerate() {
                 let function = self.function(column).unwrap_or("last_non_null_value");
-                *value = fold(function, *value, record.values[column], record.kind & 1 == 1, false);
+                let input = record.values[column];
+                *value = match record.kind & 1 {
+                    1 => retracted(function, *value, input),
+                    _ => folded(function, &mut found[column], *value, input),
+                };
             }
         }
         (kind, row)
@@ -192,17 +223,26 @@ impl Case {
 
     fn update(&self, records: &[Record]) -> (i8, Row) {
         let mut row: Row = vec![None; COLUMNS.len()];
+        let mut found = [false; COLUMNS.len()];
+        let mut has_row = false;
         let mut added = false;
+        let mut removed = false;
         'records: for record in records {
+            removed = false;
             let retract = record.kind & 1 == 1;
-            if self.remove_on_delete {
+            if retract && !has_row {
+                row.clone_from(&record.values);
+            }
+            has_row = true;
+            if retract && self.ignore_delete {
+                continue;
+            }
+            if retract && self.remove_on_delete {
                 if record.kind == DELETE {
-                    row.fill(None);
-                    added = false;
+                    row.clone_from(&record.values);
+                    removed = true;
                 }
-                if retract {
-                    continue;
-                }
+                continue;
             }
             added |= !retract;
             let before = row.clone();
@@ -212,9 +252,8 @@ impl Case {
             };
             for (sequence, _, _) in self.groups.iter().filter(|group| group.2) {
                 if record.kind == DELETE && newer(sequence) == Some(true) {
-                    row.fill(None);
-                    sequence.iter().for_each(|&column| row[column] = record.values[column]);
-                    added = false;
+                    row.clone_from(&record.values);
+                    removed = true;
                     continue 'records;
                 }
             }
@@ -227,43 +266,45 @@ impl Case {
                 *value = match (newer(sequence), self.function(column)) {
                     (None, _) | (Some(false), None) => *value,
                     (Some(true), _) if sequence.contains(&column) => input,
-                    (Some(newer), Some(function)) => fold(function, *value, input, retract, !newer),
+                    (Some(_), Some(function)) if retract => retracted(function, *value, input),
+                    (Some(true), Some(function)) => folded(function, &mut found[column], *value, input),
+                    (Some(false), Some("first_value")) => input,
+                    // Java turns what is there and what comes round.
+                    (Some(false), Some(function)) => folded(function, &mut found[column], input, *value),
                     (Some(true), None) if retract => None,
                     (Some(true), None) => input,
                 };
             }
         }
-        (if added { 0 } else { DELETE }, row)
+        (if added && !removed { 0 } else { DELETE }, row)
     }
 }
 
-fn fold(function: &str, old: Option<i32>, input: Option<i32>, retract: bool, reversed: bool) -> Option<i32> {
-    match (function, retract) {
-        ("sum", false) => old.map_or(input, |old| Some(old + input.unwrap_or(0))),
-        ("sum", true) => old.map_or(input.map(|input| -input), |old| Some(old - input.unwrap_or(0))),
-        ("max", false) => old.max(input),
-        ("last_value", true) => None,
-        ("last_value", false) => {
-            if reversed {
-                old
-            } else {
-                input
-            }
+/// `found` is what Java's aggregators of the first value call initialized.
+fn folded(function: &str, found: &mut bool, old: Option<i32>, input: Option<i32>) -> Option<i32> {
+    match function {
+        "sum" => old.map_or(input, |old| Some(old + input.unwrap_or(0))),
+        "max" => old.max(input),
+        "last_value" => input,
+        "last_non_null_value" => input.or(old),
+        "first_value" if !*found => {
+            *found = true;
+            input
         }
-        ("last_non_null_value", true) => {
-            if input.is_some() {
-                None
-            } else {
-                old
-            }
+        "first_non_null_value" if !*found && input.is_some() => {
+            *found = true;
+            input
         }
-        ("last_non_null_value", false) => {
-            if reversed {
-                old.or(input)
-            } else {
-                input.or(old)
-            }
-        }
+        "first_value" | "first_non_null_value" => old,
+        _ => panic!("{function}"),
+    }
+}
+
+fn retracted(function: &str, old: Option<i32>, input: Option<i32>) -> Option<i32> {
+    match function {
+        "sum" => old.map_or(input.map(|input| -input), |old| Some(old - input.unwrap_or(0))),
+        "last_value" => None,
+        "last_non_null_value" => old.filter(|_| input.is_none()),
         _ => panic!("{function}"),
     }
 }
@@ -288,13 +329,14 @@ impl Random {
     }
 }
 
-/// Runs, oldest first, each sorted by key.
-fn history(random: &mut Random, case: &Case) -> Vec<Vec<Record>> {
+/// Runs with their levels, oldest first, each sorted by key. A level above 0 is one run and has each key once.
+fn history(random: &mut Random, case: &Case) -> Vec<(i32, Vec<Record>)> {
     let keys = if random.one_in(50) { 2000 } else { 1 + random.below(12) };
     let numbers_collide = random.one_in(4);
     let mut number = 0;
     let mut runs = Vec::new();
-    for _ in 0..random.below(6) {
+    for above in 1..=random.small(6) {
+        let level = if random.one_in(2) { 0 } else { above ^ 3 };
         let share = 1 + random.below(4);
         let (from, to) = if random.one_in(3) { (random.below(keys), random.below(keys)) } else { (0, keys) };
         let mut run = Vec::new();
@@ -302,7 +344,7 @@ fn history(random: &mut Random, case: &Case) -> Vec<Vec<Record>> {
             if random.below(4) >= share {
                 continue;
             }
-            let times = if random.one_in(20) { 2 } else { 1 };
+            let times = if level == 0 && random.one_in(20) { 2 } else { 1 };
             for _ in 0..times {
                 number += i64::from(!numbers_collide || random.one_in(2));
                 let value = |random: &mut Random| (!random.one_in(4)).then(|| random.small(5));
@@ -312,14 +354,14 @@ fn history(random: &mut Random, case: &Case) -> Vec<Vec<Record>> {
                 run.push(Record { key, values, number, kind });
             }
         }
-        runs.push(run);
+        runs.push((level, run));
     }
     runs
 }
 
-fn expected(case: &Case, runs: &[Vec<Record>]) -> Vec<(i32, i8, Row)> {
+fn expected(case: &Case, runs: &[(i32, Vec<Record>)], lookup: bool) -> Vec<(i32, i8, Row)> {
     let mut keys: BTreeMap<i32, Vec<(usize, Record)>> = BTreeMap::new();
-    for (run, records) in runs.iter().enumerate() {
+    for (run, (_, records)) in runs.iter().enumerate() {
         for record in records {
             keys.entry(record.key).or_default().push((run, record.clone()));
         }
@@ -327,8 +369,11 @@ fn expected(case: &Case, runs: &[Vec<Record>]) -> Vec<(i32, i8, Row)> {
     let mut merged = Vec::new();
     for (key, mut records) in keys {
         case.sort(&mut records);
-        let records: Vec<_> = records.into_iter().map(|(_, record)| record).collect();
-        merged.extend(case.merge(&records).map(|(kind, row)| (key, kind, row)));
+        let records: Vec<_> = records.into_iter().map(|(run, record)| (runs[run].0, record)).collect();
+        // First-row takes the first of all records, wherever they are.
+        merged.extend(
+            case.merge(&records, lookup && case.engine != Engine::FirstRow).map(|(kind, row)| (key, kind, row)),
+        );
     }
     merged
 }
@@ -348,12 +393,18 @@ fn random_histories_merge_as_the_model_says(
         let case = cases[usize::try_from(seed).unwrap() % cases.len()];
         let runs = history(random, case);
         let wanted = wanted(random);
-        let merged = merged(random, case, &runs, &wanted).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let mut expected = expected(case, &runs);
+        let lookup = random.one_in(2);
+        let merged = merged(random, (case, lookup), &runs, &wanted);
+        let merged = merged.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let mut expected = expected(case, &runs, lookup);
         for (_, _, row) in &mut expected {
             *row = wanted.iter().map(|&column| row[column]).collect();
         }
-        assert!(merged == expected, "seed {seed}, {:?} {wanted:?}\n{merged:?}\n{expected:?}", case.options);
+        assert!(
+            merged == expected,
+            "seed {seed}, {:?} lookup {lookup} {wanted:?}\n{merged:?}\n{expected:?}",
+            case.options
+        );
     }
 }
 
@@ -366,11 +417,14 @@ fn wanted(random: &mut Random) -> Vec<usize> {
 /// What the engine makes of the wanted columns, in batches of any size.
 fn merged(
     random: &mut Random,
-    case: &Case,
-    runs: &[Vec<Record>],
+    (case, lookup): (&Case, bool),
+    runs: &[(i32, Vec<Record>)],
     wanted: &[usize],
 ) -> frazil_core::error::Result<Vec<(i32, i8, Row)>> {
-    let (table, options) = table(&COLUMNS, case.options);
+    let looks_up = [("changelog-producer", "lookup"), ("force-lookup", "true"), ("deletion-vectors.enabled", "true")];
+    let looks_up = looks_up[usize::try_from(random.below(3)).unwrap()];
+    let options: Vec<_> = case.options.iter().copied().chain(lookup.then_some(looks_up)).collect();
+    let (table, options) = table(&COLUMNS, &options);
     let spec = MergeSpec::try_new(&table, &options)?;
     let fields: Vec<_> = wanted.iter().map(|&column| table.fields[column + 1].clone()).collect();
     let read = spec.required_fields(&fields);
@@ -389,8 +443,9 @@ fn merged(
         let run: Vec<Record> = run.iter().map(narrow).collect();
         run.chunks(rows).map(|part| batch(&schema, part)).collect()
     };
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default())?;
-    let merged = run(&mut merger, runs.iter().map(batches).collect())?;
+    let levels = runs.iter().map(|(level, _)| *level).collect();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), levels, &Context::default())?;
+    let merged = run(&mut merger, runs.iter().map(|(_, run)| batches(run)).collect())?;
     let places: Vec<usize> = wanted.iter().map(|column| read.binary_search(column).unwrap()).collect();
     let row = |record: Record| {
         let values = places.iter().map(|&place| record.values[place]).collect();
@@ -462,7 +517,8 @@ fn throughput() {
         let mut best = f64::MAX;
         let mut merged = 0;
         for _ in 0..5 {
-            let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default()).unwrap();
+            let mut merger =
+                Merger::try_new(&spec, Arc::clone(&schema), vec![0; runs.len()], &Context::default()).unwrap();
             let input = runs.clone();
             let start = cpu_seconds();
             merged = run(&mut merger, input).unwrap().iter().map(RecordBatch::num_rows).sum();

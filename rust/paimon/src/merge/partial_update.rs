@@ -10,9 +10,12 @@
 //! | below | adds | nothing | `add_reversed` |
 //! | below | takes back | nothing | `retract` |
 //!
-//! In the two middle lines the row takes the record's sequence fields. A -D not below the row in a group of
-//! `partial-update.remove-record-on-sequence-group` removes the row instead: what came before is forgotten, only the
-//! sequence fields of that group stay, so that what is late cannot come back (seen of Java 1.4.2).
+//! In the two middle lines the row takes the record's sequence fields.
+//!
+//! A record that takes back and comes first is the row, with all its columns, before it is applied to it by the table
+//! above or ignored. So is a record that removes the row: a -D with `partial-update.remove-record-on-delete`, or one
+//! not below the row in a group of `partial-update.remove-record-on-sequence-group`. Later records are merged onto it
+//! (seen of Java 1.4.2).
 
 use std::sync::Arc;
 
@@ -32,14 +35,10 @@ pub(super) struct PartialUpdate {
     ignore_delete: bool,
     remove_on_delete: bool,
     groups: Vec<Group>,
-    columns: Vec<Column>,
-}
-
-#[derive(Debug)]
-struct Column {
-    name: String,
-    rule: Rule,
-    required: bool,
+    /// By column.
+    rules: Vec<Rule>,
+    /// Records that remove the row by a sequence group: the number of the merged key, and the place among its records.
+    removals: Vec<(usize, usize)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -89,13 +88,13 @@ impl PartialUpdate {
             let removes = group.removes;
             made.push(Group { order, removes, functions: Vec::new(), sequence: Vec::new(), values: Vec::new() });
         }
-        let mut columns = Vec::with_capacity(schema.fields().len());
+        let mut rules = Vec::with_capacity(schema.fields().len());
         for (at, arrow) in schema.fields().iter().enumerate() {
             let name = arrow.name().clone();
             let field = spec.field(&name);
             let sequence = groups.iter().position(|group| group.sequence.contains(&name));
             let member = groups.iter().position(|group| group.values.contains(&name));
-            let rule = match (sequence, member, field) {
+            rules.push(match (sequence, member, field) {
                 _ if spec.is_key(&name) => Rule::Key,
                 (Some(group), ..) => Rule::Sequence(group),
                 (None, Some(group), Some(field)) => match (spec.function(&name), made.get_mut(group)) {
@@ -107,36 +106,34 @@ impl PartialUpdate {
                     _ => Rule::Value(group),
                 },
                 _ => Rule::LastNonNull,
-            };
-            let required = field.is_some_and(|field| !field.data_type.nullable);
-            columns.push(Column { name, rule, required });
+            });
         }
-        Ok(Self { orders, ignore_delete: spec.ignore_delete, remove_on_delete, groups: made, columns })
+        let ignore_delete = spec.ignore_delete;
+        Ok(Self { orders, ignore_delete, remove_on_delete, groups: made, rules, removals: Vec::new() })
     }
 
-    /// The last record that removes the row: its place among the records, and its sequence group.
-    fn removal(&self, batches: &Batches, records: &[Pick]) -> Option<(usize, Option<usize>)> {
-        if self.remove_on_delete {
-            let at = records.iter().rposition(|&record| batches.kind(record) == DELETE);
-            return at.map(|at| (at, None));
-        }
-        let removing = || self.groups.iter().enumerate().filter(|(_, group)| group.removes);
+    /// Notes the records of the next merged key that remove the row by a sequence group; the last one.
+    fn removal(&mut self, batches: &Batches, records: &[Pick], key: usize) -> Option<Pick> {
+        let Self { groups, removals, .. } = self;
+        let removing: Vec<&Group> = groups.iter().filter(|group| group.removes).collect();
+        let first = records.first().copied().filter(|&first| batches.retracts(first)).unwrap_or(Pick::NULL);
+        let mut rows = vec![first; removing.len()];
         let mut last = None;
-        let mut rows: Vec<(usize, Pick)> = removing().map(|(number, _)| (number, Pick::NULL)).collect();
         for (at, &record) in records.iter().enumerate() {
-            let mut removed = None;
-            for ((number, group), (_, row)) in removing().zip(&mut rows) {
+            let mut removes = false;
+            for (group, row) in removing.iter().zip(&mut rows) {
                 if group.newer(batches, record, *row) {
                     *row = record;
-                    if batches.kind(record) == DELETE {
-                        removed = Some(number);
+                    removes = batches.kind(record) == DELETE;
+                    if removes {
                         break;
                     }
                 }
             }
-            if let Some(removed) = removed {
-                last = Some((at, Some(removed)));
-                rows.iter_mut().filter(|(number, _)| *number != removed).for_each(|(_, row)| *row = Pick::NULL);
+            if removes {
+                rows.fill(record);
+                removals.push((key, at));
+                last = Some(record);
             }
         }
         last
@@ -155,40 +152,36 @@ impl Engine for PartialUpdate {
             pending.push_merged(records, None, last, INSERT);
             return Ok(());
         }
+        let takes_back = |record: &Pick| batches.retracts(*record);
+        let first = records.first().copied().filter(takes_back);
+        let adds = !records.iter().all(takes_back);
         if self.ignore_delete {
-            records.retain(|&record| !batches.retracts(record));
-            match records.as_slice() {
-                // What deletes stays, for the next merge.
-                [] => pending.push(last),
-                counted => pending.push_merged(counted, None, last, INSERT),
-            }
+            records.retain(|record| !takes_back(record));
+            let last = records.last().copied().unwrap_or(last);
+            pending.push_merged(records, first, last, if adds { INSERT } else { DELETE });
             return Ok(());
         }
         if self.groups.is_empty() && !self.remove_on_delete {
             return Err(refused());
         }
-        let removal = self.removal(batches, records);
-        let start = removal.map_or(0, |(at, _)| at + 1);
-        let base = removal.and_then(|(at, group)| Some((*records.get(at)?, group)));
-        let counted = records.get(start..).unwrap_or_default();
-        let inserted = counted.iter().any(|&record| !batches.retracts(record));
-        pending.push_merged(counted, base, last, if inserted { INSERT } else { DELETE });
+        let removal = if self.remove_on_delete {
+            records.iter().copied().rfind(|&record| batches.kind(record) == DELETE)
+        } else {
+            self.removal(batches, records, pending.keys.keys.len())
+        };
+        let kind = if adds && removal != Some(last) { INSERT } else { DELETE };
+        pending.push_merged(records, removal.or(first), last, kind);
         Ok(())
     }
 
     fn prepare(&mut self, batches: &Batches, keys: &MergedKeys) -> Result<()> {
-        for column in self.columns.iter().zip(0..).filter(|(column, _)| column.required) {
-            let (column, at): (&Column, usize) = column;
-            if batches.0.iter().any(|held| held.batch.column(at).null_count() > 0) {
-                return Err(Error::invalid(format!("the column `{}` is NOT NULL, and a record has NULL", column.name)));
-            }
-        }
-        self.groups.iter_mut().enumerate().try_for_each(|(number, group)| group.walk(number, batches, keys))
+        let removals = std::mem::take(&mut self.removals);
+        self.groups.iter_mut().try_for_each(|group| group.walk(batches, keys, &removals))
     }
 
     fn column(&mut self, column: usize, batches: &Batches, keys: &MergedKeys) -> Result<Decided> {
-        let Some(of) = self.columns.get(column) else { return Err(Error::internal("a column that there is not")) };
-        let mut picks = match of.rule {
+        let rule = self.rules.get(column).ok_or_else(|| Error::internal("a column that there is not"))?;
+        let picks = match *rule {
             Rule::Key => keys.keys.iter().map(|key| key.last).collect(),
             Rule::LastNonNull => last_non_null(column, batches, keys),
             Rule::Sequence(group) => self.groups.get(group).map(|group| group.sequence.clone()).unwrap_or_default(),
@@ -200,9 +193,6 @@ impl Engine for PartialUpdate {
                 return Ok(Decided::computed(result, batches));
             }
         };
-        if of.required {
-            keys.fill(&mut picks);
-        }
         Ok(Decided::picks(picks))
     }
 }
@@ -214,31 +204,29 @@ impl Group {
         !self.order.is_empty(batches, record) && (row.is_null() || self.order.compare(batches, record, row).is_ge())
     }
 
-    /// Goes through the records of all merged keys.
-    fn walk(&mut self, number: usize, batches: &Batches, keys: &MergedKeys) -> Result<()> {
+    /// Goes through the records of all merged keys. `removals` are in order.
+    fn walk(&mut self, batches: &Batches, keys: &MergedKeys, removals: &[(usize, usize)]) -> Result<()> {
         self.sequence.clear();
         self.values.clear();
-        for key in &keys.keys {
-            let stays = key.base.filter(|(_, group)| *group == Some(number));
-            let mut sequence = stays.map_or(Pick::NULL, |(base, _)| base);
-            let mut values = Pick::NULL;
+        let mut removals = removals.iter().copied().peekable();
+        for (number, key) in keys.keys.iter().enumerate() {
             self.functions.iter_mut().for_each(|function| function.aggregator.begin());
-            for &record in keys.records(key) {
-                if self.order.is_empty(batches, record) {
-                    continue;
-                }
-                let retracts = batches.retracts(record);
-                let newer = self.newer(batches, record, sequence);
-                for function in &mut self.functions {
-                    function.take(batches, record, newer, retracts)?;
-                }
-                if newer {
-                    sequence = record;
-                    values = if retracts { Pick::NULL } else { record };
+            let records = keys.records(key);
+            let first = records.first().copied().filter(|&first| batches.retracts(first));
+            let removed = removals.peek().is_some_and(|(of, _)| *of == number);
+            let mut row = Row::default();
+            if let Some(base) = first.or(key.base.filter(|_| !removed)) {
+                self.replace(batches, base, &mut row)?;
+            }
+            for (at, &record) in records.iter().enumerate() {
+                if removals.next_if_eq(&(number, at)).is_some() {
+                    self.replace(batches, record, &mut row)?;
+                } else {
+                    self.take(batches, record, &mut row)?;
                 }
             }
-            self.sequence.push(sequence);
-            self.values.push(values);
+            self.sequence.push(row.sequence);
+            self.values.push(row.values);
             self.functions.iter_mut().try_for_each(|function| function.aggregator.append())?;
         }
         for function in &mut self.functions {
@@ -246,12 +234,56 @@ impl Group {
         }
         Ok(())
     }
+
+    /// Makes all columns of a record the row.
+    fn replace(&mut self, batches: &Batches, record: Pick, row: &mut Row) -> Result<()> {
+        *row = Row { sequence: record, values: record };
+        for function in &mut self.functions {
+            if let Some(values) = function.values(batches, record) {
+                function.aggregator.replace(values, record.row as usize)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges a record onto the row.
+    fn take(&mut self, batches: &Batches, record: Pick, row: &mut Row) -> Result<()> {
+        if self.order.is_empty(batches, record) {
+            return Ok(());
+        }
+        let retracts = batches.retracts(record);
+        let newer = self.newer(batches, record, row.sequence);
+        for function in &mut self.functions {
+            function.take(batches, record, newer, retracts)?;
+        }
+        if newer {
+            *row = Row { sequence: record, values: if retracts { Pick::NULL } else { record } };
+        }
+        Ok(())
+    }
+}
+
+/// Where the columns of a group of a row come from.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    sequence: Pick,
+    values: Pick,
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        Self { sequence: Pick::NULL, values: Pick::NULL }
+    }
 }
 
 impl Function {
+    /// The values of the column in the batch of a record.
+    fn values<'a>(&self, batches: &'a Batches, record: Pick) -> Option<&'a ArrayRef> {
+        batches.0.get(record.batch as usize).map(|held| held.batch.column(self.column))
+    }
+
     fn take(&mut self, batches: &Batches, record: Pick, newer: bool, retracts: bool) -> Result<()> {
-        let held = batches.0.get(record.batch as usize);
-        let Some(values) = held.map(|held| held.batch.column(self.column)) else { return Ok(()) };
+        let Some(values) = self.values(batches, record) else { return Ok(()) };
         let row = record.row as usize;
         match (retracts, newer) {
             (true, _) => self.aggregator.retract(values, row),
@@ -269,8 +301,9 @@ fn last_non_null(column: usize, batches: &Batches, keys: &MergedKeys) -> Vec<Pic
         of.is_none_or(|nulls| nulls.is_valid(pick.row as usize))
     };
     let last = |key: &MergedKey| {
-        let mut records = keys.records(key).iter().rev().copied();
-        records.find(|&record| valid(record) && !batches.retracts(record)).unwrap_or(Pick::NULL)
+        let mut records = keys.after_base(key).iter().rev().copied();
+        let last = records.find(|&record| valid(record) && !batches.retracts(record));
+        last.or(key.base).unwrap_or(Pick::NULL)
     };
     keys.keys.iter().map(last).collect()
 }

@@ -34,8 +34,8 @@ pub(super) struct MergedKeys {
 pub(super) struct MergedKey {
     start: u32,
     end: u32,
-    /// The record that removed all before it, and the sequence group whose fields stay after that.
-    pub(super) base: Option<(Pick, Option<usize>)>,
+    /// The record whose columns are the row that its [`MergedKeys::records`] are merged onto.
+    pub(super) base: Option<Pick>,
     /// The last record, from which the sequence number comes.
     pub(super) last: Pick,
     /// The row kind of the result.
@@ -43,18 +43,16 @@ pub(super) struct MergedKey {
 }
 
 impl MergedKeys {
-    /// The records of a key that count, earliest first.
+    /// The records of a key, earliest first.
     pub(super) fn records(&self, key: &MergedKey) -> &[Pick] {
         self.records.get(key.start as usize..key.end as usize).unwrap_or_default()
     }
 
-    /// For columns without NULL: what the record that removed the row has, or else the last one.
-    pub(super) fn fill(&self, picks: &mut [Pick]) {
-        for (pick, key) in picks.iter_mut().zip(&self.keys) {
-            if pick.is_null() {
-                *pick = key.base.map_or(key.last, |(base, _)| base);
-            }
-        }
+    /// The records of a key that come after its base, earliest first.
+    pub(super) fn after_base(&self, key: &MergedKey) -> &[Pick] {
+        let records = self.records(key);
+        let base = key.base.and_then(|base| records.iter().rposition(|record| *record == base));
+        records.get(base.map_or(0, |at| at + 1)..).unwrap_or_default()
     }
 }
 
@@ -88,7 +86,7 @@ impl Pending {
     }
 
     /// Decides that a key becomes what its columns make of these records.
-    pub(super) fn push_merged(&mut self, records: &[Pick], base: Option<(Pick, Option<usize>)>, last: Pick, kind: i8) {
+    pub(super) fn push_merged(&mut self, records: &[Pick], base: Option<Pick>, last: Pick, kind: i8) {
         let keys = &mut self.keys;
         self.rows.push(Pick::merged(narrow(keys.keys.len())));
         let start = narrow(keys.records.len());

@@ -50,6 +50,8 @@ pub(super) struct Rules<'a> {
     limit: usize,
     /// Of the records of a key none but the last is looked at.
     takes_last: bool,
+    /// See [`Batches::retain_lookup`].
+    lookup: bool,
 }
 
 impl<'a> Rules<'a> {
@@ -57,9 +59,9 @@ impl<'a> Rules<'a> {
         batches: &'a Batches,
         engine: &'a mut dyn Engine,
         pending: &'a mut Pending,
-        limit: usize,
+        (limit, lookup): (usize, bool),
     ) -> Self {
-        Self { takes_last: engine.takes_last(), batches, engine, pending, limit }
+        Self { takes_last: engine.takes_last(), batches, engine, pending, limit, lookup }
     }
 }
 
@@ -295,7 +297,12 @@ impl<K: Keys> Runs<K> {
             [] => {}
             // A key with one record goes out as it is, whatever the engine.
             [only] => rules.pending.push(*only),
-            _ => rules.engine.merge(rules.batches, &mut self.open, rules.pending)?,
+            _ => {
+                if rules.lookup {
+                    rules.batches.retain_lookup(&mut self.open);
+                }
+                rules.engine.merge(rules.batches, &mut self.open, rules.pending)?;
+            }
         }
         self.open.clear();
         self.open_word = None;

@@ -1,6 +1,7 @@
 //! What the options of a table say about merging (documentation: "Merge Engine", "Sequence and Rowkind").
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
 
@@ -20,6 +21,8 @@ pub struct MergeSpec {
     pub(super) sequence: Vec<String>,
     pub(super) descending: bool,
     pub(super) ignore_delete: bool,
+    /// Whether compactions look up the levels above, so that the lowest of them has what all of them make together.
+    pub(super) lookup: bool,
     pub(super) engine: EngineSpec,
     pub(super) options: Options,
 }
@@ -78,6 +81,7 @@ impl MergeSpec {
             sequence: options.list("sequence.field").into_iter().map(str::to_string).collect(),
             descending: descending(options)?,
             ignore_delete,
+            lookup: engine != EngineSpec::FirstRow && looks_up(options)?,
             engine,
             options: options.clone(),
         };
@@ -102,6 +106,11 @@ impl MergeSpec {
         }
         let names = self.fields.iter().filter(|field| required.contains(field.name.as_str()));
         names.map(|field| field.name.clone()).collect()
+    }
+
+    /// Whether the runs of a merge must have one level each.
+    pub fn needs_levels(&self) -> bool {
+        self.lookup
     }
 
     /// The aggregate function that the options name for a column.
@@ -160,6 +169,32 @@ impl MergeSpec {
         }
         Ok(())
     }
+}
+
+/// The schema that merged rows have: engines that retract columns leave NULL also where the table says NOT NULL.
+pub fn with_nullable_values(schema: Arc<TableSchema>, options: &Options) -> Arc<TableSchema> {
+    let is_key = |field: &DataField| schema.primary_keys.contains(&field.name);
+    let required = |field: &DataField| !field.data_type.nullable && !is_key(field);
+    if schema.primary_keys.is_empty() || !retracts_columns(options) || !schema.fields.iter().any(required) {
+        return schema;
+    }
+    let mut fields = schema.fields.clone();
+    for field in fields.iter_mut().filter(|field| required(field)) {
+        field.data_type.nullable = true;
+    }
+    Arc::new(TableSchema { fields, ..TableSchema::clone(&schema) })
+}
+
+/// Whether the merge engine takes the columns of a row from several records.
+fn retracts_columns(options: &Options) -> bool {
+    let engine = options.text("merge-engine").unwrap_or_default().trim().to_ascii_lowercase();
+    matches!(engine.as_str(), "partial-update" | "aggregation")
+}
+
+/// Whether the table needs lookup (`CoreOptions.needLookup`).
+fn looks_up(options: &Options) -> Result<bool> {
+    let producer = options.text("changelog-producer").is_some_and(|name| name.trim().eq_ignore_ascii_case("lookup"));
+    Ok(producer || options.boolean("deletion-vectors.enabled", false)? || options.boolean("force-lookup", false)?)
 }
 
 fn descending(options: &Options) -> Result<bool> {

@@ -110,7 +110,7 @@ pub(super) fn merge(columns: &[&str], options: &[(&str, &str)], runs: &[Vec<Reco
     let (table, options) = table(columns, options);
     let spec = MergeSpec::try_new(&table, &options)?;
     let schema = arrow(&table.fields);
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default())?;
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; runs.len()], &Context::default())?;
     let batches = runs.iter().map(|records| vec![batch(&schema, records)]).collect();
     Ok(run(&mut merger, batches)?.iter().flat_map(records).collect())
 }
@@ -138,7 +138,7 @@ fn runs_decide_where_there_are_no_sequence_numbers(#[case] options: &[(&str, &st
         records.chunks(9).map(|records| batch(&schema, records)).collect()
     };
     let merged = |schema: &SchemaRef, runs: Vec<Vec<RecordBatch>>| {
-        let mut merger = Merger::try_new(&spec, Arc::clone(schema), runs.len(), &Context::default()).unwrap();
+        let mut merger = Merger::try_new(&spec, Arc::clone(schema), vec![0; runs.len()], &Context::default()).unwrap();
         let batches = run(&mut merger, runs).unwrap();
         arrow_select::concat::concat_batches(schema, &batches).unwrap()
     };
@@ -200,7 +200,13 @@ const GROUPS: [(&str, &str); 3] = [UPDATE, ("fields.g1.sequence-group", "a"), ("
 #[case::sequence_after_a_retract(&[("merge-engine", "aggregation"), ("sequence.field", "v")],
     "+I(1) -D(2)", "+I(_)")]
 #[case::aggregate_removed(&[("merge-engine", "aggregation"), ("aggregation.remove-record-on-delete", "true"),
-    ("fields.v.aggregate-function", "sum")], "+I(1) -D(9) +I(7)", "+I(7)")]
+    ("fields.v.aggregate-function", "sum")], "+I(1) -D(9) +I(7)", "+I(16)")]
+#[case::an_ignored_retract_comes_first(&[UPDATE, ("ignore-delete", "true")], "-D(5) +I(_)", "+I(5)")]
+#[case::only_ignored_retracts(&[UPDATE, ("ignore-delete", "true")], "-D(5) -D(6)", "-D(5)")]
+#[case::removed_then_merged(&[UPDATE, ("partial-update.remove-record-on-delete", "true")],
+    "+I(1) -D(5) +I(_)", "+I(5)")]
+#[case::removed_then_retracted(&[UPDATE, ("partial-update.remove-record-on-delete", "true")],
+    "+I(1) -D(5) -U(7)", "+I(5)")]
 fn the_records_of_a_key_become_one(#[case] options: &[(&str, &str)], #[case] history: &str, #[case] expected: &str) {
     let merged = merge_key(&["v"], options, history).unwrap();
     assert_eq!(merged.len(), 1, "{merged:?}");
@@ -306,7 +312,7 @@ fn groups_that_are_not_read_do_not_matter() {
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let read: Vec<_> = ["k", "g2", "b"].iter().map(|name| table.field(name).unwrap().clone()).collect();
     let schema = arrow(&read);
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 2], &Context::default()).unwrap();
     let of = |number, values: &[Option<i32>]| vec![batch(&schema, &[record(1, number, ADD, values)])];
     let merged = run(&mut merger, vec![of(0, &[Some(3), Some(1)]), of(1, &[Some(2), Some(2)])]).unwrap();
     assert_eq!(records(&merged[0])[0].values, [Some(3), Some(1)]);
@@ -334,7 +340,7 @@ fn merged_keys(keys: &[ArrayRef]) -> Vec<i32> {
         let whole = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
         vec![whole.slice(0, keys.len() / 2), whole.slice(keys.len() / 2, keys.len() - keys.len() / 2)]
     };
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), keys.len(), &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; keys.len()], &Context::default()).unwrap();
     let merged = run(&mut merger, (0..).zip(keys).map(of).collect()).unwrap();
     merged.iter().flat_map(|batch| batch.column(1).as_primitive::<Int32Type>().values().to_vec()).collect()
 }
@@ -381,7 +387,8 @@ fn sequence_fields_of_floating_point_tie_as_in_java() {
             ];
             vec![RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()]
         };
-        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), history.len(), &Context::default()).unwrap();
+        let mut merger =
+            Merger::try_new(&spec, Arc::clone(&schema), vec![0; history.len()], &Context::default()).unwrap();
         let merged = run(&mut merger, (0..).zip(history).map(of).collect()).unwrap();
         merged[0].column(2).as_primitive::<Int64Type>().value(0)
     };
@@ -399,7 +406,7 @@ fn damaged_runs_are_refused() {
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let schema = arrow(&table.fields);
     let merge = |parts: &[&[Record]]| {
-        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 1, &Context::default()).unwrap();
+        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 1], &Context::default()).unwrap();
         run(&mut merger, vec![parts.iter().map(|part| batch(&schema, part)).collect()]).unwrap_err().kind()
     };
     let of = |key, kind| record(key, 0, kind, &[None]);
@@ -416,14 +423,14 @@ fn a_merge_can_be_cancelled_and_keeps_its_budget() {
     let schema = arrow(&table.fields);
     let rows: Vec<_> = (0..1000).map(|key| record(key, 0, ADD, &[None])).collect();
     let context = Context::new(Budget::new(1000));
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 1, &context).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 1], &context).unwrap();
     assert_eq!(merger.step().unwrap(), Step::Need(0));
     assert_eq!(merger.push(0, Some(batch(&schema, &rows))).unwrap_err().kind(), ErrorKind::LimitExceeded);
     context.cancel();
     assert_eq!(merger.step().unwrap_err().kind(), ErrorKind::Cancelled);
 
     let context = Context::new(Budget::new(2 << 20));
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &context).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 2], &context).unwrap();
     let part = |from: i32| batch(&schema, &(0..500).map(|row| record(from + row, 0, ADD, &[None])).collect::<Vec<_>>());
     let parts = |offset: i32| (0..200).map(|at| part(at * 500 + offset)).collect::<Vec<_>>();
     let rows: usize = run(&mut merger, vec![parts(0), parts(250)]).unwrap().iter().map(RecordBatch::num_rows).sum();
@@ -440,7 +447,7 @@ fn runs_that_do_not_overlap_go_out_uncopied() {
         batch(&schema, &(from..from + 20_000).map(|key| record(key, 0, ADD, &[Some(1)])).collect::<Vec<_>>())
     };
     let (first, second) = (part(0), part(20_000));
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 2], &Context::default()).unwrap();
     let merged = run(&mut merger, vec![vec![first.clone()], vec![second.clone()]]).unwrap();
     assert_eq!(merged.iter().map(RecordBatch::num_rows).sum::<usize>(), 40_000);
     let last = merged.last().unwrap().column(0).as_primitive::<Int32Type>().values();
@@ -458,7 +465,7 @@ fn a_key_may_go_on_in_the_next_batch() {
             &(from..from + 101).map(|key| record(key, i64::from(from), ADD, &[Some(from)])).collect::<Vec<_>>(),
         )
     };
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 1, &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 1], &Context::default()).unwrap();
     let merged: Vec<_> = run(&mut merger, vec![vec![part(0), part(100)]]).unwrap().iter().flat_map(records).collect();
     assert_eq!(merged.iter().map(|record| record.key).collect::<Vec<_>>(), (0..201).collect::<Vec<_>>());
     assert_eq!(merged[100].values, [Some(100)]);
@@ -484,7 +491,7 @@ fn keys_of_several_columns_compare_one_after_the_other() {
         ];
         vec![RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()]
     };
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 2], &Context::default()).unwrap();
     let runs =
         vec![part(0, &[(-1, "z"), (1, ""), (1, "a much longer key text"), (2, "a")]), part(1, &[(1, ""), (1, "b")])];
     let merged = run(&mut merger, runs).unwrap();

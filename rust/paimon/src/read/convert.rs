@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Int32Type, Int64Type, Time32MillisecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    Decimal128Type, Int32Type, Int64Type, Time32MillisecondType, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType,
 };
 use arrow_array::{
@@ -84,7 +84,10 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType, format: FileFormat) -> Re
         (T::Char(_), A::Utf8 | A::Binary) if format == FileFormat::Orc => Ok(trimmed(&text(array)?)),
         (T::Char(_) | T::VarChar(_), A::Utf8 | A::Binary) => text(array),
         (T::Timestamp(_) | T::LocalZonedTimestamp(_), A::Timestamp(unit, _)) => timestamp(array, *unit, to),
-        (T::Decimal(precision, scale), from) if from.is_decimal() => decimal(array, *precision, *scale),
+        (T::Decimal(precision, scale), from) if from.is_decimal() => {
+            let array = if format == FileFormat::Avro { &without_longer(array, *precision)? } else { array };
+            decimal(array, *precision, *scale)
+        }
         (T::TinyInt | T::SmallInt | T::Int | T::BigInt, from) if from.is_signed_integer() => cast(array, &to.arrow()),
         (T::Time(_), _) => time(array),
         (T::Date, A::Int32) => cast(array, &A::Date32),
@@ -116,6 +119,17 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
 
 fn text(array: &ArrayRef) -> Result<ArrayRef> {
     if *array.data_type() == ArrowType::Binary { cast(array, &ArrowType::Utf8) } else { checked_text(array) }
+}
+
+/// Decimals with NULL for those of more digits than `precision`, as Java reads Avro files.
+fn without_longer(array: &ArrayRef, precision: u8) -> Result<ArrayRef> {
+    let decimals = array.as_primitive_opt::<Decimal128Type>();
+    let decimals = decimals.ok_or_else(|| Error::internal("decimals of Avro that do not have 128 bits"))?;
+    if decimals.validate_decimal_precision(precision).is_ok() {
+        return Ok(Arc::clone(array));
+    }
+    let kept = decimals.null_if_overflow_precision(precision);
+    Ok(Arc::new(kept.with_data_type(array.data_type().clone())))
 }
 
 /// Texts without spaces at their ends.

@@ -9,8 +9,9 @@ use frazil_core::context::{Context, Lease};
 use frazil_core::error::{Error, Result};
 
 use super::file_reader::Target;
+use super::unordered::with_ordered_entries;
 
-/// Rows are compared in all columns of the table that are read; a row that is there twice has to be there twice before.
+/// Rows are compared in all columns of the table that are read, maps by their entries in any order; a row that is there twice has to be there twice before.
 #[derive(Debug)]
 pub struct Difference {
     converter: RowConverter,
@@ -42,7 +43,8 @@ impl Difference {
     /// # Errors
     /// `LimitExceeded` when the rows of the older state do not fit the budget.
     pub fn take(&mut self, batch: &RecordBatch, context: &Context) -> Result<Option<RecordBatch>> {
-        let columns: Vec<ArrayRef> = batch.columns().iter().take(self.columns).cloned().collect();
+        let columns = batch.columns().iter().take(self.columns).map(with_ordered_entries);
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
         let rows = self.converter.convert_columns(&columns)?;
         if !self.turned {
             self.leases.push(context.budget.lease(u64::try_from(rows.size()).unwrap_or(u64::MAX))?);

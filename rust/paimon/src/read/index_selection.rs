@@ -5,6 +5,7 @@ use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
+use crate::scan::altered::is_altered;
 use crate::scan::context::ReadContext;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
@@ -36,6 +37,9 @@ pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> 
     let column = |id| {
         let by_id = |fields: &[DataField]| fields.iter().find(|field| field.id == id).cloned();
         let (written, wanted) = (by_id(&schema.fields)?, by_id(&read.schema.fields)?);
+        if is_altered(&file.file_name, &written.data_type) {
+            return None;
+        }
         Some(IndexedColumn { name: written.name, file_type: written.data_type, read_type: wanted.data_type })
     };
     Ok(index.evaluate(&read.filter, rows, &column))

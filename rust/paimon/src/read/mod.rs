@@ -21,6 +21,7 @@ pub mod projection;
 pub mod rows;
 pub mod scan_read;
 pub mod split_reader;
+mod unordered;
 pub mod zip;
 
 mod convert;

@@ -8,9 +8,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
+use frazil_core::predicate::ColumnName;
 use frazil_core::predicate::bind::{Columns, nearest};
 
 use crate::scan::context::{self, View};
+use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
@@ -27,33 +29,43 @@ pub enum MetadataColumn {
     SequenceNumber,
     /// `rowkind`: the same as a column of the audit log.
     AuditRowKind,
+    /// `_SEQUENCE_NUMBER` as a column of the audit log (`table-read.sequence-number.enabled`).
+    AuditSequenceNumber,
     /// `_ROW_ID`: the id that follows a row through rewrites (row tracking).
     RowId,
 }
 
 impl MetadataColumn {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::RowKind, Self::SequenceNumber, Self::AuditRowKind, Self::RowId];
+    pub const ALL: [Self; 5] =
+        [Self::RowKind, Self::AuditRowKind, Self::AuditSequenceNumber, Self::SequenceNumber, Self::RowId];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::RowKind => "_ROW_KIND",
-            Self::SequenceNumber => "_SEQUENCE_NUMBER",
+            Self::SequenceNumber | Self::AuditSequenceNumber => "_SEQUENCE_NUMBER",
             Self::AuditRowKind => "rowkind",
             Self::RowId => "_ROW_ID",
         }
     }
 
+    /// Its name in the wire form of splits, where names differ.
+    pub fn wire_name(self) -> &'static str {
+        if self == Self::AuditSequenceNumber { "audit-sequence-number" } else { self.name() }
+    }
+
     /// Whether it stands before the columns of the table.
     pub fn is_leading(self) -> bool {
-        self == Self::AuditRowKind
+        matches!(self, Self::AuditRowKind | Self::AuditSequenceNumber)
     }
 
     fn arrow(self) -> Field {
         match self {
             Self::RowKind | Self::AuditRowKind => Field::new(self.name(), ArrowType::Utf8, false),
-            Self::SequenceNumber | Self::RowId => Field::new(self.name(), ArrowType::Int64, true),
+            Self::SequenceNumber | Self::AuditSequenceNumber | Self::RowId => {
+                Field::new(self.name(), ArrowType::Int64, true)
+            }
         }
     }
 }
@@ -73,16 +85,29 @@ impl Output {
     ///
     /// # Errors
     /// `InvalidArgument` naming what is no column, or may be one of several.
-    pub fn select(schema: &TableSchema, view: View, selected: &[String], case_sensitive: bool) -> Result<Self> {
+    pub fn select(
+        schema: &TableSchema,
+        (view, options): (View, &Options),
+        selected: &[String],
+        case_sensitive: bool,
+    ) -> Result<Self> {
         let mut ids = HashSet::new();
         let mut metadata = Vec::new();
         let is_audit = view == View::AuditLog;
-        let has = |column: &MetadataColumn| is_audit || *column != MetadataColumn::AuditRowKind;
+        let is_numbered = is_audit
+            && !schema.primary_keys.is_empty()
+            && options.boolean("table-read.sequence-number.enabled", false)?;
+        let has = |column: &MetadataColumn| match column {
+            MetadataColumn::AuditRowKind => is_audit,
+            MetadataColumn::AuditSequenceNumber => is_numbered,
+            _ => true,
+        };
         for name in selected {
             if name == "*" {
                 ids.extend(schema.fields.iter().map(|field| field.id));
                 metadata.extend(is_audit.then_some(MetadataColumn::AuditRowKind));
-            } else if let Some(id) = find(&schema.fields, name, case_sensitive)? {
+                metadata.extend(is_numbered.then_some(MetadataColumn::AuditSequenceNumber));
+            } else if let Some(id) = find_quoted(&schema.fields, name, case_sensitive)? {
                 ids.insert(id);
             } else if let Some(column) = MetadataColumn::ALL.into_iter().filter(has).find(|c| c.name() == name) {
                 metadata.push(column);
@@ -95,21 +120,6 @@ impl Output {
         // What stands first is the first.
         metadata.sort_by_key(|column| !column.is_leading());
         Ok(Self { fields: pruned(&schema.fields, &ids), metadata })
-    }
-
-    /// The same columns of another schema, found by name.
-    ///
-    /// # Errors
-    /// `Unsupported` naming a column that the other schema lacks or has with another type.
-    pub fn of_schema(&self, schema: &TableSchema) -> Result<Self> {
-        let other = |field: &DataField| {
-            let found = schema.field(&field.name).filter(|other| other.data_type.root == field.data_type.root);
-            let found = found.ok_or_else(|| {
-                Error::unsupported("the fallback branch has another schema").with("column", &field.name)
-            })?;
-            Ok(DataField { data_type: field.data_type.clone(), ..found.clone() })
-        };
-        Ok(Self { fields: self.fields.iter().map(other).collect::<Result<_>>()?, metadata: self.metadata.clone() })
     }
 
     /// The Arrow schema of the rows.
@@ -125,6 +135,11 @@ impl Output {
     /// Whether a metadata column is returned.
     pub fn has(&self, column: MetadataColumn) -> bool {
         self.metadata.contains(&column)
+    }
+
+    /// Whether sequence numbers are returned.
+    pub fn has_sequence_numbers(&self) -> bool {
+        self.has(MetadataColumn::SequenceNumber) || self.has(MetadataColumn::AuditSequenceNumber)
     }
 }
 
@@ -186,6 +201,14 @@ pub fn narrowed(array: &ArrayRef, from: &DataField, to: &DataField) -> Result<Ar
     let children = want.iter().map(child).collect::<Result<Vec<_>>>()?;
     let nulls = values.nulls().cloned();
     Ok(Arc::new(StructArray::try_new_with_length(arrow_fields(want), children, nulls, values.len())?))
+}
+
+/// As [`find`]; where there is no such field, quotes in the name are those of SQL.
+fn find_quoted(fields: &[DataField], name: &str, case_sensitive: bool) -> Result<Option<i32>> {
+    match (find(fields, name, case_sensitive)?, ColumnName::unquoted(name)) {
+        (None, Some(name)) => find(fields, &name, case_sensitive),
+        (found, _) => Ok(found),
+    }
 }
 
 /// The id of the field of a name: a column of all of it, or a path through ROWs.

@@ -1,6 +1,6 @@
 //! How the splits of a scan are read: which columns of their files, in which stages.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -66,8 +66,7 @@ impl ScanRead {
         let mut stages = None;
         if !split.raw_convertible {
             let planned = self.stages(split, &target, &HashSet::new())?;
-            if !self.output.has(MetadataColumn::SequenceNumber) && planned.iter().all(|stage| is_ordered(stage, split))
-            {
+            if !self.output.has_sequence_numbers() && planned.iter().all(|stage| is_ordered(stage, split)) {
                 // Runs decide, and among the records of one file their order.
                 target.system.retain(|column| *column != SystemColumn::SequenceNumber);
             }
@@ -89,7 +88,7 @@ impl ScanRead {
             files.push(reader);
         }
         let stages = stages.map_or_else(|| self.stages(split, &target, &skipped), Ok)?;
-        if !self.output.has(MetadataColumn::SequenceNumber) {
+        if !self.output.has_sequence_numbers() {
             for stage in &stages {
                 number(stage, split, &mut files);
             }
@@ -156,7 +155,7 @@ impl ScanRead {
         let may_delete = || split.files.iter().any(|file| file.delete_row_count != Some(0));
         let returned = self.output.has(MetadataColumn::RowKind) || self.output.has(MetadataColumn::AuditRowKind);
         let kinds = returned || has_key && (merged || split.streaming || may_delete());
-        let sequence = has_key && merged || self.output.has(MetadataColumn::SequenceNumber);
+        let sequence = has_key && merged || self.output.has_sequence_numbers();
         let mut system = Vec::new();
         // In the order in which a merge takes them.
         system.extend(sequence.then_some(SystemColumn::SequenceNumber));
@@ -190,13 +189,13 @@ impl ScanRead {
         if split.raw_convertible || split.streaming {
             return Ok(vec![Stage::Files(all())]);
         }
-        if self.merge.is_none() {
+        let Some(merge) = &self.merge else {
             return if self.data_evolution {
                 zip_stages(&self.context, split, target)
             } else {
                 Ok(vec![Stage::Files(all())])
             };
-        }
+        };
         let sections = split.sections(&self.context.key_types())?;
         // The oldest run first: of equal sequence numbers the later run is newer.
         let newest = |run: &Vec<usize>| {
@@ -206,6 +205,9 @@ impl ScanRead {
         let stage = |mut runs: Vec<Vec<usize>>| {
             if let [only] = runs.as_mut_slice() {
                 return Stage::Files(std::mem::take(only));
+            }
+            if merge.needs_levels() {
+                runs = runs.iter().flat_map(|run| by_level(run, split)).collect();
             }
             runs.sort_by_key(newest);
             Stage::Merge(runs)
@@ -238,6 +240,15 @@ impl ScanRead {
             binary_row::decode(&split.partition, &types).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
         Ok(fields.iter().map(|field| field.id).zip(values).collect())
     }
+}
+
+/// The files of a run by their levels.
+fn by_level(run: &[usize], split: &DataSplit) -> Vec<Vec<usize>> {
+    let mut levels: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
+    for &file in run {
+        levels.entry(split.files.get(file).map_or(0, |file| file.level)).or_default().push(file);
+    }
+    levels.into_values().collect()
 }
 
 /// Spares reading the sequence numbers of runs of which each is newer than the one before, by what the manifest says:

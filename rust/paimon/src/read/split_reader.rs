@@ -262,7 +262,8 @@ impl SplitReader {
             Stage::Files(files) => Some(Running::Files(files.into())),
             Stage::Merge(runs) => {
                 let spec = self.merge.as_ref().ok_or_else(|| Error::internal("nothing says how to merge"))?;
-                let merger = Merger::try_new(spec, self.finish.target.schema(), runs.len(), &self.context)?;
+                let levels = runs.iter().map(|run| self.files.level(run)).collect();
+                let merger = Merger::try_new(spec, self.finish.target.schema(), levels, &self.context)?;
                 Some(Running::Merge { merger: Box::new(merger), runs: queues(runs) })
             }
             Stage::Zip(sources) => {
@@ -338,14 +339,14 @@ impl Finish {
     fn metadata(&self, column: MetadataColumn, batch: &RecordBatch) -> Result<ArrayRef> {
         let system = match column {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => SystemColumn::ValueKind,
-            MetadataColumn::SequenceNumber => SystemColumn::SequenceNumber,
+            MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber => SystemColumn::SequenceNumber,
             MetadataColumn::RowId => SystemColumn::RowId,
         };
         let array = self.target.position(system).and_then(|at| batch.columns().get(at));
         let array = array.ok_or_else(|| Error::internal("a column was not read").with("column", column.name()))?;
         match column {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => row_kinds(array),
-            MetadataColumn::SequenceNumber | MetadataColumn::RowId => {
+            MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber | MetadataColumn::RowId => {
                 array.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("a system column is no BIGINT"))?;
                 Ok(array.clone())
             }
@@ -362,6 +363,12 @@ enum Next {
 }
 
 impl SplitFiles {
+    /// The level of the files of a run.
+    fn level(&self, run: &[usize]) -> i32 {
+        let first = run.first().and_then(|file| self.states.get(*file));
+        first.map_or(0, |file| file.reader.meta().level)
+    }
+
     /// The next batch of files that follow each other.
     fn next(&mut self, queue: &mut VecDeque<usize>) -> Result<Next> {
         while let Some(&index) = queue.front() {

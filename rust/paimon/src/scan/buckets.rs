@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_cast::cast;
-use frazil_core::error::Result;
+use frazil_core::error::{ErrorKind, Result};
 use frazil_core::predicate::{BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
 
@@ -65,8 +65,12 @@ impl BucketKeys {
         if let Some(known) = self.found.get(&total_buckets) {
             return Ok(known.contains(&bucket));
         }
-        let ids = bucket::bucket_ids(self.function, &self.columns, &self.types, total_buckets)?;
-        let ids: Vec<i32> = ids.values().to_vec();
+        let ids = match bucket::bucket_ids(self.function, &self.columns, &self.types, total_buckets) {
+            Ok(ids) => ids.values().to_vec(),
+            // Rows have such keys only where Java did not hash them: all buckets may have them.
+            Err(e) if e.kind() == ErrorKind::Unsupported => (0..total_buckets).collect(),
+            Err(e) => return Err(e),
+        };
         let found = ids.contains(&bucket);
         self.found.insert(total_buckets, ids);
         Ok(found)

@@ -1,16 +1,19 @@
 //! Planning of reads: which files hold the rows of a table at a snapshot, and which of them are read together.
 
+pub(crate) mod altered;
 mod buckets;
 pub mod context;
 pub mod deletions;
 mod difference;
 mod divide;
+mod fallback;
 pub mod incremental;
 mod judged;
 mod layout;
 mod live;
 pub mod metrics;
 pub mod mode;
+mod nullability;
 pub mod pack;
 pub mod partitions;
 pub mod plan;

@@ -21,6 +21,7 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, prune};
 use hashbrown::HashMap;
 
+use super::altered::{End, is_altered, trusted};
 use super::context::{ReadContext, comparable};
 use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
@@ -168,9 +169,13 @@ pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usiz
         return Ok(true);
     }
     let schema = read.file_schema(entries.schema_ids().value(file))?;
+    let file_name = entries.file_names().value(file);
     let column = |id: i32| {
         let of = |schema: &TableSchema| schema.fields.iter().find(|field| field.id == id).cloned();
         let (file, read) = of(schema).zip(of(&read.schema))?;
+        if is_altered(file_name, &file.data_type) {
+            return None;
+        }
         Some(IndexedColumn { name: file.name, file_type: file.data_type, read_type: read.data_type })
     };
     let bytes = Bytes::copy_from_slice(entries.embedded_indexes().value(file));
@@ -239,12 +244,16 @@ impl<'a> EntryStats<'a> {
             0 => (self.entries.min_keys(), self.entries.max_keys()),
             _ => (stats.min, stats.max),
         };
+        let bound = |rows: &BinaryArray, end| {
+            let values = decoded(rows, &types, position)?;
+            Some(trusted(values, end, types.get(position)?, self.entries, 0..self.entries.len()))
+        };
         Bounds {
             row_count: Some(self.entries.row_counts().clone()),
             null_count: Some(Int64Array::from_value(0, self.entries.len())),
             nan_count: None,
-            lower: decoded(min, &types, position),
-            upper: decoded(max, &types, position),
+            lower: bound(min, End::Lower),
+            upper: bound(max, End::Upper),
             exact: true,
         }
     }
@@ -272,13 +281,23 @@ impl<'a> EntryStats<'a> {
             if widening == Widening::None {
                 continue;
             }
-            layout.rows().for_each(|row| set(&mut null_counts, row, null_count(stats.null_counts, row, position)));
+            let is_decimal = matches!(field.data_type.root, TypeRoot::Decimal(..));
+            for row in layout.rows() {
+                // Decimals beyond their precision are counted as values and read as NULL.
+                let uncounted = is_decimal && self.entries.file_names().value(row).ends_with(".avro");
+                let count = null_count(stats.null_counts, row, position).filter(|_| !uncounted);
+                set(&mut null_counts, row, count);
+            }
             let types = layout.types();
-            let typed = |rows: &BinaryArray| {
+            let typed = |rows: &BinaryArray, end| {
                 let rows = layout.select(rows)?;
-                Ok::<_, Error>(decoded(&rows, &types, position).and_then(|v| widening.apply(&v)))
+                let values = decoded(&rows, &types, position);
+                let values = values.map(|values| trusted(values, end, from, self.entries, layout.rows()));
+                Ok::<_, Error>(values.and_then(|values| widening.apply(&values)))
             };
-            let (Some(min), Some(max)) = (typed(stats.min)?, typed(stats.max)?) else { continue };
+            let (Some(min), Some(max)) = (typed(stats.min, End::Lower)?, typed(stats.max, End::Upper)?) else {
+                continue;
+            };
             layout.rows().enumerate().for_each(|(i, row)| set(&mut places, row, (bounds[0].len(), i)));
             for (all, part) in bounds.iter_mut().zip([min, max]) {
                 all.push(part);

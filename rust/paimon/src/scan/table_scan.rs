@@ -9,9 +9,12 @@ use frazil_core::predicate::bind::bind;
 use frazil_core::predicate::{BoundPredicate, Predicate};
 
 use super::context::View;
+use super::fallback::Branches;
 use super::incremental::{Incremental, States};
+use super::nullability::with_older_nulls;
 use super::plan::{Plan, PlanRequest, Selection};
 use crate::features::check_readable;
+use crate::merge::with_nullable_values;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
@@ -100,7 +103,11 @@ impl TableScan {
             // Ids of snapshots differ between branches; times do not.
             let travels = scan.snapshot.or_options(&bound.options)?.is_time_travel();
             let time_ms = snapshot.first().filter(|_| travels).map(|snapshot| snapshot.time_ms);
-            bound.fallback = Self::of_fallback(&table.with_branch(branch)?, scan, time_ms)?.map(Box::new);
+            if let Some(mut fallback) = Self::of_fallback(&table.with_branch(branch)?, scan, time_ms)? {
+                let branches = Branches { main: &bound.schema, fallback: &fallback.schema };
+                fallback.filter = branches.filter(&bound.filter)?;
+                bound.fallback = Some(Box::new(fallback));
+            }
         }
         Ok(bound)
     }
@@ -222,17 +229,19 @@ impl TableScan {
             Reads::State(snapshots) => snapshots.first(),
             Reads::Changes(..) | Reads::Diff(..) => None,
         };
-        let schema = table.read_schema(choice.is_time_travel(), snapshot)?;
+        let schema = with_older_nulls(table, table.read_schema(choice.is_time_travel(), snapshot)?)?;
         check_readable(&schema, &options)?;
+        let schema = with_nullable_values(schema, &options);
         let filter = bind(&scan.row_filter, schema.as_ref(), scan.case_sensitive)?;
         let (view, limit) = (scan.view, scan.limit);
         Ok(Self { table: table.clone(), schema, options, filter, view, reads, limit, fallback: None })
     }
 
-    /// The scan of a fallback branch; None when it had no snapshot at that time.
+    /// The scan of all rows of a fallback branch; None when it had no snapshot at that time.
     fn of_fallback(table: &Table, scan: &ScanOptions, time_ms: Option<i64>) -> Result<Option<Self>> {
         let mut scan = scan.clone();
         scan.options.retain(|name, _| !name.starts_with("scan."));
+        scan.row_filter = Predicate::True;
         scan.snapshot = time_ms.map_or(SnapshotChoice::Latest, SnapshotChoice::AsOf);
         match Self::of_branch(table, &scan) {
             Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && time_ms.is_some() => Ok(None),

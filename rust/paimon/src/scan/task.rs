@@ -8,6 +8,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::pack::first_fit_decreasing;
 use frazil_core::storage::Storage;
 
+use super::fallback::Branches;
 use super::metrics::ScanMetrics;
 use super::plan::Plan;
 use super::split::DataSplit;
@@ -91,8 +92,8 @@ impl TaskPlan {
         let plan = scan.plan(workers, context)?;
         let read = Arc::new(ScanRead::try_new(plan.rows.read().clone(), output.clone())?);
         let fallback = plan.rows.fallback().map(|fallback| -> Result<_> {
-            // Columns are found by name: the branches number their fields on their own.
-            let output = output.of_schema(&fallback.read().schema)?;
+            let branches = Branches { main: scan.schema(), fallback: &fallback.read().schema };
+            let output = branches.output(output)?;
             Ok(Arc::new(ScanRead::try_new(fallback.read().clone(), output)?))
         });
         let buckets = plan.before.as_ref().map(|before| by_bucket(&plan.rows, before));

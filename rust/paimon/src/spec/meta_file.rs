@@ -225,7 +225,7 @@ fn conformed(array: &ArrayRef, kind: &Kind) -> Result<ArrayRef> {
             let field = Arc::new(Field::new("element", values.data_type().clone(), true));
             Ok(Arc::new(ListArray::try_new(field, array.offsets().clone(), values, array.nulls().cloned())?))
         }
-        Kind::Lookup { .. } | Kind::Encoded | Kind::Natural => {
+        Kind::Lookup { .. } | Kind::Encoded | Kind::Natural | Kind::NaturalWide => {
             Err(Error::internal("such a column has no place in metadata"))
         }
     }
@@ -258,7 +258,7 @@ fn type_of(kind: &Kind) -> Result<DataType> {
         Kind::Leaf(data_type) => data_type.clone(),
         Kind::Struct(columns) => DataType::Struct(fields_of(columns)),
         Kind::List(element) => DataType::List(Arc::new(Field::new("element", type_of(element)?, true))),
-        Kind::Lookup { .. } | Kind::Encoded | Kind::Natural => {
+        Kind::Lookup { .. } | Kind::Encoded | Kind::Natural | Kind::NaturalWide => {
             return Err(Error::internal("such a column has no place in metadata"));
         }
     })

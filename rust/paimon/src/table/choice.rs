@@ -226,6 +226,20 @@ impl Table {
     }
 }
 
+/// The values of `scan.mode`.
+const MODES: [&str; 10] = [
+    "default",
+    "latest-full",
+    "full",
+    "latest",
+    "compacted-full",
+    "from-timestamp",
+    "from-snapshot",
+    "from-snapshot-full",
+    "from-file-creation-time",
+    "incremental",
+];
+
 fn mode(options: &Options) -> String {
     options.text("scan.mode").map_or("default".to_string(), |mode| mode.trim().to_ascii_lowercase())
 }
@@ -241,7 +255,10 @@ fn check_mode(options: &Options) -> Result<()> {
         "from-snapshot-full" => &["scan.snapshot-id"],
         "from-file-creation-time" => &[CREATION_KEY],
         "incremental" => &INCREMENTAL_KEYS,
-        _ => return Err(Error::unsupported(format!("the option `scan.mode` with the value `{}`", shown(&mode)))),
+        _ => {
+            return Err(Error::unsupported(format!("the option `scan.mode` with the value `{}`", shown(&mode)))
+                .hint(format!("supported are {}", MODES.join(", "))));
+        }
     };
     check_creation_timestamp(options)?;
     let given = |key: &&&str| options.text(key).is_some();

@@ -47,7 +47,7 @@ impl PaimonScan {
             let view = view.parse()?;
             let options = ScanOptions { row_filter, snapshot, view, options, limit, case_sensitive };
             let scan = TableScan::try_new(&table, &options)?;
-            let output = Output::select(scan.schema(), view, &selected_fields, case_sensitive)?;
+            let output = Output::select(scan.schema(), (view, scan.options()), &selected_fields, case_sensitive)?;
             Ok(Self { scan, output })
         })
     }

@@ -60,9 +60,8 @@ impl FieldAggregator for Truth {
         Ok(())
     }
 
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        let value = self.value(values, row)?;
-        self.results.append_option(value);
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        self.accumulator = self.value(values, row)?;
         Ok(())
     }
 

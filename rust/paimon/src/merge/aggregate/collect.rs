@@ -43,21 +43,29 @@ impl FieldAggregator for Collect {
     }
 
     fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        let Some(picks) = self.lists.picks(values, row)? else { return Ok(()) };
-        let distinct = self.distinct;
-        let elements = self.accumulator.get_or_insert_with(|| {
-            if distinct { Elements::Distinct(Table::default()) } else { Elements::All(Vec::new()) }
-        });
-        match elements {
-            Elements::All(known) => known.extend(picks),
-            Elements::Distinct(known) => {
-                for pick in picks {
-                    if known.find(&self.lists, pick)?.is_none() {
-                        known.put(&self.lists, pick)?;
+        let picks = self.lists.picks(values, row)?;
+        let known = self.accumulator.take();
+        self.accumulator = match (known, picks) {
+            (None, None) => None,
+            (Some(Elements::All(mut known)), picks) if !self.distinct => {
+                known.extend(picks.into_iter().flatten());
+                Some(Elements::All(known))
+            }
+            (None, Some(picks)) if !self.distinct => Some(Elements::All(picks)),
+            (known, picks) => {
+                let (mut table, first) = match known {
+                    None => (Table::default(), Vec::new()),
+                    Some(Elements::All(known)) => (Table::default(), known),
+                    Some(Elements::Distinct(table)) => (table, Vec::new()),
+                };
+                for pick in first.into_iter().chain(picks.into_iter().flatten()) {
+                    if table.find(&self.lists, pick)?.is_none() {
+                        table.put(&self.lists, pick)?;
                     }
                 }
+                Some(Elements::Distinct(table))
             }
-        }
+        };
         Ok(())
     }
 
@@ -105,8 +113,9 @@ impl FieldAggregator for Collect {
         Ok(())
     }
 
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        self.lists.append_value(values, row)
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        self.accumulator = self.lists.picks(values, row)?.map(Elements::All);
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<ArrayRef> {

@@ -268,7 +268,8 @@ fn lists_of_several_batches_and_slices_are_told_apart() {
     assert_eq!(aggregator.finish().unwrap().len(), 0);
     aggregator.add(&second, 0).unwrap();
     aggregator.append().unwrap();
-    aggregator.append_value(&first, 1).unwrap();
+    aggregator.replace(&first, 1).unwrap();
+    aggregator.append().unwrap();
     assert_eq!(text(&aggregator.finish().unwrap()), "[2, 3, 5, 6, 4] [4]");
     assert_eq!(aggregator.add(&first, 2).unwrap_err().kind(), ErrorKind::Internal);
 }

@@ -93,9 +93,8 @@ impl FieldAggregator for ListAgg {
         Ok(())
     }
 
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        let value = self.value(values, row)?;
-        self.results.append_option(value);
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        self.accumulator = self.value(values, row)?.map(str::to_string);
         Ok(())
     }
 

@@ -114,13 +114,6 @@ impl Lists {
         ends.push(is_valid.then_some(picks.len()));
     }
 
-    /// The next list of the result is one that is there.
-    pub(super) fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        let list = self.list(values, row)?;
-        self.append(list.map(|(part, elements)| elements.map(move |element| (part, element))));
-        Ok(())
-    }
-
     /// The lists of the result. Picks stay good if they are told to.
     pub(super) fn finish(&mut self, keep: bool) -> Result<ArrayRef> {
         let Results { picks, ends } = std::mem::take(&mut self.results);

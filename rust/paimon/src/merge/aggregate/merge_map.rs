@@ -139,8 +139,10 @@ impl FieldAggregator for MergeMap {
         Ok(())
     }
 
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        self.lists.append_value(values, row)
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let picks = self.lists.picks(values, row)?;
+        self.accumulator = picks.map(|picks| self.table(picks)).transpose()?;
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<ArrayRef> {

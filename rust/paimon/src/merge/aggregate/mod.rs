@@ -50,7 +50,7 @@ pub trait FieldAggregator: Debug + Send {
     /// Takes the value of a later record.
     fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()>;
 
-    /// Takes the value of a record that is earlier than what was taken (sequence groups).
+    /// Takes the value of a record that is earlier than what was taken (sequence groups): Java's `aggReversed`.
     fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()>;
 
     /// Takes a value back.
@@ -62,8 +62,9 @@ pub trait FieldAggregator: Debug + Send {
     /// Ends a key: the accumulator becomes the next value of the result.
     fn append(&mut self) -> Result<()>;
 
-    /// Ends a key of one record: its value becomes the next value of the result as it stands.
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()>;
+    /// Makes a value the accumulator as it stands, whatever was taken before: that of a record whose columns all become
+    /// the row.
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()>;
 
     /// The values of all keys ended since the last call, of the type of the field.
     fn finish(&mut self) -> Result<ArrayRef>;

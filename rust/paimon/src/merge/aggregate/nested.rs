@@ -156,8 +156,9 @@ impl FieldAggregator for NestedUpdate {
         Ok(())
     }
 
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        self.lists.append_value(values, row)
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        self.accumulator = self.lists.picks(values, row)?.map_or(Rows::Null, Rows::All);
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<ArrayRef> {

@@ -171,11 +171,8 @@ impl FieldAggregator for NestedPartialUpdate {
         Ok(())
     }
 
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        let picks = self.lists.picks(values, row)?;
-        let rows = picks.map(|picks| picks.into_iter().map(|pick| self.row(pick)).collect::<Result<_>>());
-        let rows = rows.transpose()?;
-        self.append_rows(rows);
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        self.accumulator = self.lists.picks(values, row)?.map_or(Rows::Null, Rows::One);
         Ok(())
     }
 

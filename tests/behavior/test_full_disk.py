@@ -1,0 +1,110 @@
+"""A disk that is full or mounted read-only: creating a table fails for certain, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+KINDS = ["folder", "local", "sql", "memory", "hadoop"]
+
+
+def mount(place: Path, *options: str) -> bool:
+    arguments = ["mount", *options, str(place)]
+    try:
+        return subprocess.run(arguments, capture_output=True, check=False).returncode == 0  # noqa: S603
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, with 512 KiB of space."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if sys.platform != "linux" or os.geteuid() != 0 or not mount(place, "-t", "tmpfs", "-o", "size=512k", "tmpfs"):
+        pytest.skip("mounting needs root on Linux")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)  # noqa: S603, S607
+
+
+def fill(place: Path) -> None:
+    """Leave no space, and no other file."""
+    with (place / "filler").open("wb", buffering=0) as file:
+        try:
+            while file.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+
+
+def creator(kind: str, place: Path) -> Callable[[], Any]:
+    """Create a table, in a catalog that must first be made."""
+    properties: dict[str, dict[str, str]] = {
+        "local": {"path": f"{place}/lake"},
+        "sql": {"uri": f"sqlite:///{place}/catalog.db", "warehouse": f"{place}/wh"},
+        "memory": {"type": "memory", "warehouse": f"{place}/wh"},
+        "hadoop": {"type": "hadoop", "warehouse": str(place)},
+    }
+    if kind == "folder":
+        return lambda: frazil.create_table(place / "ns" / "t", SCHEMA)
+
+    def create() -> Any:
+        catalog = frazil.load_catalog("c", **properties[kind])
+        catalog.create_namespace_if_not_exists("ns")
+        return catalog.create_table("ns.t", SCHEMA)
+
+    return create
+
+
+def left(place: Path) -> list[str]:
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.name != "filler")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_disk_takes_no_table_and_keeps_nothing(disk: Path, kind: str) -> None:
+    fill(disk)
+    with pytest.raises((errors.Storage, errors.Catalog), match=r"full|space"):
+        creator(kind, disk)()
+    # Folders take no space of this file system: a hadoop catalog could make that of its namespace.
+    assert left(disk) == (["ns"] if kind == "hadoop" else [])
+    (disk / "filler").unlink()
+    creator(kind, disk)().append([{"id": 1}])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_read_only_disk_takes_no_table_and_keeps_nothing(disk: Path, kind: str) -> None:
+    mount(disk, "-o", "remount,ro")
+    with pytest.raises((errors.Storage, errors.Catalog), match=r"(?i)read-only|unable to open"):
+        creator(kind, disk)()
+    assert left(disk) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_exists_is_unharmed_by_a_disk_that_is_full_or_read_only(disk: Path, kind: str) -> None:
+    table = creator(kind, disk)()
+    table.append([{"id": 1, "name": "a"}])
+    before = left(disk)
+    for harm in (lambda: fill(disk), lambda: mount(disk, "-o", "remount,ro")):
+        harm()
+        for change in (
+            lambda: table.append([{"id": 2, "name": "b" * 100}]),
+            lambda: table.set_properties({"owner": "me"}),
+            lambda: table.delete("id = 1"),
+        ):
+            with pytest.raises((errors.Storage, errors.Catalog), match=r"(?i)full|space|read-?only|unable to open"):
+                change()
+        assert [path for path in left(disk) if path not in before and not (disk / path).is_dir()] == []
+        assert table.refresh().scan().to_arrow().num_rows == 1

@@ -1,0 +1,52 @@
+"""Updates of long files: rows are found by the columns of the filter, then read where there are any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil.data_file import BATCH_ROWS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = 2 * BATCH_ROWS + 1000
+GROUP = 20_000
+
+MATCHES = {
+    "none": [],
+    "first and last": [0, ROWS - 1],
+    "one group": [3 * GROUP + 5, 3 * GROUP + 6],
+    "edges of batches": [BATCH_ROWS - 1, BATCH_ROWS, 2 * BATCH_ROWS],
+    "scattered": list(range(0, ROWS, 977)),
+    "all": list(range(ROWS)),
+}
+
+
+@pytest.mark.parametrize("where", MATCHES)
+@pytest.mark.parametrize(("version", "data_format"), [(2, "parquet"), (3, "parquet"), (3, "orc")])
+def test_exactly_the_matching_rows_are_updated(tmp_path: Path, version: int, data_format: str, where: str) -> None:
+    marks = np.zeros(ROWS, dtype=np.int64)
+    marks[MATCHES[where]] = 1
+    data = pa.table({"id": np.arange(ROWS), "mark": marks, "v": np.arange(ROWS) * 2})
+    properties = {
+        "write.format.default": data_format,
+        "write.update.mode": "merge-on-read",
+        "write.delete.mode": "merge-on-read",
+        "write.parquet.row-group-size-bytes": str(GROUP * 24),
+    }
+    table = frazil.create_table(tmp_path / "t", data.schema, format_version=version, properties=properties)
+    table.append(data)
+    table.delete(f"id in (1, {3 * GROUP + 6})")
+    result = table.update({"v": "v + 1"}, "mark = 1")
+    kept = np.ones(ROWS, dtype=bool)
+    kept[[1, 3 * GROUP + 6]] = False
+    expected = np.arange(ROWS) * 2 + marks
+    read = table.scan().to_arrow().sort_by("id")
+    assert np.array_equal(read["id"].to_numpy(), np.arange(ROWS)[kept])
+    assert np.array_equal(read["v"].to_numpy(), expected[kept])
+    assert result.updated_rows == int(marks[kept].sum())

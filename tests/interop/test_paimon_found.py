@@ -1,0 +1,98 @@
+"""Small tables of Apache Paimon (Java) 1.4.2 whose rows frazil once read differently, in `golden/paimon/found.db`."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from support.cases import GOLDEN
+
+if TYPE_CHECKING:
+    from frazil.paimon import Table
+
+FOUND = GOLDEN / "paimon" / "found.db"
+
+MERGED = [
+    # A retract that comes first is the row that later records are merged onto.
+    ("pu_group_first_retract", [(1, 2, 20, 100)]),
+    ("pu_group_first_retract_compacted", [(1, 2, 20, 100)]),
+    ("pu_group_sum_first_retract", [(1, 2, 20, 100)]),
+    # So is a delete that removes the row.
+    ("pu_remove_on_delete", [(1, 2, 6, 7)]),
+    ("pu_remove_on_group", [(1, 6, None, 7)]),
+    ("agg_remove_on_delete", [(1, 2, 16, 7)]),
+    # Late records, and values that are retracted from a column that is NOT NULL.
+    ("late_null", [(1, 5, None)]),
+    ("late_null_2", [(1, 5, None)]),
+    ("late_twice", [(1, 5, 30)]),
+    ("not_null", [(1, None)]),
+]
+
+LOOKED_UP = [
+    ("lookup_sum", [(1, 2, 15), (2, 3, 1), (3, 2, 2)], [(1, 1, 1), (2, 1, 1)]),
+    ("lookup_groups", [(1, 3, 15), (2, 3, 1), (3, 2, 2)], [(1, 1, 1), (2, 1, 1)]),
+    ("lookup_vectors", [(1, 2, 3), (2, 1, 1), (3, 2, 2)], [(2, 1, 1)]),
+]
+"""Tables with levels 0, 4 and 5: rows of the keys 1 to 3, and what the read-optimized view has of them."""
+
+OLD_TIME = datetime.datetime(1000, 1, 6)  # noqa: DTZ001
+
+ALTERED = [
+    ("char_append", "c = 'ab'", [(1, "ab"), (3, "ab")]),
+    ("char_append", "c <= 'ab'", [(1, "ab"), (3, "ab")]),
+    ("char_append", "c IN ('ab', 'q')", [(1, "ab"), (3, "ab")]),
+    ("char_append", "c > 'ab'", [(2, "zz")]),
+    ("char_key", "c = 'ab'", [(2, "ab", "new")]),
+    ("char_key", "c <= 'ab'", [(1, "a", "x"), (2, "ab", "new")]),
+    ("char_to_string", "c = 'ab'", [(1, "ab")]),
+    ("oldts", "c = TIMESTAMP '1000-01-06 00:00:00'", [(1, OLD_TIME)]),
+    ("oldts", "c >= TIMESTAMP '1000-01-06 00:00:00'", [(1, OLD_TIME)]),
+    ("oldts", "c <= TIMESTAMP '1000-01-06 00:00:00'", [(1, OLD_TIME)]),
+]
+"""Filters on values that ORC files give back as others than their statistics have."""
+
+
+def table(name: str) -> Table:
+    return frazil.load_table(FOUND / name, format="paimon")
+
+
+def rows(scan: Any) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row.values()) for row in scan.to_arrow().to_pylist()), key=str)
+
+
+@pytest.mark.parametrize(("name", "expected"), MERGED)
+def test_records_are_merged_as_java_merges_them(name: str, expected: list[tuple[Any, ...]]) -> None:
+    assert rows(table(name).scan()) == expected
+
+
+def test_a_removed_row_is_in_the_audit_log_with_all_columns_of_the_delete() -> None:
+    assert rows(table("pu_remove_on_delete_audit").audit_log().scan()) == [("-D", 1, 5, 6, 7)]
+
+
+@pytest.mark.parametrize(("name", "merged", "optimized"), LOOKED_UP)
+def test_of_the_levels_above_0_only_the_lowest_takes_part(
+    name: str, merged: list[tuple[Any, ...]], optimized: list[tuple[Any, ...]]
+) -> None:
+    found, few = table(name), "k <= 3"
+    assert rows(found.scan(few)) == merged
+    assert rows(found.scan(few, ("a",))) == sorted((row[-1:] for row in merged), key=str)
+    assert rows(found.audit_log().scan(few)) == [("+I", *row) for row in merged]
+    assert rows(found.read_optimized().scan(few)) == optimized
+    changed = {"incremental-between": "2,6", "incremental-between-scan-mode": "diff"}
+    assert rows(found.scan(few, options=changed)) == [row for row in merged if row != (2, 1, 1)]
+
+
+@pytest.mark.parametrize(("name", "condition", "expected"), ALTERED)
+def test_statistics_of_altered_values_leave_no_file_out(
+    name: str, condition: str, expected: list[tuple[Any, ...]]
+) -> None:
+    assert rows(table(name).scan(condition)) == expected
+    assert table(name).scan(condition).count() == len(expected)
+
+
+def test_a_map_with_its_entries_in_another_order_has_not_changed() -> None:
+    changed = {"incremental-between": "3,4", "incremental-between-scan-mode": "diff"}
+    assert rows(table("map_order").scan(options=changed)) == []
