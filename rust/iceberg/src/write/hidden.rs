@@ -51,7 +51,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::cast::AsArray;
-    use arrow_array::new_null_array;
+    use arrow_array::{Array, new_null_array};
     use arrow_schema::{Field, Fields, Schema};
 
     use super::*;
