@@ -52,7 +52,7 @@ mod tests {
 
     use arrow_array::Array;
     use arrow_array::cast::AsArray;
-    use arrow_array::new_null_array;
+    use arrow_array::{Array, new_null_array};
     use arrow_schema::{Field, Fields, Schema};
 
     use super::*;
