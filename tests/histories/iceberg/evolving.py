@@ -14,6 +14,7 @@ from histories.iceberg.history import (
     EvolveSchema,
     EvolveSpec,
     FastForward,
+    Load,
     MoveColumn,
     Path,
     RemoveRef,
@@ -128,6 +129,8 @@ def _wider(draw: Draw, kind: Type) -> Type | None:
 def random_reference(draw: Draw) -> Step:  # noqa: PLR0911
     """Return a step that makes, moves or removes references."""
     random, state = draw.random, draw.state
+    if not state.snapshots:
+        return Load(draw.handle)
     place = random.randrange(len(state.snapshots))
     names = sorted(state.refs)
     match random.choice(("branch", "branch", "tag", "remove", "forward", "rollback", "current", "pick", "pick")):
