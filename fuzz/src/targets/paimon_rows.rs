@@ -149,6 +149,8 @@ fn merge(input: &[u8]) -> Outcome {
     let mut options = vec![("merge-engine", engine), ("ignore-delete", ignores)];
     options.extend((engine == "aggregation").then_some(("fields.v.aggregate-function", function)));
     options.extend((how & 128 != 0).then_some(("sequence.field", "v")));
+    // Then only the record of the lowest level above 0 is merged with those of level 0.
+    options.extend((how / 4 % 8 == 7).then_some(("force-lookup", "true")));
     let key = DataField { data_type: DataType::required(TypeRoot::Int), ..field(0, "k", TypeRoot::Int) };
     let schema = schema(vec![key, field(1, "v", TypeRoot::Int)], &[], &["k"], &options);
     let spec = MergeSpec::try_new(&schema, &Options::new(schema.options.clone()))?;
@@ -160,7 +162,8 @@ fn merge(input: &[u8]) -> Outcome {
     let runs: Vec<RecordBatch> =
         (0..RUNS).filter_map(|run| batch(&schema.fields, records.iter().filter(|r| r[0] % RUNS == run)).ok()).collect();
     let Some(first) = runs.first() else { return Err(Refusal::Error) };
-    let keys = merged(Merger::try_new(&spec, first.schema(), runs.len(), &context())?, &runs)?;
+    let levels = (0..).map(|level: i32| level / 2).take(runs.len()).collect();
+    let keys = merged(Merger::try_new(&spec, first.schema(), levels, &context())?, &runs)?;
     law(keys.len() <= records.len(), "merging adds no rows")?;
     law(!sorted || keys.is_sorted_by(|a, b| a < b), "merged keys are sorted, each is there once")
 }

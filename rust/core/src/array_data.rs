@@ -113,7 +113,7 @@ mod tests {
         let Some((level, below)) = levels.split_first() else {
             return Arc::new((0..rows).map(|row| (row % 3 > 0).then_some(row % 2 == 0)).collect::<BooleanArray>());
         };
-        let nulls = Some(NullBuffer::from_iter((0..rows).map(|row| row % (levels.len() + 3) != 2)));
+        let nulls = Some((0..rows).map(|row| row % (levels.len() + 3) != 2).collect::<NullBuffer>());
         let field = |values: &ArrayRef| Arc::new(Field::new("x", values.data_type().clone(), true));
         match level {
             0 => {
@@ -126,7 +126,7 @@ mod tests {
             }
             _ => {
                 let values = nested(below, rows);
-                let numbers: ArrayRef = Arc::new(Int64Array::from_iter((0_i64..).take(rows)));
+                let numbers: ArrayRef = Arc::new((0_i64..).take(rows).collect::<Int64Array>());
                 let fields = Fields::from(vec![field(&values), field(&numbers)]);
                 Arc::new(StructArray::new(fields, vec![values, numbers], nulls))
             }

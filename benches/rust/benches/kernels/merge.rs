@@ -22,7 +22,7 @@ pub(super) fn deduplicate(rows: usize) -> Work {
     let schema = schema();
     let runs: Vec<Vec<RecordBatch>> = (0..RUNS).map(|run| batches(&schema, run, rows / RUNS)).collect();
     Box::new(move || {
-        let mut merger = Merger::try_new(&spec, schema.clone(), RUNS, &Context::default()).unwrap();
+        let mut merger = Merger::try_new(&spec, schema.clone(), vec![0; RUNS], &Context::default()).unwrap();
         let mut rest: Vec<_> = runs.iter().map(|batches| batches.iter()).collect();
         let mut merged = 0;
         loop {

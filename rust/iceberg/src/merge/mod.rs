@@ -115,7 +115,7 @@ impl MergePlan {
         let mut clauses = Vec::new();
         if update && !changed.is_empty() {
             let condition = Some(Expression::Or(changed));
-            clauses.push(Clause { when: When::Matched, condition, action: Action::UpdateAll(join_columns.to_vec()) });
+            clauses.push(Clause { when: When::Matched, condition, action: Action::UpdateAll(join_columns.clone()) });
         }
         if insert {
             clauses.push(Clause { when: When::NotMatched, condition: None, action: Action::InsertAll(Vec::new()) });

@@ -76,7 +76,7 @@ fn column(known: Option<&NestedField>, name: &str, parts: Vec<ArrayRef>, exact: 
     let is_one_type = parts.iter().all(|part| *part.data_type() == first);
     if let Some(field) = known {
         let to = arrow_type(&field.field_type);
-        if parts.iter().all(|part| part.is_empty()) {
+        if parts.iter().all(Array::is_empty) {
             return Ok(parts.iter().map(|_| new_empty_array(&to)).collect());
         }
         let is_taken = is_one_type && takes(&first, &to);

@@ -50,7 +50,6 @@ fn filled_array(data: ArrayData, is_required: bool) -> Result<ArrayRef> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::Array;
     use arrow_array::cast::AsArray;
     use arrow_array::{Array, new_null_array};
     use arrow_schema::{Field, Fields, Schema};

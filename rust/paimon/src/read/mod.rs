@@ -55,12 +55,22 @@ impl FileFormat {
     /// # Errors
     /// `Unsupported` for any other ending.
     pub fn from_file_name(name: &str) -> Result<Self> {
-        match name.rsplit_once('.').map(|(_, extension)| extension) {
-            Some("parquet") => Ok(Self::Parquet),
-            Some("orc") => Ok(Self::Orc),
-            Some("avro") => Ok(Self::Avro),
-            Some(other) => Err(Error::unsupported(format!("data files of format {other}")).with("file", name)),
-            None => Err(Error::unsupported("a data file whose name says no format").with("file", name)),
+        Self::of_file_name(name).ok_or_else(|| {
+            let message = match name.rsplit_once('.') {
+                Some((_, other)) => format!("data files of format {other}"),
+                None => "a data file whose name has no extension".to_owned(),
+            };
+            Error::unsupported(message).with("file", name)
+        })
+    }
+
+    /// The format of a data file; None for any other extension.
+    pub fn of_file_name(name: &str) -> Option<Self> {
+        match name.rsplit_once('.')?.1 {
+            "parquet" => Some(Self::Parquet),
+            "orc" => Some(Self::Orc),
+            "avro" => Some(Self::Avro),
+            _ => None,
         }
     }
 }

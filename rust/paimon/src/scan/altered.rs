@@ -19,6 +19,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Date32Array, PrimitiveArr
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 
+use crate::read::FileFormat;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::types::{DataType, TypeRoot};
 
@@ -136,7 +137,7 @@ fn times<T: ArrowPrimitiveType<Native = i64>>(
 }
 
 fn is_orc(file_name: &str) -> bool {
-    file_name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("orc"))
+    FileFormat::of_file_name(file_name) == Some(FileFormat::Orc)
 }
 
 #[cfg(test)]

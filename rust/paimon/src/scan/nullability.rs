@@ -58,7 +58,9 @@ fn relax(data_type: &mut DataType, older: Option<&DataType>) {
     };
     let keeps = match (&mut data_type.root, &older.root) {
         (TypeRoot::Row(fields), TypeRoot::Row(before)) => {
-            fields.iter_mut().for_each(|field| relax(&mut field.data_type, type_of(before, field.id)));
+            for field in fields.iter_mut() {
+                relax(&mut field.data_type, type_of(before, field.id));
+            }
             true
         }
         (TypeRoot::Array(element), TypeRoot::Array(before)) => {
@@ -83,9 +85,9 @@ mod tests {
         DataType { root, nullable: false }
     }
 
-    fn relaxed(to: TypeRoot, from: Option<DataType>) -> DataType {
+    fn relaxed(to: TypeRoot, from: Option<&DataType>) -> DataType {
         let mut to = required(to);
-        relax(&mut to, from.as_ref());
+        relax(&mut to, from);
         to
     }
 
@@ -97,17 +99,17 @@ mod tests {
     #[test]
     fn what_older_files_lack_had_nullable_or_do_not_keep_may_be_null() {
         assert!(relaxed(Int, None).nullable);
-        assert!(relaxed(Int, Some(DataType::nullable(Int))).nullable);
-        assert!(relaxed(Decimal(3, 1), Some(required(Decimal(9, 1)))).nullable);
-        assert!(!relaxed(Int, Some(required(Int))).nullable);
-        assert!(!relaxed(BigInt, Some(required(Int))).nullable);
+        assert!(relaxed(Int, Some(&DataType::nullable(Int))).nullable);
+        assert!(relaxed(Decimal(3, 1), Some(&required(Decimal(9, 1)))).nullable);
+        assert!(!relaxed(Int, Some(&required(Int))).nullable);
+        assert!(!relaxed(BigInt, Some(&required(Int))).nullable);
     }
 
     #[test]
     fn parts_of_nested_values_are_relaxed_each_by_its_own_past() {
-        let to = relaxed(row(Decimal(3, 1), false), Some(required(row(Decimal(9, 1), false))));
+        let to = relaxed(row(Decimal(3, 1), false), Some(&required(row(Decimal(9, 1), false))));
         assert_eq!(to, required(row(Decimal(3, 1), true)));
-        let to = relaxed(Array(Box::new(required(Int))), Some(required(Array(Box::new(DataType::nullable(Int))))));
+        let to = relaxed(Array(Box::new(required(Int))), Some(&required(Array(Box::new(DataType::nullable(Int))))));
         assert_eq!(to, required(Array(Box::new(DataType::nullable(Int)))));
         assert!(excludes_null(&DataType::nullable(row(Int, false))));
         assert!(!excludes_null(&DataType::nullable(row(Int, true))));

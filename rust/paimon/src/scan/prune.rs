@@ -27,6 +27,7 @@ use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
 use crate::binary_row;
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
+use crate::read::FileFormat;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::schema::TableSchema;
@@ -284,7 +285,8 @@ impl<'a> EntryStats<'a> {
             let is_decimal = matches!(field.data_type.root, TypeRoot::Decimal(..));
             for row in layout.rows() {
                 // Decimals beyond their precision are counted as values and read as NULL.
-                let uncounted = is_decimal && self.entries.file_names().value(row).ends_with(".avro");
+                let format = FileFormat::of_file_name(self.entries.file_names().value(row));
+                let uncounted = is_decimal && format == Some(FileFormat::Avro);
                 let count = null_count(stats.null_counts, row, position).filter(|_| !uncounted);
                 set(&mut null_counts, row, count);
             }
