@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import frazil
+from frazil import data_file
 from frazil.data_file import BATCH_ROWS
 
 if TYPE_CHECKING:
@@ -50,3 +51,30 @@ def test_exactly_the_matching_rows_are_updated(tmp_path: Path, version: int, dat
     assert np.array_equal(read["id"].to_numpy(), np.arange(ROWS)[kept])
     assert np.array_equal(read["v"].to_numpy(), expected[kept])
     assert result.updated_rows == int(marks[kept].sum())
+
+
+@pytest.mark.parametrize(
+    ("where", "looked", "read"),
+    [("none", ROWS, 0), ("scattered", 2 * BATCH_ROWS, ROWS), ("one group", ROWS, BATCH_ROWS + GROUP)],
+)
+def test_rows_are_looked_for_only_where_a_look_may_spare_a_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, looked: int, read: int
+) -> None:
+    marks = np.arange(ROWS) % 2 * 2
+    marks[MATCHES[where]] = 1
+    properties = {"write.update.mode": "merge-on-read", "write.parquet.row-group-size-bytes": str(GROUP * 24)}
+    data = pa.table({"id": np.arange(ROWS), "mark": marks, "v": np.arange(ROWS)})
+    table = frazil.create_table(tmp_path / "t", data.schema, properties=properties)
+    table.append(data)
+    rows = {"look": 0, "read": 0}
+    batches = data_file._ParquetFile.batches
+
+    def counted(self: Any, wanted: Any, *arguments: Any) -> Any:
+        for found in batches(self, wanted, *arguments):
+            rows["look" if len(wanted[0]) == 1 else "read"] += found[2]
+            yield found
+
+    monkeypatch.setattr(data_file._ParquetFile, "batches", counted)
+    assert table.update({"v": "v + 1"}, "mark = 1").updated_rows == len(MATCHES[where])
+    assert rows["look"] <= looked
+    assert rows["read"] <= read

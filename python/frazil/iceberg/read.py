@@ -69,24 +69,31 @@ def rows_of(
             reader.check_rows(rows)
 
 
+_LIKELY = 2
+"""After so many parts of a file with rows that match, it is likely that the next has some."""
+
+
 def _found_rows(
     data: DataFile,
     finder: tuple[_native.TaskReader, Wanted],
     reader: tuple[_native.TaskReader, Wanted],
     parts: Iterable[list[bool]],
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of parts of a file, looking first whether there are any where the part before had none.
+    """Stream the rows of parts of a file, after a look whether a part has any.
 
-    A look ends at the first row, so that matches in every row group cost no second read.
+    A look ends at the first row, and after two parts with rows the next is read without one, so that matches in every
+    row group cost nearly no second read of the columns of the filter.
     """
-    is_likely = False
+    in_succession = 0
     for part in parts:
-        if not is_likely and next(_applied(data, *finder, part), None) is None:
+        if in_succession < _LIKELY and next(_applied(data, *finder, part), None) is None:
+            in_succession = 0
             continue
-        is_likely = False
+        found = False
         for batch in _applied(data, *reader, part):
-            is_likely = True
+            found = True
             yield batch
+        in_succession = in_succession + 1 if found else 0
 
 
 def _applied(
