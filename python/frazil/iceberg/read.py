@@ -67,7 +67,7 @@ def rows_of(
 
 
 def _with_positions(selected: list[bool], counts: list[int], within: Sequence[tuple[int, int]]) -> list[bool]:
-    """Select the row groups, of so many rows each, that may hold positions."""
+    """Select the row groups that may hold positions; `counts` has the number of rows of each."""
     ranges = deque(within)
     start = 0
     for group, count in enumerate(counts):
