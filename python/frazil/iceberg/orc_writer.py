@@ -67,7 +67,9 @@ class _OrcWriter:
         self._schema, self._writer = schema, writer
 
     def write(self, rows: pa.Table) -> None:
-        columns = [_stored(_without_offsets(rows.column(field.name)), field.type) for field in self._schema]
+        columns = [
+            _without_hidden(_stored(_without_offsets(rows.column(field.name)), field.type)) for field in self._schema
+        ]
         # pyarrow cannot flatten lists of extension types, which stored values do not have.
         for column, field in zip(columns, self._schema, strict=True):
             for chunk in column.chunks:
@@ -188,6 +190,27 @@ def _has_offset(values: pa.Array) -> bool:
     if isinstance(values, pa.MapArray):
         return _has_offset(values.keys) or _has_offset(values.items)
     return isinstance(values, pa.ListArray) and _has_offset(values.values)
+
+
+def _without_hidden(values: Any) -> Any:
+    """Return the values with NULL in the fields of every struct that is NULL.
+
+    pyarrow's ORC writer looks at the NULLs around a value only down to the first struct that is never NULL.
+    Below it, the values that a NULL struct hides are written, and those after them move to other rows.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([_without_hidden(chunk) for chunk in values.chunks], values.type)
+    data_type = values.type
+    if pa.types.is_struct(data_type):
+        parts = [_without_hidden(part) for part in values.flatten()]
+        return pa.StructArray.from_arrays(parts, fields=list(data_type), mask=values.is_null()) if parts else values
+    if pa.types.is_map(data_type):
+        keys, items = _without_hidden(values.keys), _without_hidden(values.items)
+        return pa.MapArray.from_arrays(values.offsets, keys, items, type=data_type, mask=values.is_null())
+    if pa.types.is_list(data_type):
+        elements = _without_hidden(values.values)
+        return pa.ListArray.from_arrays(values.offsets, elements, type=data_type, mask=values.is_null())
+    return values
 
 
 def _stored(values: Any, data_type: pa.DataType) -> Any:
