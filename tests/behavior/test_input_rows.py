@@ -243,3 +243,32 @@ def test_an_error_of_the_source_stays_what_it_is(tmp_path: Path) -> None:
             operation(table, rows())
         with pytest.raises(ConnectionError, match="the source is gone"):
             operation(table, pa.RecordBatchReader.from_batches(pa.schema([("id", pa.int64())]), rows()))
+
+
+FRAME = pd.DataFrame({"id": [1, 2, 3], "c": ["a", "b", "c"]})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(FRAME[FRAME.id > 1], id="filtered"),
+        pytest.param(FRAME.set_axis(["x", "y", "z"])[1:], id="labels"),
+        pytest.param(FRAME.set_axis(pd.MultiIndex.from_tuples([(1, 2), (3, 4), (5, 6)]))[1:], id="two levels"),
+        pytest.param(FRAME[FRAME.id > 1].set_index("id"), id="a level that is a column"),
+        pytest.param(pa.Table.from_pandas(FRAME[FRAME.id > 1]), id="pyarrow"),
+        pytest.param(pa.table(FRAME[1:].to_dict("list")).replace_schema_metadata({"pandas": "{"}), id="other metadata"),
+    ],
+)
+def test_an_index_without_a_name_is_not_a_column(tmp_path: Path, rows: Any) -> None:
+    schema = pa.schema([("id", pa.int64()), ("c", pa.string())])
+    table = frazil.create_table(tmp_path / "t", schema)
+    assert table.append(rows).added_records == 2
+    assert table.upsert(rows, ["id"]).updated_rows == 0
+    assert table.scan().to_arrow().sort_by("id").to_pydict() == {"id": [2, 3], "c": ["b", "c"]}
+
+
+def test_a_column_that_the_table_has_is_not_an_index(tmp_path: Path) -> None:
+    schema = pa.schema([("__index_level_0__", pa.int64()), ("id", pa.int64()), ("c", pa.string())])
+    table = frazil.create_table(tmp_path / "t", schema)
+    table.append(FRAME[FRAME.id > 1])
+    assert table.scan().to_arrow()["__index_level_0__"].to_pylist() == [1, 2]

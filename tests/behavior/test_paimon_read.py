@@ -10,6 +10,7 @@ import pytest
 
 import frazil.table
 from frazil import _native, errors
+from frazil.opened import opened_with
 from frazil.paimon import read as reading
 from support.cases import GOLDEN
 
@@ -129,4 +130,4 @@ def test_the_format_is_found_by_looking(tmp_path: Path) -> None:
         (iceberg, "iceberg"),
         (iceberg / "metadata" / "v1.metadata.json", "iceberg"),
     ):
-        assert frazil.table._format_of(str(place), {}, {}) == expected
+        assert frazil.table._format_of(str(place), opened_with({}, {}, ())) == expected

@@ -271,7 +271,7 @@ def test_no_operation_narrows_a_value_of_a_dictionary(tmp_path: Path, operation:
 NESTED: dict[str, tuple[pa.DataType, Any, str]] = {
     "struct": (POINT, {"x": 1.5}, "c.x"),
     "unknown field": (POINT, {"x": 1, "nope": 2}, "c"),
-    "field that is no text": (POINT, {1: 2}, "c"),
+    "field name that is not a string": (POINT, {1: 2}, "c"),
     "list": (pa.list_(pa.int64()), [1, 2, 2.5], "c.element"),
     "list in a list": (pa.list_(pa.list_(pa.int64())), [[1], [], [2, True]], "c.element.element"),
     "text for a list": (pa.list_(pa.string()), "ab", "c"),

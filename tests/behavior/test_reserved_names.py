@@ -43,7 +43,7 @@ NAMES = [
     "__frazil_key_0",
     "matched",
     "message",
-    # Names that need quotes, and one that is no reserved name.
+    # Names that need quotes, and one that is not reserved.
     "q?",
     "a.b",
     'say "x"',

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["batches", "no_rows"]
 
 _BAD_DATA = (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError)
+_UNNAMED_LEVEL = re.compile(r"__index_level_\d+__")
 _PANDAS_COLUMN = re.compile(r"Conversion failed for column (.*) with type ", re.DOTALL)
 
 
@@ -33,7 +34,8 @@ def batches(data: Any, schema: pa.Schema, *, source: bool = False) -> Iterator[p
     Raises:
         InvalidArgument: Data of another kind, or a value that does not fit its column.
     """
-    yield from _batches(data, schema, 0, source=source)
+    for batch in _batches(data, schema, 0, source=source):
+        yield _without_pandas_index(batch, schema)
 
 
 def _batches(data: Any, schema: pa.Schema, first_row: int, *, source: bool) -> Iterator[pa.RecordBatch]:
@@ -54,6 +56,23 @@ def _batches(data: Any, schema: pa.Schema, first_row: int, *, source: bool) -> I
         message = f"rows come as Arrow, pandas, Polars, DuckDB or a list of dictionaries, not as {type(data).__name__}"
         hint = "one row goes into a list: [row]; columns go into a table: pyarrow.table(columns)"
         raise InvalidArgument(message, hint=hint if isinstance(data, dict) else None)
+
+
+def _without_pandas_index(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Drop the levels of an index without a name, which pandas exports as columns after a filter or a concatenation."""
+    levels = [name for name in _unnamed_levels(batch.schema) if name in batch.schema.names and name not in schema.names]
+    return batch.drop_columns(levels) if levels else batch
+
+
+def _unnamed_levels(schema: pa.Schema) -> list[str]:
+    if b"pandas" not in (schema.metadata or {}):
+        return []
+    try:
+        index = schema.pandas_metadata["index_columns"]
+    except (ValueError, KeyError, TypeError):
+        # Anybody can write metadata of this name.
+        return []
+    return [name for name in index if isinstance(name, str) and _UNNAMED_LEVEL.fullmatch(name)]
 
 
 def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:

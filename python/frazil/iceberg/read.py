@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakValueDictionary
 
-from frazil.data_file import open_data_file
+from frazil.data_file import BATCH_ROWS, open_data_file
 from frazil.errors import CorruptData, CorruptDeletes
 from frazil.read_ahead import read_parts
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil import _native
+    from frazil.data_file import DataFile, Statistics, Wanted
 
 INT96_UNIT: Literal["us"] = "us"
 """Iceberg knows INT96 only from imported files, whose years may be too far for nanoseconds."""
@@ -39,11 +39,11 @@ def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
 
 
 def rows_of(
-    task: _native.FileScanTask, reader: _native.TaskReader, within: Sequence[tuple[int, int]] | None = None
+    task: _native.FileScanTask, reader: _native.TaskReader, finder: _native.TaskReader | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of a task whose deletes are loaded.
 
-    With `within`, ascending first and last positions, row groups without any of them are left out.
+    `finder` finds the same rows by fewer columns: row groups without any are read by these columns alone.
     """
     if reader.is_empty:
         return
@@ -54,8 +54,11 @@ def rows_of(
         if data.row_groups:
             groups = data.statistics(reader.statistics_leaves())
             selected = reader.select_row_groups(groups)
-            if within is not None:
-                selected = _with_positions(selected, [rows for rows, *_ in groups], within)
+            if finder is not None:
+                yield from _found_rows(
+                    data, (finder, finder.open(data.schema)), (reader, wanted), _parts(groups, selected)
+                )
+                return
         rows = 0
         for position, batch, count in data.batches(wanted, selected):
             rows += count
@@ -66,17 +69,46 @@ def rows_of(
             reader.check_rows(rows)
 
 
-def _with_positions(selected: list[bool], counts: list[int], within: Sequence[tuple[int, int]]) -> list[bool]:
-    """Select the row groups, of so many rows each, that may hold positions."""
-    ranges = deque(within)
-    start = 0
-    for group, count in enumerate(counts):
-        end = start + count
-        while ranges and ranges[0][1] < start:
-            ranges.popleft()
-        selected[group] = selected[group] and bool(ranges) and ranges[0][0] < end
-        start = end
-    return selected
+def _found_rows(
+    data: DataFile,
+    finder: tuple[_native.TaskReader, Wanted],
+    reader: tuple[_native.TaskReader, Wanted],
+    parts: Iterable[list[bool]],
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of parts of a file, looking first whether there are any where the part before had none.
+
+    A look ends at the first row, so that matches in every row group cost no second read.
+    """
+    is_likely = False
+    for part in parts:
+        if not is_likely and next(_applied(data, *finder, part), None) is None:
+            continue
+        is_likely = False
+        for batch in _applied(data, *reader, part):
+            is_likely = True
+            yield batch
+
+
+def _applied(
+    data: DataFile, reader: _native.TaskReader, wanted: Wanted, selected: Sequence[bool]
+) -> Iterator[pa.RecordBatch]:
+    for position, batch, count in data.batches(wanted, selected):
+        result = reader.apply(batch, position, count)
+        if result is not None:
+            yield result
+
+
+def _parts(groups: Sequence[Statistics], selected: list[bool]) -> Iterator[list[bool]]:
+    """Split the selected row groups into parts of a batch of rows or more, which are worth a call of the reader."""
+    part, held = [False] * len(groups), 0
+    for group, (rows, *_) in enumerate(groups):
+        if selected[group]:
+            part[group], held = True, held + rows
+        if held >= BATCH_ROWS:
+            yield part
+            part, held = [False] * len(groups), 0
+    if held:
+        yield part
 
 
 def read_tasks(

@@ -109,16 +109,13 @@ class RowLevel:
     ) -> Iterator[pa.RecordBatch]:
         """Delete the rows that `choose` names and stream what it makes of them: the rows of files with deletes.
 
-        It is given `columns`, or all. Where all `matching` rows change, those of long files are found first, so that
-        row groups without any are read by the columns of the filter alone.
+        It is given `columns`, or all. Where all `matching` rows change, row groups of long files without any are read
+        by the columns of the filter alone.
         """
         scan = self._chosen_by(columns)
 
         def change(index: int) -> Iterator[pa.RecordBatch]:
-            within = self._matches(index) if matching else None
-            if within == []:
-                return
-            reader, rows = self.open(index, scan, within)
+            reader, rows = self.open(index, scan, find=matching and self._is_long(index))
             for batch in rows:
                 touched, changed = choose(self._columns(batch))
                 self.delete(index, positions(batch).take(touched), reader)
@@ -127,14 +124,11 @@ class RowLevel:
 
         return read_parts(range(len(self.plan)), change, workers=self._workers)
 
-    def _matches(self, index: int) -> list[tuple[int, int]] | None:
-        """Find where rows match in a data file: first and last positions; None where a look costs as much as a read."""
+    def _is_long(self, index: int) -> bool:
+        """Whether a look at the columns of the filter may spare a read of a part of a data file."""
         task = self.plan.task(index)
         is_long = task.file_format == "PARQUET" and task.record_count > BATCH_ROWS
-        if not is_long or not self._filter or self.plan.is_whole(index):
-            return None
-        _, rows = self.open(index, self.found)
-        return [(found[0].as_py(), found[-1].as_py()) for found in map(positions, rows) if len(found)]
+        return is_long and bool(self._filter) and not self.plan.is_whole(index)
 
     def choose(self, choose: Choose, columns: list[str] | None = None) -> None:
         """Note the rows that `choose` names by `columns`, or all, for files that are written again."""
@@ -203,12 +197,16 @@ class RowLevel:
             self.matched_rows += len(positions)
 
     def open(
-        self, index: int, scan: _native.Scan, within: list[tuple[int, int]] | None = None
+        self, index: int, scan: _native.Scan, *, find: bool = False
     ) -> tuple[_native.TaskReader, Iterator[pa.RecordBatch]]:
-        """Read the data file at a place of the plan with the columns and the filter of `scan`; see `rows_of`."""
+        """Read the data file at a place of the plan with the columns and the filter of `scan`.
+
+        With `find`, the columns of the filter say first where rows are; see `rows_of`.
+        """
         task = self.plan.task_for(index, scan)
         reader = with_deletes(task)
-        return reader, rows_of(task, reader, within)
+        finder = with_deletes(self.plan.task_for(index, self.found)) if find else None
+        return reader, rows_of(task, reader, finder)
 
     def write_deletes(self, paths: list[str]) -> None:
         """Write the deletes of the files that stay, and add to `paths` where; what fails half-way is known too."""

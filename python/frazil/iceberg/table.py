@@ -151,9 +151,16 @@ class Table(Opened, Writing):
         return alone_with(self, data, change)
 
     def _commit(self, change: dict[str, Any]) -> None:
-        # Of the state that the caller knows: some changes conflict with what others made of it since.
-        with operation("commit", self._place), Transaction(self) as changes:
-            changes._commit(change)  # noqa: SLF001 - one module in two files
+        known = self._native
+        with operation("commit", self._place):
+            self._reload()
+            try:
+                with Transaction(self) as changes:
+                    changes._evolve(change, known)  # noqa: SLF001 - one module in two files
+            except BaseException:
+                # The caller has not seen the newest state: what conflicts with it conflicts the next time too.
+                self._native = known
+                raise
 
     @property
     def metadata_location(self) -> str:

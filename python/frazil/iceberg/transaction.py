@@ -211,7 +211,11 @@ class Transaction(Writing):
 
     def _commit(self, change: dict[str, Any]) -> None:
         with operation("commit", self._place):
-            self._native.evolve(json.dumps(change))
+            self._evolve(change)
+
+    def _evolve(self, change: dict[str, Any], known: _native.Table | None = None) -> None:
+        """Make a change that writes no data; `known` is the state that the caller decided on, if it is an older one."""
+        self._native.evolve(json.dumps(change), known)
 
     @operation_of
     def commit_transaction(self) -> Table:

@@ -194,10 +194,18 @@ impl Transaction {
         outcomes.iter().map(|outcome| counts(outcome)).collect::<Result<_, _>>().or_raise(py)
     }
 
-    /// Makes a change of schema, partition spec, sort order, properties or references, in its wire form.
-    fn evolve(&self, py: Python<'_>, change: &str) -> PyResult<()> {
-        let change = Evolution::from_json(change).or_raise(py)?;
-        self.with(py, |transaction, context| transaction.add_all(change.into_changes(&self.files), context))
+    /// Makes a change of schema, partition spec, sort order, properties or references, in its wire form. `known` is the
+    /// state that its user knows, if that is not the one where the transaction began.
+    #[pyo3(signature = (change, known = None))]
+    fn evolve(&self, py: Python<'_>, change: &str, known: Option<&Table>) -> PyResult<()> {
+        let mut change = Evolution::from_json(change).or_raise(py)?;
+        let known = known.map(|known| known.0.state());
+        self.with(py, |transaction, context| {
+            if let Some(known) = known {
+                change = change.decided_on(&known.metadata, &transaction.base().metadata)?;
+            }
+            transaction.add_all(change.into_changes(&self.files), context)
+        })
     }
 
     /// Commits all changes as one; gives the new state and how many attempts it took, those before counted.

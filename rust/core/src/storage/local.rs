@@ -158,7 +158,7 @@ pub(crate) fn map_error(error: &io::Error, location: &str) -> Error {
     if kind == ErrorKind::Storage { failure.caused_by(io::Error::from(error.kind())) } else { failure }
 }
 
-/// Whether the operating system had no place for a new name, so that there is none.
+/// Whether the write failed for lack of space or permission to write, so that no file was created.
 fn is_lack_of_space(error: &io::Error) -> bool {
     use io::ErrorKind as Io;
     matches!(error.kind(), Io::StorageFull | Io::QuotaExceeded | Io::ReadOnlyFilesystem | Io::FileTooLarge)

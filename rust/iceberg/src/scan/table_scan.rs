@@ -21,7 +21,7 @@ pub struct ScanOptions {
     pub row_filter: Predicate,
     /// Columns; see [`Output::select`].
     pub selected_fields: Vec<String>,
-    /// Metadata columns behind them, also where the table has columns of these names: by position, not by name.
+    /// Metadata columns, appended after them and found by position: the table may have columns of the same names.
     pub metadata_columns: Vec<MetadataColumn>,
     /// The state of the table.
     pub snapshot: SnapshotChoice,

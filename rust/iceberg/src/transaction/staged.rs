@@ -9,7 +9,7 @@ use std::sync::Arc;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::commit::{Attempts, Change, Committed, Revision, commit_after, now_ms};
+use super::commit::{Attempts, Change, Committed, Revision, commit_after, newest, now_ms};
 use super::pointer::{Pointer, State};
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::spec::table_metadata::TableMetadata;
@@ -108,11 +108,42 @@ impl Transaction {
     /// # Errors
     /// As [`commit_after`].
     pub fn commit(mut self, pointer: &dyn Pointer, attempts: &mut Attempts, context: &Context) -> Result<Committed> {
+        let mut base = self.base.clone();
         if self.is_empty() {
-            return Ok(Committed { state: self.base, attempts: attempts.before() });
+            if let Some(newer) = self.newer(pointer)? {
+                if let Err(error) = self.make_again(&newer.metadata, 1, context) {
+                    self.clean(None);
+                    return Err(error);
+                }
+                base = newer;
+            }
+            if self.is_empty() {
+                return Ok(Committed { state: base, attempts: attempts.before() });
+            }
         }
-        let base = self.base.clone();
         commit_after(pointer, Some(base), &mut self, attempts, context)
+    }
+
+    /// The newest state, if changes of metadata that had nothing to do may have to do something there. Rows that were
+    /// not found need no other look: they were not there when they were looked for.
+    fn newer(&self, pointer: &dyn Pointer) -> Result<Option<State>> {
+        if self.changes.iter().all(|change| change.writes_files()) {
+            return Ok(None);
+        }
+        let found = newest(pointer, &self.base)?;
+        Ok((found.metadata_location != self.base.metadata_location).then_some(found))
+    }
+
+    /// Makes all changes again, on another state.
+    fn make_again(&mut self, base: &TableMetadata, attempt: u32, context: &Context) -> Result<()> {
+        self.staged = Staged::new(Arc::new(base.clone()));
+        for (change, before) in self.changes.iter_mut().zip(&self.made_on) {
+            if change.writes_files() {
+                check_ids(&self.base.metadata, before, &self.staged.metadata)?;
+            }
+            self.staged.add(change.as_mut(), attempt, context)?;
+        }
+        Ok(())
     }
 
     /// Gives up: deletes what the changes wrote.
@@ -125,13 +156,7 @@ impl Change for Transaction {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
         if attempt > 1 {
-            self.staged = Staged::new(Arc::new(base.clone()));
-            for (change, before) in self.changes.iter_mut().zip(&self.made_on) {
-                if change.writes_files() {
-                    check_ids(&self.base.metadata, before, &self.staged.metadata)?;
-                }
-                self.staged.add(change.as_mut(), attempt, context)?;
-            }
+            self.make_again(base, attempt, context)?;
         }
         Ok(Revision::Update(self.staged.updates.clone()))
     }

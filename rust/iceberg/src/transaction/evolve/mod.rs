@@ -4,6 +4,7 @@
 //! add a column at once get two ids. Their wire form is JSON, tagged by `update`.
 
 mod column_path;
+mod columns;
 mod default;
 mod follow;
 mod promote;
@@ -62,24 +63,37 @@ impl Evolution {
 }
 
 impl Evolution {
+    /// Tells the change which state its user knows, before it is made on the newest one: what would undo commits that the
+    /// user has not seen is then refused.
+    ///
+    /// # Errors
+    /// `CommitConflict` where it names a column that another one replaced.
+    pub fn decided_on(mut self, known: &TableMetadata, newest: &TableMetadata) -> Result<Self> {
+        columns::check(&self, known, newest)?;
+        if let Self::Snapshots(change) = &mut self {
+            change.decided_on(known, newest);
+        }
+        Ok(self)
+    }
+
     /// The changes that this is, in their order: picks of snapshots may have to add files, which `files` are read for.
     pub fn into_changes(self, files: &Files) -> Vec<Box<dyn Change>> {
-        let Self::Snapshots(ManageSnapshots { operations, .. }) = self else { return vec![Box::new(self)] };
+        let Self::Snapshots(mut all) = self else { return vec![Box::new(self)] };
         let mut changes: Vec<Box<dyn Change>> = Vec::new();
         let mut run = Vec::new();
-        for operation in operations {
+        for operation in std::mem::take(&mut all.operations) {
             match CherryPick::new(files.clone(), &operation) {
                 None => run.push(operation),
                 Some(pick) => {
                     if !run.is_empty() {
-                        changes.push(Box::new(Self::Snapshots(ManageSnapshots::new(std::mem::take(&mut run)))));
+                        changes.push(Box::new(Self::Snapshots(all.with_operations(std::mem::take(&mut run)))));
                     }
                     changes.push(Box::new(pick));
                 }
             }
         }
         if !run.is_empty() {
-            changes.push(Box::new(Self::Snapshots(ManageSnapshots::new(run))));
+            changes.push(Box::new(Self::Snapshots(all.with_operations(run))));
         }
         changes
     }

@@ -103,6 +103,19 @@ impl ManageSnapshots {
         Self { operations, seen: BTreeMap::new() }
     }
 
+    /// Remembers where the references were that moved between the state that the user knows and the newest one.
+    pub(super) fn decided_on(&mut self, known: &TableMetadata, newest: &TableMetadata) {
+        let head = |name: &String| newest.refs.get(name).map(|reference| reference.snapshot_id);
+        let moved = known.refs.iter().filter(|&(name, reference)| head(name) != Some(reference.snapshot_id));
+        let history = |id| known.ancestors(id).map(|snapshot| snapshot.snapshot_id).collect();
+        self.seen = moved.map(|(name, reference)| (name.clone(), history(reference.snapshot_id))).collect();
+    }
+
+    /// The same for some of the operations.
+    pub(super) fn with_operations(&self, operations: Vec<ReferenceOperation>) -> Self {
+        Self { operations, seen: self.seen.clone() }
+    }
+
     pub(in crate::transaction) fn updates(&mut self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
         let mut draft = Draft { base, seen: &mut self.seen, refs: base.refs.clone() };
         self.operations.iter().try_for_each(|operation| draft.apply(operation))?;
