@@ -17,6 +17,7 @@ mod nullability;
 pub mod pack;
 pub mod partitions;
 pub mod plan;
+mod printed;
 pub mod prune;
 pub mod section;
 pub mod split;

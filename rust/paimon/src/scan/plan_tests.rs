@@ -1,5 +1,9 @@
 use arrow_array::Array;
 use frazil_core::error::ErrorKind;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use rstest::rstest;
 use serde_json::json;
 
 use crate::scan::stream::batches;
@@ -301,6 +305,68 @@ fn a_plan_holds_no_more_than_its_files() {
     assert!(plan.entries.value_stats().min.is_null(0), "statistics have done their work");
     assert_eq!(plan.split(1).unwrap().bucket_path, "p=9/bucket-0");
     assert_eq!(plan.count().unwrap(), (0, vec![0, 1]));
+}
+
+/// A file of an older schema, where `v` was INT from `low` to `high`, now of type `to`.
+fn retyped(to: &str, low: i32, high: i32) -> Memory {
+    let table = append(false, &[]);
+    let column = |id: i32, name: &str, text: &str| json!({ "id": id, "name": name, "type": text });
+    table.snapshot("", 1, "APPEND", &[vec![File { values: Some((low, high)), ..File::default() }]]);
+    table.schema("", 1, &json!([column(1, "k", "INT NOT NULL"), column(2, "v", to)]));
+    table
+}
+
+#[rstest]
+#[case("STRING", "v = '300'", false)]
+#[case("STRING", "v = '5'", true)]
+#[case("STRING", "v = '300' OR v = '-1'", false)]
+#[case("STRING", "v IN ('300', '1000')", false)]
+#[case("STRING", "v IN ('300', '7')", true)]
+#[case("STRING", "v > '300'", true)]
+#[case("STRING", "v <> '300'", true)]
+#[case("STRING", "v = '05'", true)]
+#[case("VARCHAR(20)", "v = '300'", false)]
+#[case("VARCHAR(2)", "v = '30'", true)]
+#[case("CHAR(20)", "v = '300'", true)]
+#[case("DOUBLE", "v = 300", false)]
+#[case("DOUBLE", "v < 0", false)]
+#[case("DOUBLE", "v > 300", true)]
+#[case("FLOAT", "v = 300", true)]
+#[case("DECIMAL(12, 2)", "v > 9.5", false)]
+#[case("DECIMAL(12, 2)", "v > 8.5", true)]
+#[case("DECIMAL(5, 2)", "v = 300", true)]
+#[case("SMALLINT", "v = 300", true)]
+fn bounds_of_an_older_type_leave_out_what_no_cast_can_give(#[case] to: &str, #[case] filter: &str, #[case] kept: bool) {
+    assert_eq!(retyped(to, 0, 9).files(filter).len(), usize::from(kept));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_file_of_an_older_type_with_a_matching_row_stays(
+        values in vec(prop_oneof![-20..2000_i32, any::<i32>()], 1..5),
+        other in prop_oneof![-20..2000_i32, any::<i32>()],
+        own in any::<bool>(),
+        to in select(vec!["STRING", "VARCHAR(20)", "VARCHAR(2)", "DOUBLE", "DECIMAL(12, 2)"]),
+        op in select(vec!["=", "<>", "<", ">", "IN"]),
+    ) {
+        let literal = if own { values[0] } else { other };
+        let cut = |value: i32| value.to_string().chars().take(if to == "VARCHAR(2)" { 2 } else { 20 }).collect::<String>();
+        let (is_text, text) = (to == "STRING" || to.starts_with("VARCHAR"), cut(literal));
+        let order = |value: i32| if is_text { cut(value).cmp(&text) } else { value.cmp(&literal) };
+        let matches = |value: &i32| match op {
+            "<>" => order(*value).is_ne(),
+            "<" => order(*value).is_lt(),
+            ">" => order(*value).is_gt(),
+            _ => order(*value).is_eq(),
+        };
+        let quoted = if is_text { format!("'{text}'") } else { format!("{literal}") };
+        let quoted = if op == "IN" { format!("({quoted}, {quoted})") } else { quoted };
+        let table = retyped(to, *values.iter().min().unwrap(), *values.iter().max().unwrap());
+        let kept = !table.files(&format!("v {op} {quoted}")).is_empty();
+        prop_assert!(kept || !values.iter().any(matches), "{to}: v {op} {quoted} of {values:?}");
+    }
 }
 
 /// Four commits; the second one compacts, the third one overwrites.

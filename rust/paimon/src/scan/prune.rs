@@ -3,7 +3,7 @@
 //!
 //! Statistics are rows of the schema that a file was written by. A column of the table is found in it by field id; a
 //! file without it has NULLs. Where the type has changed, bounds are kept only if every value of the old type is a value
-//! of the new one and the order stays.
+//! of the new one and the order stays. Whole numbers that became text are also known as numbers (see `printed.rs`).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,15 +19,18 @@ use bytes::Bytes;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, prune};
+use frazil_core::scalar::ScalarType;
 use hashbrown::HashMap;
 
 use super::altered::{End, is_altered, trusted};
 use super::context::{ReadContext, comparable};
 use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
+use super::printed::{is_printed, with_numbers};
 use crate::binary_row;
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
 use crate::read::FileFormat;
+use crate::read::cast::is_exact_widening;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::schema::TableSchema;
@@ -194,7 +197,7 @@ pub struct EntryStats<'a> {
     partitions: &'a Partitions,
     layouts: Layouts,
     /// Of columns that were asked for: several tests are of one column.
-    known: RefCell<HashMap<i32, Option<Bounds>>>,
+    known: RefCell<HashMap<(i32, bool), Option<Bounds>>>,
 }
 
 impl<'a> EntryStats<'a> {
@@ -215,7 +218,7 @@ impl<'a> EntryStats<'a> {
         let keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
         let keys: Vec<i32> = keys.map(|field| field.id).collect();
         let keys = may_match(&part_of(&self.read.filter, &keys), self)?;
-        let rows = may_match(&self.read.filter, self)?;
+        let rows = may_match(&self.filter(), self)?;
         Ok(FileVerdicts { buckets: BooleanBuffer::new_set(keys.len()), rows: &rows & &keys, keys })
     }
 
@@ -224,16 +227,33 @@ impl<'a> EntryStats<'a> {
     /// # Errors
     /// Only such as are defects.
     pub fn judge_groups(&self, groups: &[Vec<usize>]) -> Result<BooleanBuffer> {
-        may_match(&self.read.filter, &GroupStats { files: self, groups })
+        may_match(&self.filter(), &GroupStats { files: self, groups })
     }
 
-    fn decoded_bounds(&self, id: i32) -> Result<Option<Bounds>> {
+    /// The filter, with tests of numbers where files have numbers for what is text now.
+    fn filter(&self) -> BoundPredicate {
+        let is_key = |id: i32| {
+            let mut keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
+            keys.any(|field| field.id == id)
+        };
+        let was_number = |id: i32| {
+            let field = self.read.schema.fields.iter().find(|field| field.id == id);
+            let printed = |to: &DataType| {
+                let mut places = self.layouts.all().iter().map(|layout| layout.place(id));
+                places.any(|place| matches!(place, Place::At(_, from) if is_printed(&from.root, &to.root)))
+            };
+            field.is_some_and(|field| printed(&field.data_type)) && !is_key(id)
+        };
+        with_numbers(&self.read.filter, &was_number)
+    }
+
+    fn decoded_bounds(&self, id: i32, number: bool) -> Result<Option<Bounds>> {
         if let Some(values) = self.partitions.entry_values(id)? {
             return Ok(Some(Bounds::constant(&values)));
         }
         match self.read.key_fields().iter().position(|field| field.id == id) {
             Some(position) => Ok(Some(self.key_bounds(position))),
-            None => self.value_bounds(id),
+            None => self.value_bounds(id, number),
         }
     }
 
@@ -259,12 +279,13 @@ impl<'a> EntryStats<'a> {
         }
     }
 
-    fn value_bounds(&self, id: i32) -> Result<Option<Bounds>> {
+    fn value_bounds(&self, id: i32, number: bool) -> Result<Option<Bounds>> {
         let Some(field) = self.read.schema.fields.iter().find(|field| field.id == id) else { return Ok(None) };
+        let number = number && matches!(field.data_type.root, TypeRoot::VarChar(_));
+        let to = if number { DataType::nullable(TypeRoot::BigInt) } else { field.data_type.clone() };
         let stats = self.entries.value_stats();
         let rows = self.entries.row_counts();
-        let unknown =
-            field.data_type.scalar().map_or(arrow_schema::DataType::Null, frazil_core::scalar::ScalarType::arrow);
+        let unknown = to.scalar().map_or(arrow_schema::DataType::Null, frazil_core::scalar::ScalarType::arrow);
         let unknown = new_null_array(&unknown, 1);
         let mut bounds = [vec![unknown.clone()], vec![unknown]];
         let mut places = vec![(0, 0); self.entries.len()];
@@ -278,11 +299,11 @@ impl<'a> EntryStats<'a> {
                 }
                 Place::At(position, from) => (position, from),
             };
-            let widening = Widening::new(from, &field.data_type);
+            let widening = Widening::new(from, &to);
             if widening == Widening::None {
                 continue;
             }
-            let is_decimal = matches!(field.data_type.root, TypeRoot::Decimal(..));
+            let is_decimal = matches!(to.root, TypeRoot::Decimal(..));
             for row in layout.rows() {
                 // Decimals beyond their precision are counted as values and read as NULL.
                 let format = FileFormat::of_file_name(self.entries.file_names().value(row));
@@ -327,11 +348,12 @@ impl ColumnStats for EntryStats<'_> {
     }
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        if let Some(known) = self.known.borrow().get(&column.id) {
+        let key = (column.id, column.data_type == ScalarType::Int64);
+        if let Some(known) = self.known.borrow().get(&key) {
             return Ok(known.clone());
         }
-        let bounds = self.decoded_bounds(column.id)?;
-        self.known.borrow_mut().insert(column.id, bounds.clone());
+        let bounds = self.decoded_bounds(key.0, key.1)?;
+        self.known.borrow_mut().insert(key, bounds.clone());
         Ok(bounds)
     }
 }
@@ -418,6 +440,8 @@ impl Widening {
             | (Time(from), Time(to)) => from <= to,
             (from, to) => std::mem::discriminant(from) == std::mem::discriminant(to),
         };
+        // A day may be out of the range of a timestamp.
+        let kept = kept || (from.root != TypeRoot::Date && is_exact_widening(from, to));
         match (kept, to.scalar()) {
             (false, _) => Self::None,
             (true, None) => Self::Unordered,
