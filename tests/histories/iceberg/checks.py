@@ -191,7 +191,9 @@ def check_head(table: Table, state: State, branch: str, used: set[int], first: i
     ref = {} if branch == "main" else {"ref": branch}
     lineage = state.version >= LINEAGE_VERSION and not set(state.columns.names) & set(RESERVED)
     scan = table.scan(selected_fields=("*", *LINEAGE) if lineage else ("*",), **ref)
-    check_summary(table, branch, len(rows), dangling=state.dangling)
+    # One file of deletes for a partition stays until all data files that it is about are gone.
+    dangling = state.dangling or state.properties.get("write.delete.granularity") == "partition"
+    check_summary(table, branch, len(rows), dangling=dangling)
     if not lineage:
         check_scan(branch, scan, state.columns, rows)
         return None
