@@ -45,6 +45,7 @@ __all__ = [
     "evaluate_expression",
     "filter_batch",
     "int96_timestamps",
+    "is_storage_option",
     "kept_rows",
     "normalize_predicate",
     "owned_files",

@@ -253,13 +253,11 @@ fn unpacked(values: &ArrayRef) -> Result<ArrayRef> {
 
 /// Text or bytes whose offsets begin at 0: those of a part of a longer array may be beyond 32 bits.
 fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Result<ArrayRef> {
-    let (first, last) = match array.value_offsets() {
-        [first, .., last] => (*first, *last),
-        _ => (0, 0),
-    };
+    let offsets = array.value_offsets();
+    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
     let start = usize::try_from(first).map_err(|_| Error::internal("an offset below 0"))?;
     let length = usize::try_from(last - first).map_err(|_| Error::internal("offsets that fall"))?;
-    let offsets: Vec<i64> = array.value_offsets().iter().map(|offset| offset - first).collect();
+    let offsets: Vec<i64> = offsets.iter().map(|offset| offset - first).collect();
     let values = array.values().slice_with_length(start, length);
     let offsets = OffsetBuffer::new(offsets.into());
     Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values, array.nulls().cloned())?))

@@ -157,3 +157,13 @@ fn a_part_of_a_long_column_is_taken_from_its_first_value() {
         assert_eq!(taken, [Some(expected[0]), None, Some(expected[1])]);
     }
 }
+
+#[test]
+fn a_part_without_rows_is_taken_wherever_it_begins() {
+    let texts = LargeStringArray::from(vec!["a", "b"]);
+    let bytes = arrow_array::LargeBinaryArray::from(vec![b"a".as_slice(), b"b"]);
+    for start in 0..=2 {
+        assert_eq!(taken(r#""string""#, Arc::new(texts.slice(start, 0))).unwrap().len(), 0);
+        assert_eq!(taken(r#""binary""#, Arc::new(bytes.slice(start, 0))).unwrap().len(), 0);
+    }
+}
