@@ -10,7 +10,7 @@ import pytest
 import frazil
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from frazil.iceberg import Table, Transaction
@@ -124,6 +124,29 @@ def test_a_change_is_decided_on_the_newest_state(tmp_path: Path, version: int, m
     assert (result.deleted_rows, result.updated_rows, result.inserted_rows) == counts
     assert found(table) == left
     assert result.attempts <= 1, "no attempt is wasted on the old state"
+
+
+BRANCH_CHANGES: dict[str, Callable[[Table], Any]] = {
+    "append": lambda t: t.append(rows((3, "z")), branch="b"),
+    "append nothing": lambda t: t.append(rows(), branch="b"),
+    "overwrite": lambda t: t.overwrite(rows((3, "z")), "id = 1", branch="b"),
+    "overwrite everything": lambda t: t.overwrite(rows((3, "z")), branch="b"),
+    "overwrite partitions": lambda t: t.dynamic_partition_overwrite(rows((3, "z")), branch="b"),
+    "delete": lambda t: t.delete("id = 1", branch="b"),
+    "update": lambda t: t.update({"v": "'n'"}, branch="b"),
+    "upsert": lambda t: t.upsert(rows((1, "n")), ["id"], branch="b"),
+    "merge": lambda t: t.merge(rows((1, "n")), ["id"], branch="b").when_matched_delete().execute(),
+}
+
+
+@pytest.mark.parametrize("change", BRANCH_CHANGES.values(), ids=BRANCH_CHANGES)
+def test_a_branch_may_be_newer_than_the_handle(tmp_path: Path, change: Callable[[Table], Any]) -> None:
+    table = made(tmp_path)
+    stale = frazil.load_table(table.location)
+    table.manage_snapshots().create_branch(None, "b").commit()
+    change(stale)
+    assert "b" in stale.refs()
+    assert found(table) == [(1, "old"), (2, "x")]
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -64,6 +64,9 @@ class Writing(Evolving):
             counts = RowCounts(0, inserted=rows.count)
             return tx.snapshot(branch, snapshot_properties, [rows.files], counts, fast=fast)
 
+        if branch != "main":
+            # It may have been created after this handle was loaded.
+            self._now()
         return self._change_with(data, change)
 
     @operation_of

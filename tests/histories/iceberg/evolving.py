@@ -69,16 +69,17 @@ def random_evolution(draw: Draw) -> Step:
 
 
 def fields_of(kind: Type, prefix: Path = ()) -> Iterator[tuple[Path, Field, Struct]]:
-    """Yield every field with its path and the struct around it, also those in elements and in values of maps."""
+    """Yield every field with its path and the struct around it.
+
+    Paths leave out elements and values of maps that are structs, as in Java; fields below other ones are left out.
+    """
     match kind:
         case Struct(fields):
             for field in fields:
                 yield (*prefix, field.name), field, kind
                 yield from fields_of(field.type, (*prefix, field.name))
-        case List(element):
-            yield from fields_of(element, prefix)
-        case Map(_, value):
-            yield from fields_of(value, prefix)
+        case List(Struct() as inner) | Map(_, Struct() as inner):
+            yield from fields_of(inner, prefix)
 
 
 def _schema_change(draw: Draw) -> SchemaChange | None:  # noqa: PLR0911
