@@ -78,3 +78,21 @@ def test_structs_with_booleans_and_required_fields_may_be_slices(
     merge = table.merge(part, ["id"]).when_matched_delete("source.s.flag and source.s.must is not null")
     flagged = sum(row["s"] is not None and row["s"]["flag"] is True for row in part.to_pylist())
     assert merge.execute().deleted_rows == flagged
+
+
+def test_a_struct_may_have_the_name_of_a_side_of_a_merge(tmp_path: Path) -> None:
+    struct = pa.struct([("x", pa.int64()), ("id", pa.int64())])
+    schema = pa.schema([("id", pa.int64()), ("target", struct), ("source", struct)])
+    rows = [{"id": 1, "target": {"x": 10, "id": 11}, "source": {"x": 20, "id": 21}}]
+    table = frazil.create_table(tmp_path / "t", schema)
+    table.append(rows)
+    # `target.id` is the column of the table; `target.x` can only be the field of the struct.
+    table.update({"target.x": "target.x + target.id", "source.x": "target.source.x + 1"}, "target.x = 10")
+    assert table.scan().to_arrow().to_pylist() == [
+        {"id": 1, "target": {"x": 11, "id": 11}, "source": {"x": 21, "id": 21}}
+    ]
+    merge = table.merge(rows, "target.id = source.id")
+    merge.when_matched_update({"target.x": "source.target.x", "source.x": "target.source.id"}).execute()
+    assert table.scan().to_arrow().to_pylist() == [
+        {"id": 1, "target": {"x": 10, "id": 11}, "source": {"x": 21, "id": 21}}
+    ]

@@ -113,10 +113,11 @@ impl<'a> Scope<'a> {
         if let [alias, rest @ ..] = parts.as_slice()
             && !rest.is_empty()
             && let Some(index) = self.relations.iter().position(|(known, _)| known == alias)
+            && let Some(found) = self.in_relation(index, rest)?
         {
-            let found = self.in_relation(index, rest)?;
-            return found.ok_or_else(|| self.unknown(name));
+            return Ok(found);
         }
+        // A column may have the name of a relation; then this is a field of it.
         let mut found = Vec::new();
         for (index, (alias, schema)) in self.relations.iter().enumerate() {
             if schema.is_some()
