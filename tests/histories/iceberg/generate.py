@@ -264,7 +264,9 @@ def _transaction(draw: Draw) -> Step:
     steps = tuple(draw.random.choice(kinds)(draw) for _ in range(draw.random.randint(1, 3)))
     meanwhile: tuple[Step, ...] = ()
     if draw.random.random() < 0.3:
-        meanwhile = (draw.random.choice((_append, _delete, _update))(draw),)
+        # As in Java, rows that an upsert or an overwrite finds and leaves as they are may be deleted meanwhile.
+        leaves = any(isinstance(step, (Overwrite, Upsert, Merge)) for step in steps)
+        meanwhile = (draw.random.choice((_append,) if leaves else (_append, _delete, _update))(draw),)
     return Transaction(draw.handle, steps, meanwhile)
 
 
