@@ -10,12 +10,12 @@
 """
 
 from frazil import cache, errors
+from frazil._literal import lit
 from frazil._native import __version__
+from frazil._table import create_table, load_table
 from frazil.catalog import load_catalog
 from frazil.config import config
 from frazil.errors import FrazilError
-from frazil.literal import lit
-from frazil.table import create_table, load_table
 
 __all__ = [
     "FrazilError",

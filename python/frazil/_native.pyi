@@ -3,7 +3,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import pyarrow as pa
 
-from frazil.iceberg.row import CatalogRow
+from frazil.iceberg._row import CatalogRow
 
 __all__ = [
     "DEBUG",

@@ -6,7 +6,7 @@ True
 >>> config.max_workers = 0
 Traceback (most recent call last):
   ...
-frazil.errors.InvalidArgument: max_workers must be at least 1, not 0
+frazil.errors.InvalidArgumentError: max_workers must be at least 1, not 0
 
 Each setting starts from its environment variable (``FRAZIL_MEMORY_LIMIT``, ``FRAZIL_CACHE_BYTES``,
 ``FRAZIL_ALLOWED_LOCATIONS``, ``FRAZIL_MAX_WORKERS``) and else from the machine; an assignment wins over both.
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ class Config:
         for place in places:
             if not isinstance(place, str) or not place:
                 message = f"allowed_locations must be paths or URIs, not {place!r}"
-                raise InvalidArgument(message)
+                raise InvalidArgumentError(message)
         self._allowed_locations = places
 
     @property
@@ -127,7 +127,7 @@ class Config:
     def progress(self, value: Progress | bool | None) -> None:
         if not (value is None or isinstance(value, bool) or callable(value)):
             message = f"progress must be a function, True, False or None, not {value!r}"  # type: ignore[unreachable]
-            raise InvalidArgument(message)
+            raise InvalidArgumentError(message)
         self._progress = value
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ def _parse_bytes(name: str, value: int | str, *, least: int = 1) -> int:
         parsed = value if isinstance(value, int) and not isinstance(value, bool) else None
     if parsed is None or parsed < least:
         message = f"{name} must be a number of bytes such as 8589934592 or '8 GiB', not {value!r}"
-        raise InvalidArgument(message)
+        raise InvalidArgumentError(message)
     return parsed
 
 
@@ -165,7 +165,7 @@ def _parse_count(name: str, value: int | str) -> int:
     whole = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
     if not isinstance(whole, int) or isinstance(whole, bool) or whole < 1:
         message = f"{name} must be at least 1, not {value!r}"
-        raise InvalidArgument(message)
+        raise InvalidArgumentError(message)
     return whole
 
 

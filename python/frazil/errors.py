@@ -6,10 +6,10 @@ by name (``file``, ``table``, ``snapshot``, ``column``, ``offset``) and ``hint``
 secret, and all of them survive pickling, as Spark and multiprocessing need it.
 
 >>> try:
-...     raise MissingFile("there is no such file (file: /t/data/a.parquet)", context={"file": "/t/data/a.parquet"})
+...     raise MissingFileError("there is no such file (file: /t/data/a.parquet)", context={"file": "/t/data/a.parquet"})
 ... except FileNotFoundError as error:
 ...     print(error.kind, error.context["file"])
-MissingFile /t/data/a.parquet
+MissingFileError /t/data/a.parquet
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "AlreadyExists",
-    "Cancelled",
-    "Catalog",
-    "Commit",
-    "CommitConflict",
-    "CommitStateUnknown",
-    "CommitValidation",
-    "CorruptData",
-    "CorruptDataFile",
-    "CorruptDeletes",
-    "CorruptManifest",
-    "CorruptMetadata",
-    "Forbidden",
+    "AlreadyExistsError",
+    "CancelledError",
+    "CatalogError",
+    "CommitConflictError",
+    "CommitError",
+    "CommitStateUnknownError",
+    "CommitValidationError",
+    "CorruptDataError",
+    "CorruptDataFileError",
+    "CorruptDeletesError",
+    "CorruptManifestError",
+    "CorruptMetadataError",
+    "ForbiddenError",
     "FrazilError",
-    "Internal",
-    "InvalidArgument",
-    "LimitExceeded",
-    "MissingFile",
-    "NoSuchNamespace",
-    "NoSuchSnapshot",
-    "NoSuchTable",
-    "NotFound",
-    "PathNotAllowed",
-    "Storage",
-    "Unauthorized",
-    "Unavailable",
-    "Unsupported",
+    "InternalError",
+    "InvalidArgumentError",
+    "LimitExceededError",
+    "MissingFileError",
+    "NoSuchNamespaceError",
+    "NoSuchSnapshotError",
+    "NoSuchTableError",
+    "NotFoundError",
+    "PathNotAllowedError",
+    "StorageError",
+    "UnauthorizedError",
+    "UnavailableError",
+    "UnsupportedError",
 ]
 
 
@@ -57,7 +57,7 @@ class FrazilError(Exception):
     ``message`` says what failed, ``context`` where (innermost place first), ``hint`` what to do, or ``None``. The text
     of the error ends with the hint.
 
-    >>> error = InvalidArgument("the limit is negative", context={"option": "limit"}, hint="leave it out")
+    >>> error = InvalidArgumentError("the limit is negative", context={"option": "limit"}, hint="leave it out")
     >>> str(error), error.context, error.hint
     ('the limit is negative; leave it out', {'option': 'limit'}, 'leave it out')
     """
@@ -77,8 +77,8 @@ class FrazilError(Exception):
     def kind(self) -> str:
         """The name of the class, which is the name of the kind in frazil's documents.
 
-        >>> NoSuchTable("there is no table").kind
-        'NoSuchTable'
+        >>> NoSuchTableError("there is no table").kind
+        'NoSuchTableError'
         """
         return type(self).__name__
 
@@ -97,55 +97,55 @@ def _rebuild(cls: type[FrazilError], message: str, context: dict[str, str], hint
     return cls(message, context=context, hint=hint)
 
 
-class InvalidArgument(FrazilError, ValueError):
+class InvalidArgumentError(FrazilError, ValueError):
     """An argument, option, filter or configuration value that cannot be meant."""
 
 
-class NotFound(FrazilError, LookupError):
+class NotFoundError(FrazilError, LookupError):
     """Something asked for by name does not exist."""
 
 
-class NoSuchTable(NotFound):
+class NoSuchTableError(NotFoundError):
     """There is no table at a location or under a name."""
 
 
-class NoSuchNamespace(NotFound):
+class NoSuchNamespaceError(NotFoundError):
     """There is no such namespace in a catalog."""
 
 
-class NoSuchSnapshot(NotFound):
+class NoSuchSnapshotError(NotFoundError):
     """There is no such snapshot, branch or tag."""
 
 
-class AlreadyExists(FrazilError):
+class AlreadyExistsError(FrazilError):
     """Something to be created exists already."""
 
 
-class CorruptData(FrazilError):
+class CorruptDataError(FrazilError):
     """Bytes that do not decode, or contradict what was recorded of them."""
 
 
-class CorruptMetadata(CorruptData):
+class CorruptMetadataError(CorruptDataError):
     """Table metadata, a schema or a snapshot that contradicts its specification."""
 
 
-class CorruptManifest(CorruptData):
+class CorruptManifestError(CorruptDataError):
     """A manifest list or manifest that contradicts its specification."""
 
 
-class CorruptDataFile(CorruptData):
+class CorruptDataFileError(CorruptDataError):
     """A data file that cannot be decoded or is not the file that was recorded."""
 
 
-class CorruptDeletes(CorruptData):
+class CorruptDeletesError(CorruptDataError):
     """A delete file or deletion vector that cannot be decoded. Reading on would bring deleted rows back."""
 
 
-class Unsupported(FrazilError, NotImplementedError):
+class UnsupportedError(FrazilError, NotImplementedError):
     """A feature, version or option that frazil knows to exist and does not support."""
 
 
-class MissingFile(FrazilError, FileNotFoundError):
+class MissingFileError(FrazilError, FileNotFoundError):
     """A file that metadata names is not there."""
 
     def __init__(self, message: str, *, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
@@ -155,56 +155,56 @@ class MissingFile(FrazilError, FileNotFoundError):
         self.filename = self.context.get("file")
 
 
-class PathNotAllowed(MissingFile):
+class PathNotAllowedError(MissingFileError):
     """A path in metadata leads out of the places that the table may read: for this table there is no such file.
 
     If it may read there, pass the place as ``allowed_locations`` to ``frazil.load_table`` or ``frazil.load_catalog``.
     """
 
 
-class LimitExceeded(FrazilError, MemoryError):
+class LimitExceededError(FrazilError, MemoryError):
     """More memory, length or depth than allowed; ``frazil.config.memory_limit`` is the limit on memory."""
 
 
-class Commit(FrazilError):
+class CommitError(FrazilError):
     """A commit did not happen as asked for; the subclasses say what is known."""
 
 
-class CommitConflict(Commit):
+class CommitConflictError(CommitError):
     """Another writer won, and the operation cannot be rebased on its result."""
 
 
-class CommitStateUnknown(Commit):
+class CommitStateUnknownError(CommitError):
     """The outcome is not known: the commit may have happened. Nothing was deleted."""
 
 
-class CommitValidation(Commit):
+class CommitValidationError(CommitError):
     """The commit would break what the operation promised."""
 
 
-class Catalog(FrazilError):
+class CatalogError(FrazilError):
     """A catalog or a store refused or failed; the subclasses say how."""
 
 
-class Unauthorized(Catalog):
+class UnauthorizedError(CatalogError):
     """Credentials are missing or not accepted."""
 
 
-class Forbidden(Catalog):
+class ForbiddenError(CatalogError):
     """Credentials are accepted and do not suffice."""
 
 
-class Unavailable(Catalog):
+class UnavailableError(CatalogError):
     """The service cannot answer now; trying again later may help."""
 
 
-class Storage(FrazilError, OSError):
+class StorageError(FrazilError, OSError):
     """The storage failed in a way that no other class names."""
 
 
-class Cancelled(FrazilError):
+class CancelledError(FrazilError):
     """The caller asked to stop."""
 
 
-class Internal(FrazilError):
+class InternalError(FrazilError):
     """A bug in frazil: please report it with the whole text."""

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.types as is_type
 
 from frazil import _native
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 __all__ = ["Transform", "bucket", "days", "hours", "identity", "months", "truncate", "void", "years"]
 
@@ -53,7 +53,7 @@ class Transform:
             A `pyarrow.Array` for one chunk of data, a `pyarrow.ChunkedArray` with the same chunks for a stream of them.
 
         Raises:
-            InvalidArgument: The transform does not apply to the type of the values, or they are no Arrow data.
+            InvalidArgumentError: The transform does not apply to the type of the values, or they are no Arrow data.
 
         >>> import pyarrow as pa
         >>> bucket(16)(pa.chunked_array([[34], [35]])).num_chunks
@@ -61,7 +61,7 @@ class Transform:
         >>> hours(pa.array([1.5]))
         Traceback (most recent call last):
           ...
-        frazil.errors.InvalidArgument: hour does not apply to double
+        frazil.errors.InvalidArgumentError: hour does not apply to double
         """
         data = _arrow(values)
         if isinstance(data, pa.Array):
@@ -118,7 +118,7 @@ def bucket(n: int) -> Transform:
     Takes integers, decimals, dates, times, timestamps, strings, UUIDs and binary values.
 
     Raises:
-        InvalidArgument: `n` is not a positive integer of 31 bits.
+        InvalidArgumentError: `n` is not a positive integer of 31 bits.
 
     >>> import pyarrow as pa
     >>> bucket(100)(pa.array([34])).to_pylist()
@@ -134,7 +134,7 @@ def truncate(width: int) -> Transform:
     The width of a decimal counts in units of its last digit.
 
     Raises:
-        InvalidArgument: `width` is not a positive integer of 31 bits.
+        InvalidArgumentError: `width` is not a positive integer of 31 bits.
 
     >>> import pyarrow as pa
     >>> truncate(10)(pa.array([1, -1, -11])).to_pylist()
@@ -170,7 +170,7 @@ def _parameter(name: str, value: int) -> int:
         number = 0
     if isinstance(value, bool) or not 0 < number <= _MAX_PARAMETER:
         message = f"{name} takes an integer from 1 to {_MAX_PARAMETER}, not {value!r}"
-        raise InvalidArgument(message)
+        raise InvalidArgumentError(message)
     return number
 
 
@@ -186,9 +186,9 @@ def _arrow(values: object) -> pa.Array | pa.ChunkedArray:
             return pa.chunked_array(values)
     except (pa.ArrowException, TypeError, ValueError) as error:
         message = f"the values do not convert to Arrow data: {error}"
-        raise InvalidArgument(message) from error
+        raise InvalidArgumentError(message) from error
     message = f"a transform takes Arrow data, not {type(values).__name__}"
-    raise InvalidArgument(message, hint="make a pyarrow.array of the values")
+    raise InvalidArgumentError(message, hint="make a pyarrow.array of the values")
 
 
 def _of_iceberg_type(array: pa.Array) -> pa.Array:
@@ -200,7 +200,7 @@ def _of_iceberg_type(array: pa.Array) -> pa.Array:
         return array.cast(target)
     except pa.ArrowException as error:
         message = f"values of Arrow's {array.type} do not fit {target}: {error}"
-        raise InvalidArgument(message) from error
+        raise InvalidArgumentError(message) from error
 
 
 def _next_type(data_type: pa.DataType) -> pa.DataType | None:

@@ -7,6 +7,6 @@ and never fails: where frazil cannot be imported there is no data source of that
 import contextlib
 
 with contextlib.suppress(Exception):
-    from frazil.spark.source import FrazilDataSource as DefaultSource
+    from frazil.spark._source import FrazilDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

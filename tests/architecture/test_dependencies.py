@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PYTHON = Path(__file__).parents[2] / "python"
 FORMATS = ("frazil.iceberg", "frazil.paimon")
 # Who opens a table chooses its format.
-ABOVE_FORMATS = ("frazil.table", "frazil.catalog")
+ABOVE_FORMATS = ("frazil._table", "frazil.catalog")
 OUTERMOST = ("frazil.spark", "frazil.cli", "pyspark_frazil")
 INNERMOST = ("frazil.errors", "frazil.config")
 # Imported where they are needed, never with `import frazil`.

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import frazil
-from frazil.errors import AlreadyExists, InvalidArgument, NoSuchSnapshot, Unsupported
+from frazil.errors import AlreadyExistsError, InvalidArgumentError, NoSuchSnapshotError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,9 +115,9 @@ def test_an_iterator_gives_rows_part_by_part(tmp_path: Path) -> None:
     assert sorted(table.scan("s = 'new'").to_arrow()["id"].to_pylist()) == [1, 1]
     assert table.upsert(iter([]), ["id"]).updated_rows == 0
     for wrong in (iter([{"id": 4}]), iter("ab")):
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(InvalidArgumentError):
             table.merge(wrong, ["id"]).when_matched_delete().execute()
-    with pytest.raises(InvalidArgument, match="not as dict"):
+    with pytest.raises(InvalidArgumentError, match="not as dict"):
         table.append(iter([{"id": 4}]))
     assert table.append(iter([])).snapshot_id is None
     assert table.scan().count() == 6
@@ -157,7 +157,7 @@ def test_files_hold_field_ids_and_the_codec_of_the_table(tmp_path: Path) -> None
 )
 def test_rows_that_do_not_fit_are_refused_and_leave_nothing(tmp_path: Path, rows: Any, words: str) -> None:
     table = made(tmp_path)
-    with pytest.raises(InvalidArgument, match=words):
+    with pytest.raises(InvalidArgumentError, match=words):
         table.append(rows)
     assert table.current_snapshot() is None
     assert not list((tmp_path / "t").rglob("*.parquet"))
@@ -196,15 +196,15 @@ def test_a_handle_that_is_behind_appends_to_the_newest_state(tmp_path: Path) -> 
 
 def test_what_cannot_be_made_or_written_is_refused(tmp_path: Path) -> None:
     table = made(tmp_path)
-    with pytest.raises(AlreadyExists):
+    with pytest.raises(AlreadyExistsError):
         made(tmp_path)
-    with pytest.raises(NoSuchSnapshot):
+    with pytest.raises(NoSuchSnapshotError):
         table.append(ROWS, branch="dev")
-    with pytest.raises(InvalidArgument, match="`weekly"):
+    with pytest.raises(InvalidArgumentError, match="`weekly"):
         frazil.create_table(tmp_path / "u", SCHEMA, partition_by=["weekly(ts)"])
-    with pytest.raises(InvalidArgument, match="column: d"):
+    with pytest.raises(InvalidArgumentError, match="column: d"):
         frazil.create_table(tmp_path / "u", pa.schema([("d", pa.duration("s"))]))
-    with pytest.raises(Unsupported, match="timestamp_ns"):
+    with pytest.raises(UnsupportedError, match="timestamp_ns"):
         frazil.create_table(tmp_path / "u", pa.schema([("t", pa.timestamp("ns"))]))
     assert not (tmp_path / "u").exists()
 
@@ -219,7 +219,7 @@ def test_a_table_in_a_relative_folder_is_found_from_others(tmp_path: Path, monke
     static = pytest.importorskip("pyiceberg.table").StaticTable
     assert static.from_metadata(table.metadata_location).scan().to_arrow().num_rows == 2 * len(ROWS)
     for nowhere in ("", "/"):
-        with pytest.raises(InvalidArgument, match="location of a table is empty"):
+        with pytest.raises(InvalidArgumentError, match="location of a table is empty"):
             frazil.create_table(nowhere, SCHEMA)
 
 
@@ -228,9 +228,9 @@ def test_properties_are_texts_or_what_has_one(tmp_path: Path) -> None:
     assert table.properties == {"commit.retry.num-retries": "7", "write.object-storage.enabled": "false"}
     table.append(ROWS, snapshot_properties={"batch": 7})
     assert table.current_snapshot().summary["batch"] == "7"
-    with pytest.raises(InvalidArgument, match="the property 'a' is a text, not list"):
+    with pytest.raises(InvalidArgumentError, match="the property 'a' is a text, not list"):
         frazil.create_table(tmp_path / "u", SCHEMA, properties={"a": ["b"]})
-    with pytest.raises(InvalidArgument, match="the property 'a' is a text, not NoneType"):
+    with pytest.raises(InvalidArgumentError, match="the property 'a' is a text, not NoneType"):
         table.append(ROWS, snapshot_properties={"a": None})
     assert table.scan().count() == len(ROWS)
 
@@ -254,7 +254,7 @@ def test_object_storage_layout_spreads_files_by_a_hash(tmp_path: Path) -> None:
 APPENDS = """
 import sys
 import frazil
-from frazil.errors import CommitConflict
+from frazil.errors import CommitConflictError
 folder, writer = sys.argv[1], int(sys.argv[2])
 table = frazil.load_table(folder)
 for i in range(8):
@@ -262,7 +262,7 @@ for i in range(8):
         try:
             table.append([{"id": writer * 100 + i}])
             break
-        except CommitConflict:
+        except CommitConflictError:
             pass
 """
 
@@ -291,6 +291,6 @@ def test_processes_that_append_at_once_lose_and_double_nothing(tmp_path: Path) -
     ],
 )
 def test_a_table_is_not_made_with_a_property_that_no_write_would_take(tmp_path: Path, key: str, value: str) -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties={key: value})
     assert not list(tmp_path.rglob("*.json"))

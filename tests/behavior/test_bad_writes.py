@@ -61,7 +61,7 @@ def dictionary(index: Any, values: list[str]) -> pa.Table:
     return pa.table({"id": pa.array([1, 2], pa.int64()), "p": codes, "n": pa.array([1, 2], pa.int32())})
 
 
-INVALID = errors.InvalidArgument
+INVALID = errors.InvalidArgumentError
 MODES = ["copy-on-write", "merge-on-read"]
 
 
@@ -117,7 +117,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
         INVALID,
         None,
     ),
-    "branch that is not there": (lambda t: t.append(ROWS, branch="nope"), errors.NoSuchSnapshot, "nope"),
+    "branch that is not there": (lambda t: t.append(ROWS, branch="nope"), errors.NoSuchSnapshotError, "nope"),
     "branch that is a tag": (lambda t: t.append(ROWS, branch="v1"), INVALID, "v1"),
     "branch of no name": (lambda t: t.manage_snapshots().create_branch(None, "").commit(), INVALID, None),
     "branch that is there": (
@@ -127,7 +127,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     ),
     "branch of no snapshot": (
         lambda t: t.manage_snapshots().create_branch(4711, "x").commit(),
-        errors.NoSuchSnapshot,
+        errors.NoSuchSnapshotError,
         "4711",
     ),
     "main, removed": (lambda t: t.manage_snapshots().remove_branch("main").commit(), errors.FrazilError, "main"),
@@ -376,7 +376,7 @@ resource.setrlimit(getattr(resource, what), (limit, limit))
 try:
     table.append(rows) if verb == "append" else table.delete("id = 2")
     print("done")
-except errors.CommitStateUnknown as error:
+except errors.CommitStateUnknownError as error:
     print("unknown", error)
 except errors.FrazilError as error:
     print("refused", error)
@@ -502,7 +502,7 @@ def interrupting(row: Any, *, commits: bool) -> Callable[..., bool]:
         threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT)).start()
         time.sleep(0.4)
         if not commits:
-            raise errors.Catalog("the catalog refused")
+            raise errors.CatalogError("the catalog refused")
         return bool(original(self, expected, new))
 
     return replace
@@ -553,7 +553,7 @@ def test_a_null_of_a_dictionary_in_a_required_column_is_named(tmp_path: Path, ro
     table = frazil.create_table(tmp_path / "t", NESTED)
     with (
         untouched(tmp_path),
-        pytest.raises(errors.InvalidArgument, match=rf"`{column}` is required, and NULL in row 0"),
+        pytest.raises(errors.InvalidArgumentError, match=rf"`{column}` is required, and NULL in row 0"),
     ):
         table.append([row])
 
@@ -563,5 +563,5 @@ def test_rows_that_break_their_own_schema_are_refused(tmp_path: Path) -> None:
     broken = pa.RecordBatch.from_arrays(
         [pa.array([None], pa.int64())], schema=NESTED.empty_table().select(["id"]).schema
     )
-    with untouched(tmp_path), pytest.raises(errors.InvalidArgument, match="not valid Arrow data"):
+    with untouched(tmp_path), pytest.raises(errors.InvalidArgumentError, match="not valid Arrow data"):
         table.append(broken)

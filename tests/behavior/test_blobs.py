@@ -59,7 +59,7 @@ def test_blobs_that_lie_elsewhere_are_refused_by_name(tmp_path: Path, option: st
     folder = tmp_path / "table"
     shutil.copytree(TABLES[0], folder)
     edit_options(folder, **{option: "f5"})
-    with pytest.raises(errors.Unsupported, match=option):
+    with pytest.raises(errors.UnsupportedError, match=option):
         frazil.load_table(str(folder)).scan().to_arrow()
 
 

@@ -43,7 +43,7 @@ def allowed() -> Iterator[list[str]]:
 def test_a_data_file_outside_is_refused(copy: Copy, outside: Path, form: str) -> None:
     path = form.format(outside)
     copy.edit_file(lambda file: file.update(file_path=path))
-    with pytest.raises(errors.PathNotAllowed, match="outside"):
+    with pytest.raises(errors.PathNotAllowedError, match="outside"):
         copy.open().scan().to_arrow()
 
 
@@ -81,7 +81,9 @@ def test_a_path_that_climbs_out_is_refused(copy: Copy, outside: Path, path: str)
     del outside
     path = path.format(location=copy.location)
     copy.edit_file(lambda file: file.update(file_path=path))
-    with pytest.raises((errors.PathNotAllowed, errors.MissingFile, errors.CorruptManifest, errors.Unsupported)):
+    with pytest.raises(
+        (errors.PathNotAllowedError, errors.MissingFileError, errors.CorruptManifestError, errors.UnsupportedError)
+    ):
         copy.open().scan().to_arrow()
 
 
@@ -91,14 +93,14 @@ def test_a_link_out_is_refused(copy: Copy, tmp_path: Path, content: int) -> None
     target = tmp_path / "target.parquet"
     file.rename(target)
     file.symlink_to(target)
-    with pytest.raises(errors.PathNotAllowed):
+    with pytest.raises(errors.PathNotAllowedError):
         copy.open().scan().to_arrow()
 
 
 def test_a_linked_folder_out_is_refused(copy: Copy, tmp_path: Path) -> None:
     (copy.root / "data").rename(tmp_path / "target")
     (copy.root / "data").symlink_to(tmp_path / "target")
-    with pytest.raises(errors.PathNotAllowed):
+    with pytest.raises(errors.PathNotAllowedError):
         copy.open().scan().to_arrow()
 
 
@@ -116,7 +118,7 @@ def test_manifests_and_manifest_lists_are_confined_too(copy: Copy, tmp_path: Pat
     manifest = copy.manifests()[0]
     shutil.copyfile(manifest, tmp_path / "outside.avro")
     copy.edit_list(lambda records: records[0].update(manifest_path=str(tmp_path / "outside.avro")))
-    with pytest.raises(errors.PathNotAllowed):
+    with pytest.raises(errors.PathNotAllowedError):
         copy.open().scan().to_arrow()
 
 
@@ -128,7 +130,7 @@ def test_a_manifest_list_outside_is_refused(copy: Copy, tmp_path: Path) -> None:
             snapshot["manifest-list"] = str(tmp_path / "outside.avro")
 
     copy.edit_metadata(move)
-    with pytest.raises(errors.PathNotAllowed):
+    with pytest.raises(errors.PathNotAllowedError):
         copy.open().scan().to_arrow()
 
 
@@ -136,7 +138,7 @@ def test_a_delete_file_outside_is_refused(copy: Copy, tmp_path: Path) -> None:
     shutil.copyfile(copy.file(1), tmp_path / "outside.parquet")
     path = str(tmp_path / "outside.parquet")
     copy.edit_manifest(lambda entries: live(entries)["data_file"].update(file_path=path), 1)
-    with pytest.raises(errors.PathNotAllowed):
+    with pytest.raises(errors.PathNotAllowedError):
         copy.open().scan().to_arrow()
 
 

@@ -112,14 +112,14 @@ def metadata(edit: Callable[[dict[str, Any]], object]) -> Callable[[Copy], None]
 
 
 DAMAGES: list[Damage] = [
-    ("metadata cut", POSITIONS, lambda c: cut(c.metadata_file, 0.5), errors.CorruptMetadata),
-    ("metadata of zeros", POSITIONS, lambda c: c.metadata_file.write_bytes(bytes(999)), errors.CorruptMetadata),
-    ("metadata is a list", POSITIONS, lambda c: c.metadata_file.write_text("[]"), errors.CorruptMetadata),
+    ("metadata cut", POSITIONS, lambda c: cut(c.metadata_file, 0.5), errors.CorruptMetadataError),
+    ("metadata of zeros", POSITIONS, lambda c: c.metadata_file.write_bytes(bytes(999)), errors.CorruptMetadataError),
+    ("metadata is a list", POSITIONS, lambda c: c.metadata_file.write_text("[]"), errors.CorruptMetadataError),
     ("metadata nested", POSITIONS, lambda c: c.metadata_file.write_text("[" * 10**6), errors.FrazilError),
     ("two columns of one id", POSITIONS, metadata(same_ids), errors.FrazilError),
     ("schema nested 400 deep", POSITIONS, metadata(nested), None),
-    ("no schemas", POSITIONS, metadata(lambda m: m.update(schemas=[])), errors.CorruptMetadata),
-    ("no such schema", POSITIONS, metadata(lambda m: m.update({"current-schema-id": 99})), errors.CorruptMetadata),
+    ("no schemas", POSITIONS, metadata(lambda m: m.update(schemas=[])), errors.CorruptMetadataError),
+    ("no such schema", POSITIONS, metadata(lambda m: m.update({"current-schema-id": 99})), errors.CorruptMetadataError),
     ("no such snapshot", POSITIONS, metadata(lambda m: m.update({"current-snapshot-id": 99})), errors.FrazilError),
     ("snapshots in a circle", POSITIONS, metadata(cyclic), None),
     ("spec of no field", POSITIONS, metadata(lambda m: m["partition-specs"][0].update(fields=3)), errors.FrazilError),
@@ -129,14 +129,14 @@ DAMAGES: list[Damage] = [
         metadata(lambda m: current_snapshot(m).update({"manifest-list": "x.avro"})),
         errors.FrazilError,
     ),
-    ("manifest list missing", POSITIONS, lambda c: c.manifest_list().unlink(), errors.MissingFile),
-    ("manifest list cut", POSITIONS, lambda c: cut(c.manifest_list(), 0.7), errors.CorruptManifest),
-    ("manifest list empty", POSITIONS, lambda c: cut(c.manifest_list(), 0), errors.CorruptManifest),
-    ("manifest list without magic", POSITIONS, lambda c: flip(c.manifest_list(), 0), errors.CorruptManifest),
-    ("manifest missing", POSITIONS, lambda c: c.manifests()[0].unlink(), errors.MissingFile),
-    ("delete manifest missing", POSITIONS, lambda c: c.manifests(1)[0].unlink(), errors.MissingFile),
-    ("manifest cut", POSITIONS, all_manifests(lambda path: cut(path, 0.9)), errors.CorruptManifest),
-    ("manifest with a flipped end", POSITIONS, all_manifests(lambda path: flip(path, -1)), errors.CorruptManifest),
+    ("manifest list missing", POSITIONS, lambda c: c.manifest_list().unlink(), errors.MissingFileError),
+    ("manifest list cut", POSITIONS, lambda c: cut(c.manifest_list(), 0.7), errors.CorruptManifestError),
+    ("manifest list empty", POSITIONS, lambda c: cut(c.manifest_list(), 0), errors.CorruptManifestError),
+    ("manifest list without magic", POSITIONS, lambda c: flip(c.manifest_list(), 0), errors.CorruptManifestError),
+    ("manifest missing", POSITIONS, lambda c: c.manifests()[0].unlink(), errors.MissingFileError),
+    ("delete manifest missing", POSITIONS, lambda c: c.manifests(1)[0].unlink(), errors.MissingFileError),
+    ("manifest cut", POSITIONS, all_manifests(lambda path: cut(path, 0.9)), errors.CorruptManifestError),
+    ("manifest with a flipped end", POSITIONS, all_manifests(lambda path: flip(path, -1)), errors.CorruptManifestError),
     (
         "manifest twice",
         POSITIONS,
@@ -144,33 +144,33 @@ DAMAGES: list[Damage] = [
         errors.FrazilError,
     ),
     ("entry twice", EQUALITY, lambda c: c.edit_manifest(twice), errors.FrazilError),
-    ("status 7", POSITIONS, entry_damage(status=7), errors.CorruptManifest),
-    ("content 9", POSITIONS, file_damage(content=9), errors.CorruptManifest),
+    ("status 7", POSITIONS, entry_damage(status=7), errors.CorruptManifestError),
+    ("content 9", POSITIONS, file_damage(content=9), errors.CorruptManifestError),
     ("unknown format", POSITIONS, file_damage(file_format="EXE"), errors.FrazilError),
-    ("negative record count", POSITIONS, file_damage(record_count=-1), errors.CorruptManifest),
+    ("negative record count", POSITIONS, file_damage(record_count=-1), errors.CorruptManifestError),
     ("wrong record count", POSITIONS, file_damage(record_count=10**12), errors.FrazilError),
     ("negative file size", POSITIONS, file_damage(file_size_in_bytes=-1), None),
-    ("data file missing", POSITIONS, lambda c: c.file().unlink(), errors.MissingFile),
-    ("data file cut", POSITIONS, lambda c: cut(c.file(), 0.6), errors.CorruptDataFile),
-    ("data file empty", POSITIONS, lambda c: cut(c.file(), 0), errors.CorruptDataFile),
-    ("data file of text", POSITIONS, lambda c: c.file().write_text("id,c\n1,a\n"), errors.CorruptDataFile),
-    ("ORC file cut", ORC, lambda c: cut(c.file(), 0.6), errors.CorruptDataFile),
+    ("data file missing", POSITIONS, lambda c: c.file().unlink(), errors.MissingFileError),
+    ("data file cut", POSITIONS, lambda c: cut(c.file(), 0.6), errors.CorruptDataFileError),
+    ("data file empty", POSITIONS, lambda c: cut(c.file(), 0), errors.CorruptDataFileError),
+    ("data file of text", POSITIONS, lambda c: c.file().write_text("id,c\n1,a\n"), errors.CorruptDataFileError),
+    ("ORC file cut", ORC, lambda c: cut(c.file(), 0.6), errors.CorruptDataFileError),
     ("ORC file without magic at the end", ORC, lambda c: flip(c.file(), -2), None),
-    ("ORC file with another length at the end", ORC, lambda c: flip(c.file(), -1), errors.CorruptDataFile),
-    ("Avro file cut", AVRO, lambda c: cut(c.file(), 0.8), errors.CorruptDataFile),
-    ("Avro file without sync", AVRO, lambda c: flip(c.file(), -3), errors.CorruptDataFile),
-    ("position deletes missing", POSITIONS, lambda c: c.file(1).unlink(), errors.MissingFile),
-    ("position deletes cut", POSITIONS, lambda c: cut(c.file(1), 0.6), errors.CorruptDeletes),
-    ("position deletes in ORC cut", ORC, lambda c: cut(c.file(1), 0.6), errors.CorruptDeletes),
-    ("equality deletes cut", EQUALITY, lambda c: cut(c.file(1), 0.6), errors.CorruptDeletes),
+    ("ORC file with another length at the end", ORC, lambda c: flip(c.file(), -1), errors.CorruptDataFileError),
+    ("Avro file cut", AVRO, lambda c: cut(c.file(), 0.8), errors.CorruptDataFileError),
+    ("Avro file without sync", AVRO, lambda c: flip(c.file(), -3), errors.CorruptDataFileError),
+    ("position deletes missing", POSITIONS, lambda c: c.file(1).unlink(), errors.MissingFileError),
+    ("position deletes cut", POSITIONS, lambda c: cut(c.file(1), 0.6), errors.CorruptDeletesError),
+    ("position deletes in ORC cut", ORC, lambda c: cut(c.file(1), 0.6), errors.CorruptDeletesError),
+    ("equality deletes cut", EQUALITY, lambda c: cut(c.file(1), 0.6), errors.CorruptDeletesError),
     ("equality deletes of no column", EQUALITY, file_damage(1, equality_ids=[999]), errors.FrazilError),
     ("equality deletes without ids", EQUALITY, file_damage(1, equality_ids=None), errors.FrazilError),
-    ("vector cut", VECTORS, lambda c: cut(vector(c)[0], 0.1), errors.CorruptDeletes),
-    ("vector missing", VECTORS, lambda c: vector(c)[0].unlink(), errors.MissingFile),
-    ("vector of another length", VECTORS, vector_damage(0), errors.CorruptDeletes),
-    ("vector without magic", VECTORS, vector_damage(4), errors.CorruptDeletes),
-    ("vector with a flipped bit", VECTORS, vector_damage(12), errors.CorruptDeletes),
-    ("vector beyond the file", VECTORS, file_damage(1, content_offset=2**40), errors.CorruptDeletes),
+    ("vector cut", VECTORS, lambda c: cut(vector(c)[0], 0.1), errors.CorruptDeletesError),
+    ("vector missing", VECTORS, lambda c: vector(c)[0].unlink(), errors.MissingFileError),
+    ("vector of another length", VECTORS, vector_damage(0), errors.CorruptDeletesError),
+    ("vector without magic", VECTORS, vector_damage(4), errors.CorruptDeletesError),
+    ("vector with a flipped bit", VECTORS, vector_damage(12), errors.CorruptDeletesError),
+    ("vector beyond the file", VECTORS, file_damage(1, content_offset=2**40), errors.CorruptDeletesError),
     ("vector at a negative offset", VECTORS, file_damage(1, content_offset=-4), errors.FrazilError),
     ("vector of a huge size", VECTORS, file_damage(1, content_size_in_bytes=2**62), errors.FrazilError),
     ("vector of no file", VECTORS, file_damage(1, referenced_data_file=None), errors.FrazilError),
@@ -189,12 +189,12 @@ def test_damage_is_named_or_harmless(
     if error is not None:
         with pytest.raises(error) as caught:
             copy.open().scan().to_arrow()
-        assert not isinstance(caught.value, errors.Internal)
+        assert not isinstance(caught.value, errors.InternalError)
         return
     try:
         rows = lines(canonical_rows(copy.open().scan().to_arrow()))
     except frazil.FrazilError as failure:
-        assert not isinstance(failure, errors.Internal)  # noqa: PT017 - rows are an answer too
+        assert not isinstance(failure, errors.InternalError)  # noqa: PT017 - rows are an answer too
         return
     assert rows == whole
 
@@ -208,7 +208,7 @@ def test_a_block_that_inflates_to_much_more_is_refused(tmp_path: Path) -> None:
     block = b"".join(packer.compress(bytes(1 << 20)) for _ in range(300)) + packer.flush()
     header = content[: content.index(sync) + 16]
     path.write_bytes(header + zigzag(10) + zigzag(len(block)) + block + sync)
-    with pytest.raises((errors.LimitExceeded, errors.CorruptManifest)):
+    with pytest.raises((errors.LimitExceededError, errors.CorruptManifestError)):
         copy.open().scan().to_arrow()
 
 
@@ -225,14 +225,14 @@ def test_a_count_of_entries_is_not_believed(tmp_path: Path, count: int) -> None:
     path.write_bytes(content[:start] + zigzag(count) + content[end:])
     with pytest.raises(frazil.FrazilError) as caught:
         copy.open().scan().to_arrow()
-    assert not isinstance(caught.value, errors.Internal)
+    assert not isinstance(caught.value, errors.InternalError)
 
 
 def test_a_length_in_a_parquet_footer_is_not_believed(tmp_path: Path) -> None:
     copy = Copy(POSITIONS, tmp_path)
     for length in (0, 2**31 - 1, 2**32 - 1):
         write(copy.file(), copy.file().stat().st_size - 8, struct.pack("<I", length))
-        with pytest.raises(errors.CorruptDataFile):
+        with pytest.raises(errors.CorruptDataFileError):
             copy.open().scan().to_arrow()
 
 

@@ -20,8 +20,8 @@ from pyarrow import orc
 import frazil
 from frazil import _native
 from frazil.config import config
-from frazil.errors import CorruptMetadata, InvalidArgument, Storage, Unsupported
-from frazil.iceberg.data_files import DataFileWriter, write_memory
+from frazil.errors import CorruptMetadataError, InvalidArgumentError, StorageError, UnsupportedError
+from frazil.iceberg._data_files import DataFileWriter, write_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,7 +187,7 @@ def test_moments_that_other_readers_of_orc_take_for_others_are_refused(
     column = pa.ListArray.from_arrays([0, 2, 2, 3], moments) if nested else moments
     properties = {"write.format.default": "orc"}
     table = frazil.create_table(tmp_path / "t", pa.schema([("ts", column.type)]), properties=properties)
-    with pytest.raises(Unsupported, match="`ts"):
+    with pytest.raises(UnsupportedError, match="`ts"):
         table.append(pa.table({"ts": column}))
     assert not list((tmp_path / "t").rglob("*.orc"))
     table.append(pa.table({"ts": column[:2]}))
@@ -304,14 +304,14 @@ def test_parquet_properties_are_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("properties", "error", "words"),
     [
-        ({"write.format.default": "lance"}, Unsupported, "lance"),
-        ({"write.parquet.compression-codec": "lzo"}, Unsupported, "lzo"),
-        ({"write.parquet.page-size-bytes": "much"}, InvalidArgument, "page-size-bytes"),
-        ({"write.target-file-size-bytes": "0"}, InvalidArgument, "target-file-size-bytes"),
-        ({"write.parquet.bloom-filter-enabled.column.nope": "true"}, InvalidArgument, "`nope`"),
-        ({"write.format.default": "orc", "write.orc.compression-strategy": "best"}, InvalidArgument, "strategy"),
-        ({"write.format.default": "avro", "write.avro.compression-level": "99"}, InvalidArgument, "level 99"),
-        ({"encryption.key-id": "k"}, Unsupported, "encrypted"),
+        ({"write.format.default": "lance"}, UnsupportedError, "lance"),
+        ({"write.parquet.compression-codec": "lzo"}, UnsupportedError, "lzo"),
+        ({"write.parquet.page-size-bytes": "much"}, InvalidArgumentError, "page-size-bytes"),
+        ({"write.target-file-size-bytes": "0"}, InvalidArgumentError, "target-file-size-bytes"),
+        ({"write.parquet.bloom-filter-enabled.column.nope": "true"}, InvalidArgumentError, "`nope`"),
+        ({"write.format.default": "orc", "write.orc.compression-strategy": "best"}, InvalidArgumentError, "strategy"),
+        ({"write.format.default": "avro", "write.avro.compression-level": "99"}, InvalidArgumentError, "level 99"),
+        ({"encryption.key-id": "k"}, UnsupportedError, "encrypted"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
@@ -411,7 +411,7 @@ def test_a_sort_beyond_memory_spills(tmp_path: Path, monkeypatch: pytest.MonkeyP
     texts = [f"text {(i * 31) % 977}" if i % 13 else None for i in range(rows)]
     ids = pa.array(range(rows), pa.int64())
     monkeypatch.setattr(config, "memory_limit", 400_000_000)
-    monkeypatch.setattr("frazil.iceberg.write.write_memory", lambda: 100_000)
+    monkeypatch.setattr("frazil.iceberg._write.write_memory", lambda: 100_000)
     table.append(pa.table({"k": pa.array(keys, pa.int64()), "s": texts, "id": ids}))
     [file] = files_of(table)
     found = pq.read_table(path_of(file)).to_pylist()
@@ -428,9 +428,9 @@ def test_a_sort_beyond_memory_spills(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_spilling_without_room_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = ordered(tmp_path / "t", pa.schema([("k", pa.int64())]), [by(1)])
-    monkeypatch.setattr("frazil.iceberg.write.write_memory", lambda: 1_000)
+    monkeypatch.setattr("frazil.iceberg._write.write_memory", lambda: 1_000)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
-    with pytest.raises(Storage, match="TMPDIR"):
+    with pytest.raises(StorageError, match="TMPDIR"):
         table.append(pa.table({"k": pa.array(range(10_000))}))
     assert table.current_snapshot() is None
 
@@ -581,5 +581,5 @@ def test_reserved_field_ids_are_refused(tmp_path: Path) -> None:
     metadata = json.loads(path.read_text())
     metadata["schemas"][0]["fields"][1]["id"] = metadata["last-column-id"] = 2_147_483_448
     path.write_text(json.dumps(metadata))
-    with pytest.raises(CorruptMetadata, match="2147483448"):
+    with pytest.raises(CorruptMetadataError, match="2147483448"):
         frazil.load_table(tmp_path / "t").append([{"id": 1}])

@@ -29,27 +29,27 @@ def table() -> Table:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"row_filter": "idd > 3"}, errors.InvalidArgument, "did you mean"),
-        ({"row_filter": "nothing_like_it > 3"}, errors.InvalidArgument, "nothing_like_it"),
-        ({"row_filter": "ID > 3"}, errors.InvalidArgument, "id"),
-        ({"row_filter": "id > 'abc'"}, errors.InvalidArgument, "abc"),
-        ({"row_filter": "id > "}, errors.InvalidArgument, ""),
-        ({"row_filter": "id = 1; drop table t"}, errors.InvalidArgument, ""),
+        ({"row_filter": "idd > 3"}, errors.InvalidArgumentError, "did you mean"),
+        ({"row_filter": "nothing_like_it > 3"}, errors.InvalidArgumentError, "nothing_like_it"),
+        ({"row_filter": "ID > 3"}, errors.InvalidArgumentError, "id"),
+        ({"row_filter": "id > 'abc'"}, errors.InvalidArgumentError, "abc"),
+        ({"row_filter": "id > "}, errors.InvalidArgumentError, ""),
+        ({"row_filter": "id = 1; drop table t"}, errors.InvalidArgumentError, ""),
         ({"row_filter": "(" * 100_000 + "id = 1" + ")" * 100_000}, errors.FrazilError, ""),
-        ({"row_filter": 7}, errors.InvalidArgument, "row_filter"),
-        ({"row_filter": "c is nan"}, errors.InvalidArgument, "c"),
-        ({"row_filter": "c.d = 1"}, errors.InvalidArgument, "c.d"),
-        ({"selected_fields": ("id", "valeu")}, errors.InvalidArgument, "valeu"),
-        ({"selected_fields": ("idd",)}, errors.InvalidArgument, "did you mean"),
-        ({"selected_fields": "id"}, errors.InvalidArgument, "sequence"),
-        ({"selected_fields": ("_nothing",)}, errors.InvalidArgument, "_nothing"),
-        ({"ref": "mian"}, errors.NoSuchSnapshot, "mian"),
-        ({"snapshot_id": 17}, errors.NoSuchSnapshot, "17"),
-        ({"as_of": 0}, errors.NoSuchSnapshot, ""),
-        ({"snapshot_id": 17, "ref": "main"}, errors.InvalidArgument, "exclude"),
-        ({"ref": "main", "as_of": 10**13}, errors.InvalidArgument, "exclude"),
-        ({"as_of": dt.datetime(2024, 1, 1)}, errors.InvalidArgument, "time zone"),  # noqa: DTZ001 - the mistake
-        ({"limit": -1}, errors.InvalidArgument, "limit"),
+        ({"row_filter": 7}, errors.InvalidArgumentError, "row_filter"),
+        ({"row_filter": "c is nan"}, errors.InvalidArgumentError, "c"),
+        ({"row_filter": "c.d = 1"}, errors.InvalidArgumentError, "c.d"),
+        ({"selected_fields": ("id", "valeu")}, errors.InvalidArgumentError, "valeu"),
+        ({"selected_fields": ("idd",)}, errors.InvalidArgumentError, "did you mean"),
+        ({"selected_fields": "id"}, errors.InvalidArgumentError, "sequence"),
+        ({"selected_fields": ("_nothing",)}, errors.InvalidArgumentError, "_nothing"),
+        ({"ref": "mian"}, errors.NoSuchSnapshotError, "mian"),
+        ({"snapshot_id": 17}, errors.NoSuchSnapshotError, "17"),
+        ({"as_of": 0}, errors.NoSuchSnapshotError, ""),
+        ({"snapshot_id": 17, "ref": "main"}, errors.InvalidArgumentError, "exclude"),
+        ({"ref": "main", "as_of": 10**13}, errors.InvalidArgumentError, "exclude"),
+        ({"as_of": dt.datetime(2024, 1, 1)}, errors.InvalidArgumentError, "time zone"),  # noqa: DTZ001 - the mistake
+        ({"limit": -1}, errors.InvalidArgumentError, "limit"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
 )
@@ -71,7 +71,7 @@ def test_a_wrong_snapshot_id_is_a_typed_error(table: Table, value: Any) -> None:
 @pytest.mark.parametrize("argument", ["snapshot_id", "as_of", "limit"])
 def test_text_is_no_number(table: Table, argument: str) -> None:
     arguments: dict[str, Any] = {argument: "1"}
-    with pytest.raises(errors.InvalidArgument, match=f"{argument} is '1'"):
+    with pytest.raises(errors.InvalidArgumentError, match=f"{argument} is '1'"):
         table.scan(**arguments)
 
 
@@ -87,17 +87,17 @@ def test_a_wrong_limit_is_a_typed_error(table: Table, value: Any) -> None:
 def test_a_moment_before_the_table_has_no_snapshot(table: Table) -> None:
     first = table.history()[0].timestamp_ms
     assert table.scan(as_of=first).snapshot_id == table.history()[0].snapshot_id
-    with pytest.raises(errors.NoSuchSnapshot):
+    with pytest.raises(errors.NoSuchSnapshotError):
         table.scan(as_of=first - 1)
 
 
 def test_a_range_of_appends_needs_an_ancestor(table: Table) -> None:
-    with pytest.raises(errors.NoSuchSnapshot):
+    with pytest.raises(errors.NoSuchSnapshotError):
         table.incremental_append_scan(to_snapshot_id_inclusive=17)
-    with pytest.raises((errors.InvalidArgument, errors.NoSuchSnapshot)):
+    with pytest.raises((errors.InvalidArgumentError, errors.NoSuchSnapshotError)):
         table.incremental_append_scan(from_snapshot_id_exclusive=17)
     first, last = table.history()[0].snapshot_id, table.history()[-1].snapshot_id
-    with pytest.raises(errors.InvalidArgument):
+    with pytest.raises(errors.InvalidArgumentError):
         table.incremental_append_scan(from_snapshot_id_exclusive=last, to_snapshot_id_inclusive=first)
 
 
@@ -106,12 +106,12 @@ def test_no_table_where_there_is_none(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "missing", tmp_path / "file", tmp_path / "missing.metadata.json"):
         with pytest.raises(errors.FrazilError) as caught:
             frazil.load_table(str(place))
-        assert isinstance(caught.value, errors.NoSuchTable | errors.MissingFile)
+        assert isinstance(caught.value, errors.NoSuchTableError | errors.MissingFileError)
         assert place.name in str(caught.value)
 
 
 def test_an_unknown_format_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(errors.InvalidArgument, match="delta"):
+    with pytest.raises(errors.InvalidArgumentError, match="delta"):
         frazil.load_table(str(tmp_path), format="delta")
 
 
@@ -119,10 +119,10 @@ def test_an_unknown_format_is_refused_by_name(tmp_path: Path) -> None:
 def test_an_unknown_format_version_is_refused(tmp_path: Path, version: Any) -> None:
     copy = Copy(NAME, tmp_path)
     copy.edit_metadata(lambda content: content.update({"format-version": version}))
-    with pytest.raises((errors.Unsupported, errors.CorruptMetadata)) as caught:
+    with pytest.raises((errors.UnsupportedError, errors.CorruptMetadataError)) as caught:
         copy.open()
     if version in {4, 99}:
-        assert isinstance(caught.value, errors.Unsupported)
+        assert isinstance(caught.value, errors.UnsupportedError)
         assert str(version) in str(caught.value)
 
 
@@ -141,16 +141,16 @@ def test_a_missing_data_file_is_a_file_not_found_error(tmp_path: Path) -> None:
     missing.unlink()
     with pytest.raises(FileNotFoundError) as caught:
         copy.open().scan().to_arrow()
-    assert isinstance(caught.value, errors.MissingFile)
+    assert isinstance(caught.value, errors.MissingFileError)
     assert missing.name in str(caught.value)
     assert missing.name in str(caught.value.filename)
 
 
 def test_errors_survive_pickling(table: Table) -> None:
-    with pytest.raises(errors.InvalidArgument) as caught:
+    with pytest.raises(errors.InvalidArgumentError) as caught:
         table.scan("idd > 3")
     again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - written a moment ago
-    assert type(again) is errors.InvalidArgument
+    assert type(again) is errors.InvalidArgumentError
     assert (str(again), again.context, again.hint) == (
         str(caught.value),
         caught.value.context,

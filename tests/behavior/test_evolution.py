@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import CommitConflict, CommitValidation, InvalidArgument, Unsupported
+from frazil.errors import CommitConflictError, CommitValidationError, InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +121,7 @@ def test_defaults_fill_old_rows_and_new_ones(tmp_path: Path) -> None:
     table.append([{"id": 2}])
     assert [row["i"] for row in rows_of(table)] == [7, 8], "rows that are there keep theirs"
     assert rows_of(table)[1]["c"] == Decimal("1.50")
-    with pytest.raises(InvalidArgument, match="not a value of type int"):
+    with pytest.raises(InvalidArgumentError, match="not a value of type int"):
         table.update_schema().set_default_value("i", "x").commit()
 
 
@@ -129,7 +129,7 @@ def test_defaults_and_new_types_ask_for_v3(tmp_path: Path) -> None:
     table = made(tmp_path)
     for add in (("i", "int", 1), ("v", "variant", None), ("n", "timestamp_ns", None)):
         name, field_type, default = add
-        with pytest.raises(Unsupported, match="format version 3"):
+        with pytest.raises(UnsupportedError, match="format version 3"):
             table.update_schema().add_column(name, field_type, default_value=default).commit()
     table.upgrade(3)
     table.update_schema().add_column("i", "int", default_value=1).commit()
@@ -145,7 +145,7 @@ def test_dates_become_timestamps_in_v3(tmp_path: Path, to: str) -> None:
         assert len(rows_of(table, row_filter=f"day {text}")) == count
     assert len(rows_of(table, row_filter="day < timestamp '2024-03-01 00:00:00'")) == 1
     other = made(tmp_path / "other", format_version=3, partition_by=["day"])
-    with pytest.raises(InvalidArgument, match="partition field `day`"):
+    with pytest.raises(InvalidArgumentError, match="partition field `day`"):
         other.update_schema().update_column("day", to).commit()
 
 
@@ -161,16 +161,16 @@ def test_a_union_takes_the_columns_of_other_rows(tmp_path: Path) -> None:
     state = table.metadata_location
     table.update_schema().union_by_name(rows.schema).commit()
     assert table.metadata_location == state, "nothing to do, nothing written"
-    with pytest.raises(InvalidArgument, match="cannot become"):
+    with pytest.raises(InvalidArgumentError, match="cannot become"):
         table.update_schema().union_by_name(pa.schema([("ts", pa.string())])).commit()
 
 
 def test_a_block_that_raises_changes_nothing(tmp_path: Path) -> None:
     table = made(tmp_path)
     state = table.metadata_location
-    with pytest.raises(InvalidArgument), table.update_schema() as update:
+    with pytest.raises(InvalidArgumentError), table.update_schema() as update:
         update.add_column("a", "int").add_column("b", object())
-    with pytest.raises(InvalidArgument, match="no column `nope`"):
+    with pytest.raises(InvalidArgumentError, match="no column `nope`"):
         table.update_schema().add_column("a", "int").delete_column("nope").commit()
     assert table.refresh().metadata_location == state
     # Committing inside the block is no second commit at its end.
@@ -183,7 +183,7 @@ def test_a_commit_that_failed_can_be_tried_again(tmp_path: Path) -> None:
     table = made(tmp_path)
     order, change = table.update_sort_order().asc("later"), table.update_schema().rename_column("later", "sooner")
     for builder in (order, change):
-        with pytest.raises(InvalidArgument, match="later"):
+        with pytest.raises(InvalidArgumentError, match="later"):
             builder.commit()
     table.update_schema().add_column("later", "int").commit()
     later = names_and_ids(table)["later"]
@@ -200,7 +200,7 @@ def test_two_handles_add_columns_of_their_own(tmp_path: Path) -> None:
     mine.update_schema().add_column("mine", "int").commit()
     found = names_and_ids(mine)
     assert found["mine"] == found["theirs"] + 1
-    with pytest.raises(InvalidArgument, match="already"):
+    with pytest.raises(InvalidArgumentError, match="already"):
         theirs.update_schema().add_column("mine", "int").commit()
 
 
@@ -231,7 +231,7 @@ def test_a_column_that_is_needed_is_not_dropped(tmp_path: Path) -> None:
     table = made(tmp_path, partition_by=["day(ts)"])
     table.update_sort_order().asc("id").desc("bucket(4, price)", nulls_first=True).commit()
     for column, needed in [("ts", "partition field `ts_day`"), ("price", "the sort order")]:
-        with pytest.raises(InvalidArgument, match=needed):
+        with pytest.raises(InvalidArgumentError, match=needed):
             table.update_schema().delete_column(column).commit()
     order = table.sort_order()
     assert [(f.transform, f.direction, f.null_order) for f in order.fields] == [
@@ -249,9 +249,9 @@ def test_identifier_fields_are_required_and_stay(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.update_schema().set_identifier_fields("id").rename_column("id", "key").commit()
     assert table.schema().identifier_field_ids == (1,)
-    with pytest.raises(InvalidArgument, match="it identifies rows"):
+    with pytest.raises(InvalidArgumentError, match="it identifies rows"):
         table.update_schema().delete_column("key").commit()
-    with pytest.raises(InvalidArgument, match="may be NULL"):
+    with pytest.raises(InvalidArgumentError, match="may be NULL"):
         table.update_schema().set_identifier_fields("ts").commit()
     table.update_schema().set_identifier_fields().delete_column("key").commit()
     assert table.schema().identifier_field_ids == ()
@@ -269,12 +269,12 @@ def test_properties_are_set_checked_and_removed(tmp_path: Path) -> None:
     }
     table.remove_properties("owner", "nope")
     assert "owner" not in table.properties
-    with pytest.raises(InvalidArgument, match="one by one"):
+    with pytest.raises(InvalidArgumentError, match="one by one"):
         table.remove_properties(["owner"])
     for name, value in [("format-version", "2"), ("write.delete.mode", "mor"), ("write.target-file-size-bytes", "1M")]:
-        with pytest.raises(InvalidArgument, match=name):
+        with pytest.raises(InvalidArgumentError, match=name):
             table.set_properties({name: value})
-    with pytest.raises(Unsupported, match="stays where it is"):
+    with pytest.raises(UnsupportedError, match="stays where it is"):
         table.update_location(str(tmp_path / "elsewhere"))
 
 
@@ -285,7 +285,7 @@ def test_tables_are_upgraded_one_way(tmp_path: Path) -> None:
         assert table.refresh().format_version == version
         table.append(pa.Table.from_pylist([ROW | {"id": version}], schema=SCHEMA))
         assert len(rows_of(table)) == version
-    with pytest.raises(InvalidArgument, match="cannot become"):
+    with pytest.raises(InvalidArgumentError, match="cannot become"):
         table.upgrade(2)
     table.upgrade(3)
 
@@ -293,12 +293,12 @@ def test_tables_are_upgraded_one_way(tmp_path: Path) -> None:
 def test_types_that_are_none_are_refused(tmp_path: Path) -> None:
     table = made(tmp_path)
     for field_type in ("frob", 7, "list<", pa.duration("s")):
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(InvalidArgumentError):
             table.update_schema().add_column("a", field_type).commit()
     for path in ((), 7, ("a", 7)):
-        with pytest.raises(InvalidArgument, match="named by"):
+        with pytest.raises(InvalidArgumentError, match="named by"):
             table.update_schema().delete_column(path)
-    with pytest.raises(InvalidArgument, match="a default is a plain value"):
+    with pytest.raises(InvalidArgumentError, match="a default is a plain value"):
         table.update_schema().set_default_value("id", object())
 
 
@@ -350,7 +350,7 @@ def test_commits_that_lose_are_made_again_or_refused(tmp_path: Path) -> None:
     stale.set_properties(owner="me")
     assert stale.properties["owner"] == "me"
     assert len(rows_of(stale)) == 2
-    with pytest.raises(CommitValidation, match="an ancestor"):
+    with pytest.raises(CommitValidationError, match="an ancestor"):
         stale.manage_snapshots().cherry_pick(stale.current_snapshot().snapshot_id).commit()
 
 
@@ -381,7 +381,7 @@ def test_a_transaction_that_fails_changes_nothing(tmp_path: Path) -> None:
         changes.update_schema().add_column("note", "string").commit()
         changes.append([{"id": 2, "nope": "ab"}])
 
-    with pytest.raises(InvalidArgument), table.transaction() as changes:
+    with pytest.raises(InvalidArgumentError), table.transaction() as changes:
         write(changes)
     assert table.refresh().metadata_location == state
 
@@ -405,7 +405,7 @@ def test_files_never_get_the_ids_of_another_writer(tmp_path: Path, what: str) ->
         theirs.update_schema().add_column("theirs", "string").commit()
     else:
         theirs.update_spec().add_field("bucket(5, id)").commit()
-    with pytest.raises(CommitConflict, match="another writer"):
+    with pytest.raises(CommitConflictError, match="another writer"):
         changes.commit_transaction()
     assert [row["id"] for row in rows_of(theirs)] == [1]
     # Where no id is at stake it is made again.
@@ -464,7 +464,7 @@ class Model:
             return
         of_it = [field.name for field in self.table.spec().fields if self.columns[name] in field.source_ids]
         if of_it and self.table.format_version > 1:
-            with pytest.raises(InvalidArgument, match="cannot be dropped"):
+            with pytest.raises(InvalidArgumentError, match="cannot be dropped"):
                 self.table.update_schema().delete_column(name).commit()
         with self.table.transaction() as changes:
             with changes.update_spec() as spec:

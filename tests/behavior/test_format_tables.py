@@ -58,7 +58,7 @@ def test_csv_by_its_options(tmp_path: Path) -> None:
 def test_malformed_fields_of_csv(tmp_path: Path, text: str, mode: str, expected: list[int | None] | None) -> None:
     write(tmp_path, "a.csv", text)
     if expected is None:
-        with pytest.raises(errors.CorruptDataFile, match="'x', which is no INT") as caught:
+        with pytest.raises(errors.CorruptDataFileError, match="'x', which is no INT") as caught:
             rows(tmp_path, options={"csv.mode": mode})
         assert caught.value.context["column"] == "id"
         assert caught.value.context["file"].endswith("a.csv")
@@ -76,7 +76,7 @@ def test_csv_of_ragged_lines_and_other_line_ends(tmp_path: Path) -> None:
 
 
 def test_large_files_are_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from frazil.paimon import text_files
+    from frazil.paimon import _text_files as text_files
 
     monkeypatch.setattr(text_files, "BLOCK_BYTES", 64)
     lines = [f"{number},{'x' * (number % 90)}" for number in range(500)]
@@ -121,7 +121,7 @@ def test_json_nests(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["{", "[1]", '{"id": "x"}', '{"id": {}}', "[" * 100_000], ids=range(5))
 def test_json_that_is_malformed(tmp_path: Path, line: str) -> None:
     write(tmp_path, "a.json", f'{{"id": 1}}\n{line}\n{{"id": 3}}')
-    with pytest.raises(errors.CorruptDataFile):
+    with pytest.raises(errors.CorruptDataFileError):
         rows(tmp_path, [("id", "INT")])
     kept = rows(tmp_path, [("id", "INT")], options={"json.ignore-parse-errors": "true"})
     assert [row["id"] for row in kept] == [1, 3]
@@ -131,7 +131,7 @@ def test_text_is_lines(tmp_path: Path) -> None:
     write(tmp_path, "a.txt", "one\ntwo, three\r\n\nfour")
     assert [row["line"] for row in rows(tmp_path, [("line", "STRING")])] == ["one", "two, three", "", "four"]
     write(tmp_path, "a.txt", b"\xff")
-    with pytest.raises(errors.CorruptDataFile, match="UTF-8"):
+    with pytest.raises(errors.CorruptDataFileError, match="UTF-8"):
         rows(tmp_path, [("line", "STRING")])
 
 
@@ -139,7 +139,7 @@ def test_compressed_text(tmp_path: Path) -> None:
     write(tmp_path, "a.csv.gz", gzip.compress(b"1,a\n2,b\n"))
     assert [row["id"] for row in rows(tmp_path)] == [1, 2]
     write(tmp_path, "a.csv.gz", b"no gzip")
-    with pytest.raises(errors.CorruptDataFile, match="cannot be decoded"):
+    with pytest.raises(errors.CorruptDataFileError, match="cannot be decoded"):
         rows(tmp_path)
 
 
@@ -171,7 +171,7 @@ def test_columnar_files_by_name(tmp_path: Path, extension: str, save: Callable[.
     only = frazil.paimon.format_table(tmp_path, schema=columns).scan(selected_fields=["new", "s"], limit=1)
     assert only.to_arrow().to_pylist() == [{"new": None, "s": "a"}]
     write(tmp_path, f"b.{extension}", b"damage")
-    with pytest.raises(errors.CorruptDataFile):
+    with pytest.raises(errors.CorruptDataFileError):
         found.to_arrow()
 
 
@@ -207,20 +207,20 @@ def test_partitions_by_value_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["d=2024-02-30/s=1", "s=1/d=2024-02-29", "plain/s=1"])
 def test_folders_that_are_no_partitions(tmp_path: Path, folder: str) -> None:
     write(tmp_path, f"{folder}/x.csv", "1\n")
-    with pytest.raises(errors.CorruptMetadata):
+    with pytest.raises(errors.CorruptMetadataError):
         rows(tmp_path, PARTITIONED, partition_keys=["d", "s"])
 
 
 def test_what_is_no_format_table(tmp_path: Path) -> None:
     write(tmp_path, "a.avro", "x")
     for options in ({}, {"file.format": "avro"}, {"file.format": "lance"}):
-        with pytest.raises(errors.Unsupported, match="are not supported"):
+        with pytest.raises(errors.UnsupportedError, match="are not supported"):
             rows(tmp_path, options=options)
-    with pytest.raises(errors.NoSuchTable):
+    with pytest.raises(errors.NoSuchTableError):
         rows(tmp_path / "missing")
-    with pytest.raises(errors.NoSuchTable):
+    with pytest.raises(errors.NoSuchTableError):
         rows(tmp_path / "a.avro")
-    with pytest.raises(errors.InvalidArgument, match="no partition key"):
+    with pytest.raises(errors.InvalidArgumentError, match="no partition key"):
         rows(tmp_path, [("a", "INT")], partition_keys=["a"])
 
 
@@ -230,9 +230,9 @@ def test_columns_are_chosen_by_name(tmp_path: Path) -> None:
     assert table.scan(selected_fields=["s", "*"]).schema().names == ["s", "id", "S"]
     assert table.scan(selected_fields=["ID"], case_sensitive=False).to_arrow().to_pylist() == [{"id": 1}]
     for names, sensitive in ((["x"], True), (["ID"], True), (["s"], False), ("id", True)):
-        with pytest.raises(errors.InvalidArgument):
+        with pytest.raises(errors.InvalidArgumentError):
             table.scan(selected_fields=names, case_sensitive=sensitive)
-    with pytest.raises(errors.InvalidArgument, match="limit"):
+    with pytest.raises(errors.InvalidArgumentError, match="limit"):
         table.scan(limit=-1)
 
 
@@ -242,7 +242,7 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "table" / "link").symlink_to(tmp_path / "elsewhere")
     assert [row["id"] for row in rows(tmp_path / "table")] == [1]
     (tmp_path / "table" / "b.csv").symlink_to(tmp_path / "elsewhere" / "a.csv")
-    with pytest.raises(errors.PathNotAllowed):
+    with pytest.raises(errors.PathNotAllowedError):
         rows(tmp_path / "table")
 
 
@@ -287,5 +287,5 @@ def test_filters_leave_out_rows_and_partitions(tmp_path: Path) -> None:
     assert ids("id > 10") == ([11, 12, 13], 3)
     assert table.scan("id > 10").count() == 3
     assert table.scan(False).count() == 0  # noqa: FBT003
-    with pytest.raises(errors.InvalidArgument):
+    with pytest.raises(errors.InvalidArgumentError):
         table.scan("nope = 1")

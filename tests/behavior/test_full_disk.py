@@ -76,7 +76,7 @@ def left(place: Path) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_full_disk_takes_no_table_and_keeps_nothing(disk: Path, kind: str) -> None:
     fill(disk)
-    with pytest.raises((errors.Storage, errors.Catalog), match=r"full|space"):
+    with pytest.raises((errors.StorageError, errors.CatalogError), match=r"full|space"):
         creator(kind, disk)()
     # Folders take no space of this file system: a hadoop catalog could make that of its namespace.
     assert left(disk) == (["ns"] if kind == "hadoop" else [])
@@ -87,7 +87,7 @@ def test_a_full_disk_takes_no_table_and_keeps_nothing(disk: Path, kind: str) -> 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_read_only_disk_takes_no_table_and_keeps_nothing(disk: Path, kind: str) -> None:
     mount(disk, "-o", "remount,ro")
-    with pytest.raises((errors.Storage, errors.Catalog), match=r"(?i)read-only|unable to open"):
+    with pytest.raises((errors.StorageError, errors.CatalogError), match=r"(?i)read-only|unable to open"):
         creator(kind, disk)()
     assert left(disk) == []
 
@@ -104,7 +104,9 @@ def test_what_exists_is_unharmed_by_a_disk_that_is_full_or_read_only(disk: Path,
             lambda: table.set_properties({"owner": "me"}),
             lambda: table.delete("id = 1"),
         ):
-            with pytest.raises((errors.Storage, errors.Catalog), match=r"(?i)full|space|read-?only|unable to open"):
+            with pytest.raises(
+                (errors.StorageError, errors.CatalogError), match=r"(?i)full|space|read-?only|unable to open"
+            ):
                 change()
         assert [path for path in left(disk) if path not in before and not (disk / path).is_dir()] == []
         assert table.refresh().scan().to_arrow().num_rows == 1

@@ -219,7 +219,7 @@ def test_a_write_to_the_table_of_a_catalog_by_its_folder_is_refused_before_it_be
         taken.append(1)
         yield from rows((2, "x")).to_batches()
 
-    with pytest.raises(frazil.errors.Unsupported, match="a catalog keeps this table") as refused:
+    with pytest.raises(frazil.errors.UnsupportedError, match="a catalog keeps this table") as refused:
         WRITES[write](by_folder, data())
     assert "load_catalog" in str(refused.value.hint)
     assert not taken
@@ -233,6 +233,6 @@ def test_a_transaction_of_a_filter_conflicts_with_rows_that_came_meanwhile(tmp_p
         changes.delete("id = 1")
         frazil.load_table(table.location).append(rows((1, "again")))
 
-    with pytest.raises(frazil.errors.CommitConflict, match="meanwhile"), table.transaction() as changes:
+    with pytest.raises(frazil.errors.CommitConflictError, match="meanwhile"), table.transaction() as changes:
         delete(changes)
     assert found(table) == [(1, "again"), (1, "old"), (2, "x")]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,7 @@ def test_parts_of_an_iterator_may_have_different_types_in_every_operation(tmp_pa
         operation(table, iter(parts))
         found = table.scan().to_arrow().sort_by("id").to_pylist()
         assert found == [{"id": i, "c": None if i == 3 else NAIVE} for i in range(1, 5)]
-    with pytest.raises(InvalidArgument, match="not every batch of the source has the column `c`"):
+    with pytest.raises(InvalidArgumentError, match="not every batch of the source has the column `c`"):
         table.upsert(iter([[{"id": 1}], [{"id": 2, "c": None}]]), ["id"])
 
 
@@ -169,11 +169,11 @@ def test_an_upsert_names_the_row_whose_value_does_not_fit(tmp_path: Path) -> Non
     table.append([{"id": 1, "c": NAIVE}])
     late = pd.DataFrame({"id": [1, 2], "c": [pd.Timestamp(NAIVE), pd.Timestamp("2024-01-01T00:00:00.000000001")]})
     for operation in OPERATIONS.values():
-        with pytest.raises(InvalidArgument, match="`c`"):
+        with pytest.raises(InvalidArgumentError, match="`c`"):
             operation(table, late)
-    with pytest.raises(InvalidArgument, match="`c` in row 1 does not fit"):
+    with pytest.raises(InvalidArgumentError, match="`c` in row 1 does not fit"):
         table.upsert(late, ["id"])
-    with pytest.raises(InvalidArgument, match="`n` has the type Utf8"):
+    with pytest.raises(InvalidArgumentError, match="`n` has the type Utf8"):
         table.upsert(pa.table({"id": [1], "n": ["1"]}), ["id"])
     # A merge may read a column that the table would not take.
     rows = pa.table({"id": [1], "n": ["12"]})
@@ -225,7 +225,7 @@ def test_data_that_cannot_be_read_is_an_invalid_argument(tmp_path: Path, name: s
     make, words = BROKEN[name]
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("c", pa.binary(8))]))
     table.append([{"id": 1}])
-    with pytest.raises(InvalidArgument, match=words):
+    with pytest.raises(InvalidArgumentError, match=words):
         OPERATIONS[operation](table, make())
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "c": None}]
 

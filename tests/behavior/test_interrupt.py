@@ -22,7 +22,7 @@ TABLE = str(GOLDEN / "iceberg" / "pevo_v2_three_specs")
 SLOW_FILES = """
 import sys, time
 import frazil
-from frazil import data_file
+from frazil import _data_file as data_file
 original = data_file._ParquetFile.batches
 def slow(self, wanted, selected):
     time.sleep(0.3)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import data_file
-from frazil.data_file import BATCH_ROWS
+from frazil import _data_file as data_file
+from frazil._data_file import BATCH_ROWS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import FrazilError, Unsupported
+from frazil.errors import FrazilError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ def test_the_deepest_types_are_read_as_they_were_written(file_format: str, kinds
 
 @pytest.mark.parametrize(("file_format", "kinds"), CASES)
 def test_one_level_more_is_refused_when_a_table_is_created(file_format: str, kinds: str, tmp_path: Path) -> None:
-    with pytest.raises(Unsupported, match=f"nested too deeply to be read from {file_format} files") as caught:
+    with pytest.raises(UnsupportedError, match=f"nested too deeply to be read from {file_format} files") as caught:
         created(tmp_path, kinds + kinds[-1], file_format)
     assert caught.value.context["column"] == "a"
     with pytest.raises(FrazilError):
@@ -64,7 +64,7 @@ def test_one_level_more_is_refused_when_a_column_is_added(file_format: str, kind
     table = created(tmp_path, "s", file_format)
     table.append([{"id": 1}])
     deeper = pa.schema([("b", nested(kinds + kinds[0])[0])])
-    with pytest.raises(Unsupported, match="nested too deeply"), table.update_schema() as update:
+    with pytest.raises(UnsupportedError, match="nested too deeply"), table.update_schema() as update:
         update.union_by_name(deeper)
     assert table.refresh().scan().to_arrow().column_names == ["id", "a"]
 
@@ -75,7 +75,7 @@ def test_rows_are_refused_before_a_file_is_written_of_a_format_that_cannot_hold_
     files = sorted((tmp_path / "t" / "data").iterdir())
     table.set_properties({"write.format.default": "avro"})
     for write in (table.append, table.overwrite):
-        with pytest.raises(Unsupported, match="read from avro files"):
+        with pytest.raises(UnsupportedError, match="read from avro files"):
             write([{"id": 2, "a": nested("l" * 49)[1]}])
     assert sorted((tmp_path / "t" / "data").iterdir()) == files
     assert table.scan().count() == 1

@@ -66,7 +66,7 @@ def test_every_change_of_an_iceberg_table_is_known_of_paimon_tables(table: Any) 
 def test_paimon_tables_say_that_they_are_only_read(name: str) -> None:
     change = getattr(frazil.load_table(PAIMON), name)
     arguments = () if name in ("transaction", "manage_snapshots") else ([{"k": 1}],)
-    with pytest.raises(errors.Unsupported, match=f"{name}: frazil does not write Paimon tables yet"):
+    with pytest.raises(errors.UnsupportedError, match=f"{name}: frazil does not write Paimon tables yet"):
         change(*arguments)
 
 
@@ -128,7 +128,7 @@ def test_catalogs_are_pickled(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_what_cannot_be_pickled_says_what_can(table: Any, thing: Callable[[Any], Any]) -> None:
-    with pytest.raises(errors.Unsupported, match="cannot be pickled"):
+    with pytest.raises(errors.UnsupportedError, match="cannot be pickled"):
         pickle.dumps(thing(table))
 
 
@@ -168,33 +168,33 @@ def test_a_location_without_a_table_says_what_is_there(
     tmp_path: Path, location: Callable[[Path], Path], expected: str
 ) -> None:
     place = location(tmp_path)
-    with pytest.raises(errors.NoSuchTable, match=f"(?s){expected}") as caught:
+    with pytest.raises(errors.NoSuchTableError, match=f"(?s){expected}") as caught:
         frazil.load_table(place)
     assert str(place) in str(caught.value)
 
 
 @pytest.mark.parametrize("wrong", [None, 5, ["t"]])
 def test_a_location_is_a_path(wrong: Any) -> None:
-    with pytest.raises(errors.InvalidArgument, match="location"):
+    with pytest.raises(errors.InvalidArgumentError, match="location"):
         frazil.load_table(wrong)
 
 
 @pytest.mark.usefixtures("table")
 def test_a_table_that_exists_is_named(tmp_path: Path) -> None:
-    with pytest.raises(errors.AlreadyExists, match=str(tmp_path / "t")):
+    with pytest.raises(errors.AlreadyExistsError, match=str(tmp_path / "t")):
         frazil.create_table(tmp_path / "t", SCHEMA)
     lake(tmp_path).create_table("ns.t", SCHEMA)
-    with pytest.raises(errors.AlreadyExists, match=r"'ns\.t'.*load_table"):
+    with pytest.raises(errors.AlreadyExistsError, match=r"'ns\.t'.*load_table"):
         lake(tmp_path).create_table("ns.t", SCHEMA)
 
 
 def test_a_warehouse_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(errors.MissingFile, match=str(tmp_path / "nowhere")):
+    with pytest.raises(errors.MissingFileError, match=str(tmp_path / "nowhere")):
         frazil.load_catalog("c", type="paimon", warehouse=tmp_path / "nowhere")
     (tmp_path / "file").touch()
-    with pytest.raises(errors.MissingFile, match="is not a folder"):
+    with pytest.raises(errors.MissingFileError, match="is not a folder"):
         frazil.load_catalog("c", type="hadoop", warehouse=tmp_path / "file")
-    with pytest.raises(errors.MissingFile, match=str(tmp_path / "no.db")):
+    with pytest.raises(errors.MissingFileError, match=str(tmp_path / "no.db")):
         frazil.load_catalog("c", uri=f"sqlite:///{tmp_path}/no.db").list_namespaces()
 
 
@@ -202,10 +202,10 @@ def test_an_unknown_catalog_lists_those_that_are_configured(tmp_path: Path, monk
     pytest.importorskip("yaml")
     (tmp_path / ".frazil.yaml").write_text("catalog: {prod: {warehouse: /x}, dev: {path: /y}}")
     monkeypatch.setenv("FRAZIL_CATALOG__TEST_LAKE__PATH", "/z")
-    with pytest.raises(errors.InvalidArgument, match=r"'prdo'.*'dev', 'prod', 'test-lake'"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"'prdo'.*'dev', 'prod', 'test-lake'"):
         frazil.load_catalog("prdo")
     (tmp_path / ".frazil.yaml").write_text("catalog: {prod: {warehouse: /x}")
-    with pytest.raises(errors.InvalidArgument, match=f"{tmp_path}/.frazil.yaml is not YAML.*line 1"):
+    with pytest.raises(errors.InvalidArgumentError, match=f"{tmp_path}/.frazil.yaml is not YAML.*line 1"):
         frazil.load_catalog("prod")
 
 
@@ -215,7 +215,7 @@ WRONG_MOMENTS = ["2024-01-01", "2024-01-01T00:00:00", "yesterday", "170000000000
 @pytest.mark.parametrize("moment", [*WRONG_MOMENTS, dt.datetime(2030, 1, 1)])  # noqa: DTZ001 - that is the mistake
 def test_a_moment_without_a_zone_is_refused_with_what_to_write(table: Any, moment: Any) -> None:
     for opened in (table, frazil.load_table(PAIMON)):
-        with pytest.raises(errors.InvalidArgument, match=r"as_of.*(zone|expected milliseconds)"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"as_of.*(zone|expected milliseconds)"):
             opened.scan(as_of=moment)
 
 
@@ -241,7 +241,7 @@ def test_a_moment_is_text_of_iso_8601(table: Any, moment: str) -> None:
     ],
 )
 def test_a_wrong_value_names_the_choices(table: Any, call: Callable[[Any], Any], expected: str) -> None:
-    with pytest.raises((errors.InvalidArgument, errors.NoSuchSnapshot), match=expected):
+    with pytest.raises((errors.InvalidArgumentError, errors.NoSuchSnapshotError), match=expected):
         call(table)
 
 
@@ -254,7 +254,7 @@ def test_a_wrong_value_names_the_choices(table: Any, call: Callable[[Any], Any],
     ],
 )
 def test_a_schema_is_an_arrow_schema(tmp_path: Path, schema: Any, expected: str) -> None:
-    with pytest.raises(errors.InvalidArgument, match="is an Arrow schema, not") as caught:
+    with pytest.raises(errors.InvalidArgumentError, match="is an Arrow schema, not") as caught:
         frazil.create_table(tmp_path / "new", schema)
     assert expected in str(caught.value)
 
@@ -262,18 +262,18 @@ def test_a_schema_is_an_arrow_schema(tmp_path: Path, schema: Any, expected: str)
 @pytest.mark.parametrize("name", ["file", "new.metadata.json"])
 def test_the_location_of_a_new_table_is_a_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(errors.InvalidArgument, match="is a folder, not a file"):
+    with pytest.raises(errors.InvalidArgumentError, match="is a folder, not a file"):
         frazil.create_table(tmp_path / name, SCHEMA)
 
 
 @pytest.mark.parametrize("wrong", [5, [5], [""], None])
 def test_allowed_locations_of_the_process_are_paths(wrong: Any) -> None:
-    with pytest.raises(errors.InvalidArgument, match="allowed_locations must be"):
+    with pytest.raises(errors.InvalidArgumentError, match="allowed_locations must be"):
         frazil.config.allowed_locations = wrong
 
 
 def test_properties_of_a_catalog_are_passed_one_by_one() -> None:
-    with pytest.raises(errors.InvalidArgument, match=r"load_catalog\(name, \*\*properties\)"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"load_catalog\(name, \*\*properties\)"):
         frazil.load_catalog("c", properties={"path": "x"})
 
 
@@ -283,7 +283,7 @@ def test_a_table_or_namespace_that_is_missing_lists_the_others(tmp_path: Path, k
     catalog.create_namespace_if_not_exists("ns")
     catalog.create_table("ns.orders", SCHEMA)
     for call in (catalog.load_table, catalog.drop_table, lambda name: catalog.rename_table(name, "ns.other")):
-        with pytest.raises(errors.NoSuchTable, match=r"no table 'ns\.order'; there are 'ns\.orders'"):
+        with pytest.raises(errors.NoSuchTableError, match=r"no table 'ns\.order'; there are 'ns\.orders'"):
             call("ns.order")
-    with pytest.raises(errors.NoSuchNamespace, match=r"no namespace 'nss'; there are 'ns'"):
+    with pytest.raises(errors.NoSuchNamespaceError, match=r"no namespace 'nss'; there are 'ns'"):
         catalog.list_tables("nss")

@@ -14,7 +14,8 @@ import pytest
 
 import frazil
 import frazil.paimon
-from frazil import _native, data_file, errors
+from frazil import _data_file as data_file
+from frazil import _native, errors
 from support.cases import GOLDEN
 from support.object_store import ACCESS_KEY, SECRET_KEY, ObjectStore, object_store
 
@@ -104,9 +105,9 @@ def test_an_iceberg_warehouse_is_listed(store: ObjectStore) -> None:
         names = ((), "sales", "empty", "top", "no")
         assert [catalog.namespace_exists(name) for name in names] == [True, True, True, False, False]
         assert [catalog.table_exists(name) for name in ("top", "sales.orders", "sales.no")] == [True, True, False]
-        with pytest.raises(errors.NoSuchNamespace):
+        with pytest.raises(errors.NoSuchNamespaceError):
             catalog.list_tables("no")
-        with pytest.raises(errors.NoSuchTable, match=r"no table 'sales\.no'"):
+        with pytest.raises(errors.NoSuchTableError, match=r"no table 'sales\.no'"):
             catalog.load_table("sales.no")
         assert catalog.load_table("sales.orders").scan("id > 3").count() > 0
 
@@ -144,7 +145,7 @@ def test_format_tables_are_read(store: ObjectStore) -> None:
     parquet = frazil.paimon.format_table("s3://plain/parquet/", schema=[("x", "BIGINT")], storage=store.properties)
     assert parquet.scan("x > 1").count() == 3
     nothing = frazil.paimon.format_table("s3://plain/none", schema=schema, **options)
-    with pytest.raises(errors.NoSuchTable, match="no folder"):
+    with pytest.raises(errors.NoSuchTableError, match="no folder"):
         nothing.scan().to_arrow()
 
 
@@ -159,7 +160,7 @@ def test_object_tables_are_read(store: ObjectStore) -> None:
 
 def test_failures_are_typed_and_hold_no_secret(store: ObjectStore) -> None:
     location = "s3://iceberg/wh/sales/orders"
-    with pytest.raises(errors.NoSuchTable) as caught:
+    with pytest.raises(errors.NoSuchTableError) as caught:
         frazil.load_table("s3://iceberg/none", storage=store.properties)
     texts = [text_of(caught.value)]
     wrong = store.properties | {"s3.access-key-id": "AKIACANARYWRONG"}
@@ -172,7 +173,7 @@ def test_failures_are_typed_and_hold_no_secret(store: ObjectStore) -> None:
     for call in calls:
         with pytest.raises(errors.FrazilError) as refused:
             call()
-        assert type(refused.value) in {errors.Forbidden, errors.NoSuchTable}, refused.value
+        assert type(refused.value) in {errors.ForbiddenError, errors.NoSuchTableError}, refused.value
         texts.append(text_of(refused.value))
     catalog = frazil.load_catalog("far", warehouse="s3://iceberg/wh", **store.properties)
     texts += [repr(catalog), repr(catalog.properties), repr(catalog.load_table("top"))]
@@ -180,7 +181,7 @@ def test_failures_are_typed_and_hold_no_secret(store: ObjectStore) -> None:
     shutil.copytree(ICEBERG / "del_pos_file_parquet_part", folder)
     for file in (folder / "data").rglob("*.parquet"):
         file.unlink()
-    with pytest.raises(errors.MissingFile) as missing:
+    with pytest.raises(errors.MissingFileError) as missing:
         frazil.load_table("s3://iceberg/broken", storage=store.properties).scan().to_arrow()
     texts.append(text_of(missing.value))
     assert not [text for text in texts if "CANARY" in text or SECRET_KEY in text or ACCESS_KEY in text]

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import frazil
-from frazil import parquet_schema
-from frazil.errors import CorruptDeletes
-from frazil.iceberg import parquet_footer
+from frazil import _parquet_schema as parquet_schema
+from frazil.errors import CorruptDeletesError
+from frazil.iceberg import _parquet_footer as parquet_footer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def test_a_delete_file_with_more_rows_than_its_manifest_states_is_read_whole(tmp
         rewritten(path, state)
     table = frazil.load_table(tmp_path / "t")
     if stated > 2:
-        with pytest.raises(CorruptDeletes, match="has 2 rows, its manifest says 3"):
+        with pytest.raises(CorruptDeletesError, match="has 2 rows, its manifest says 3"):
             table.scan().to_arrow()
         return
     assert table.scan().to_arrow()["id"].to_pylist() == [0, 2, 4]

@@ -16,7 +16,7 @@ import pytest
 
 import frazil
 from frazil import _native, errors
-from frazil.data_file import open_data_file
+from frazil._data_file import open_data_file
 from support.cases import GOLDEN, SHARED
 
 if TYPE_CHECKING:
@@ -190,15 +190,15 @@ def climbing_index(copy: Copy) -> None:
     copy.edit_index(lambda entry: entry.update(_FILE_NAME="../index/" + entry["_FILE_NAME"]))
 
 
-MANIFEST = errors.CorruptManifest
+MANIFEST = errors.CorruptManifestError
 DAMAGES: list[tuple[str, str, Callable[[Copy], object], type[Exception]]] = [
-    ("snapshot cut", PARQUET, lambda c: cut(c.snapshot_file()), errors.CorruptMetadata),
-    ("snapshot empty", PARQUET, lambda c: cut(c.snapshot_file(), 0), errors.CorruptMetadata),
-    ("snapshot of another id", PARQUET, lambda c: c.edit_snapshot(id=99), errors.CorruptMetadata),
-    ("list of a path", PARQUET, lambda c: c.edit_snapshot(deltaManifestList="../x"), errors.CorruptMetadata),
-    ("list missing", PARQUET, lambda c: c.lists()[0].unlink(), errors.MissingFile),
+    ("snapshot cut", PARQUET, lambda c: cut(c.snapshot_file()), errors.CorruptMetadataError),
+    ("snapshot empty", PARQUET, lambda c: cut(c.snapshot_file(), 0), errors.CorruptMetadataError),
+    ("snapshot of another id", PARQUET, lambda c: c.edit_snapshot(id=99), errors.CorruptMetadataError),
+    ("list of a path", PARQUET, lambda c: c.edit_snapshot(deltaManifestList="../x"), errors.CorruptMetadataError),
+    ("list missing", PARQUET, lambda c: c.lists()[0].unlink(), errors.MissingFileError),
     ("list cut", PARQUET, lambda c: cut(c.lists()[1]), MANIFEST),
-    ("manifest missing", PARQUET, lambda c: c.live()[0].unlink(), errors.MissingFile),
+    ("manifest missing", PARQUET, lambda c: c.live()[0].unlink(), errors.MissingFileError),
     ("manifest cut", PARQUET, lambda c: cut(c.live()[0], 0.9), MANIFEST),
     ("manifest by a path", PARQUET, climbing_list, MANIFEST),
     ("data file by a path", PARQUET, named("../bucket-0/"), MANIFEST),
@@ -206,22 +206,22 @@ DAMAGES: list[tuple[str, str, Callable[[Copy], object], type[Exception]]] = [
     ("data file without a name", PARQUET, file(_FILE_NAME=""), MANIFEST),
     ("data file that is a folder", PARQUET, file(_FILE_NAME=".."), MANIFEST),
     ("extra file by a path", PARQUET, file(_EXTRA_FILES=["../x.index"]), MANIFEST),
-    ("external path elsewhere", PARQUET, file(_EXTERNAL_PATH="file:/etc/hostname"), errors.PathNotAllowed),
-    ("external path on the web", PARQUET, file(_EXTERNAL_PATH="http://169.254.169.254/x"), errors.PathNotAllowed),
+    ("external path elsewhere", PARQUET, file(_EXTERNAL_PATH="file:/etc/hostname"), errors.PathNotAllowedError),
+    ("external path on the web", PARQUET, file(_EXTERNAL_PATH="http://169.254.169.254/x"), errors.PathNotAllowedError),
     ("kind 9", PARQUET, lambda c: c.edit_entry(lambda entry: entry.update(_KIND=9)), MANIFEST),
-    ("fewer rows", PARQUET, file(_ROW_COUNT=1), errors.CorruptDataFile),
-    ("far too many rows", PARQUET, file(_ROW_COUNT=2**62), errors.CorruptDataFile),
+    ("fewer rows", PARQUET, file(_ROW_COUNT=1), errors.CorruptDataFileError),
+    ("far too many rows", PARQUET, file(_ROW_COUNT=2**62), errors.CorruptDataFileError),
     ("entry twice", PARQUET, lambda c: c.edit_entries(twice), MANIFEST),
-    ("schema of nobody", PARQUET, file(_SCHEMA_ID=4242), errors.CorruptMetadata),
-    ("data file missing", PARQUET, lambda c: c.file().unlink(), errors.MissingFile),
-    ("data file cut", PARQUET, lambda c: cut(c.file()), errors.CorruptDataFile),
-    ("ORC file cut", VECTORS, lambda c: cut(c.file()), errors.CorruptDataFile),
-    ("index manifest missing", VECTORS, lambda c: c.index_manifest().unlink(), errors.MissingFile),
+    ("schema of nobody", PARQUET, file(_SCHEMA_ID=4242), errors.CorruptMetadataError),
+    ("data file missing", PARQUET, lambda c: c.file().unlink(), errors.MissingFileError),
+    ("data file cut", PARQUET, lambda c: cut(c.file()), errors.CorruptDataFileError),
+    ("ORC file cut", VECTORS, lambda c: cut(c.file()), errors.CorruptDataFileError),
+    ("index manifest missing", VECTORS, lambda c: c.index_manifest().unlink(), errors.MissingFileError),
     ("vectors by a path", VECTORS, climbing_index, MANIFEST),
-    ("vectors missing", VECTORS, vectors(lambda path: path.unlink()), errors.MissingFile),
-    ("vectors of version 0", VECTORS, vectors(lambda path: flip(path, 0)), errors.Unsupported),
-    ("vectors without magic", VECTORS, vectors(lambda path: flip(path, 5)), errors.CorruptDeletes),
-    ("vectors with a flipped bit", VECTORS, vectors(lambda path: flip(path, -5)), errors.CorruptDeletes),
+    ("vectors missing", VECTORS, vectors(lambda path: path.unlink()), errors.MissingFileError),
+    ("vectors of version 0", VECTORS, vectors(lambda path: flip(path, 0)), errors.UnsupportedError),
+    ("vectors without magic", VECTORS, vectors(lambda path: flip(path, 5)), errors.CorruptDeletesError),
+    ("vectors with a flipped bit", VECTORS, vectors(lambda path: flip(path, -5)), errors.CorruptDeletesError),
 ]
 
 
@@ -267,7 +267,7 @@ def test_an_external_path_is_read_where_it_was_allowed(
     copy = Copy(PARQUET, tmp_path)
     rows = copy.lines()
     outside = elsewhere(copy)
-    with pytest.raises(errors.PathNotAllowed):
+    with pytest.raises(errors.PathNotAllowedError):
         copy.lines()
     allowed.append(str(outside.parent))
     assert copy.lines() == rows
@@ -291,7 +291,7 @@ def test_a_branch_or_tag_by_a_path_is_refused(tmp_path: Path, name: str) -> None
         lambda: table.scan(options={"scan.tag-name": name}).to_arrow(),
         lambda: table.scan(options={"scan.version": name}).to_arrow(),
     ):
-        with pytest.raises((errors.InvalidArgument, errors.NoSuchSnapshot)):
+        with pytest.raises((errors.InvalidArgumentError, errors.NoSuchSnapshotError)):
             use()
 
 
@@ -314,7 +314,7 @@ def test_far_int96_timestamps_do_not_wrap_around(tmp_path: Path, rows: int) -> N
     columns = {"id": pa.array(range(5)), "near": near}
     assert all(batch.schema.field("near").type == pa.timestamp("ns") for batch in int96(tmp_path, columns))
     columns["far"] = pa.array([*FAR, None], pa.timestamp("us"))
-    with pytest.raises(errors.Unsupported, match=r"does not fit.*column: far.*1677"):
+    with pytest.raises(errors.UnsupportedError, match=r"does not fit.*column: far.*1677"):
         int96(tmp_path, columns, row_group_size=rows)
 
 
@@ -340,5 +340,5 @@ def test_far_int96_timestamps_inside_a_column_are_refused(tmp_path: Path, nestin
     kind, value = NESTED_TIMES[nesting]
     values = pa.array([value(when) for when in FAR], kind)
     assert int96(tmp_path, {"near": values.slice(0, 1)})[0].num_rows == 1
-    with pytest.raises(errors.Unsupported, match=r"'far'.*1677"):
+    with pytest.raises(errors.UnsupportedError, match=r"'far'.*1677"):
         int96(tmp_path, {"far": values})

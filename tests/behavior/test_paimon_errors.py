@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from frazil.paimon import Table
 
 TABLES = GOLDEN / "paimon" / "g.db"
-INVALID, UNSUPPORTED, NO_SNAPSHOT = errors.InvalidArgument, errors.Unsupported, errors.NoSuchSnapshot
+INVALID, UNSUPPORTED, NO_SNAPSHOT = errors.InvalidArgumentError, errors.UnsupportedError, errors.NoSuchSnapshotError
 
 
 def load(name: str) -> Table:
@@ -125,7 +125,7 @@ def test_arguments_and_options_do_not_choose_both(table: Table, options: dict[st
         ({"merge-engine": "someday"}, UNSUPPORTED, "`merge-engine` with the value `someday`"),
         ({"merge-engine": "nope"}, UNSUPPORTED, "known are deduplicate, partial-update, aggregation, first-row"),
         ({"primary-key": "v"}, UNSUPPORTED, "`primary-key`"),
-        ({"type": "format-table"}, UNSUPPORTED, "frazil.paimon.format_table"),
+        ({"type": "format-table"}, UNSUPPORTED, "frazil.paimon._format_table"),
         ({"scan.fallback-snapshot-branch": "x"}, UNSUPPORTED, "`scan.fallback-snapshot-branch`"),
         ({"type": "someday"}, UNSUPPORTED, "`type`"),
     ],
@@ -164,7 +164,7 @@ def test_branches_that_are_not_there(table: Table) -> None:
 
 
 def test_tables_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(errors.NoSuchTable, match="Paimon"):
+    with pytest.raises(errors.NoSuchTableError, match="Paimon"):
         frazil.load_table(tmp_path / "none", format="paimon")
 
 

@@ -38,14 +38,14 @@ def table() -> Table:
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(table: Table, options: Any, says: str) -> None:
-    with pytest.raises(errors.InvalidArgument) as caught:
+    with pytest.raises(errors.InvalidArgumentError) as caught:
         table.scan(options=options)
     assert says in str(caught.value)
 
 
 @pytest.mark.parametrize("option", ["bucket", "bucket-key", "merge-engine", "sequence.field", "rowkind.field"])
 def test_no_read_changes_how_a_table_was_written(table: Table, option: str) -> None:
-    with pytest.raises(errors.InvalidArgument, match=f"`{option}`"):
+    with pytest.raises(errors.InvalidArgumentError, match=f"`{option}`"):
         table.scan(options={option: "7"})
     same = {"bucket": table.options["bucket"]}
     assert table.scan(options=same).count() == table.scan().count()
@@ -54,14 +54,14 @@ def test_no_read_changes_how_a_table_was_written(table: Table, option: str) -> N
 def test_numbers_and_names_are_such(table: Table) -> None:
     for argument in ("snapshot_id", "as_of", "limit"):
         arguments: dict[str, Any] = {argument: "1"}
-        with pytest.raises(errors.InvalidArgument, match=argument):
+        with pytest.raises(errors.InvalidArgumentError, match=argument):
             table.scan(**arguments)
-    with pytest.raises(errors.InvalidArgument, match="ref is"):
+    with pytest.raises(errors.InvalidArgumentError, match="ref is"):
         table.scan(ref=1)  # type: ignore[arg-type]
 
 
 def test_buckets_are_of_rows(table: Table) -> None:
-    with pytest.raises(errors.InvalidArgument, match="PyCapsule"):
+    with pytest.raises(errors.InvalidArgumentError, match="PyCapsule"):
         table.bucket_ids([1])
 
 
@@ -76,14 +76,14 @@ def test_lists_are_text_with_commas(table: Table) -> None:
 
 
 def test_the_folder_of_a_branch_is_no_table(table: Table) -> None:
-    with pytest.raises(errors.InvalidArgument, match="call with_branch") as caught:
+    with pytest.raises(errors.InvalidArgumentError, match="call with_branch") as caught:
         frazil.load_table(DATABASE / "branches_pk" / "branch" / "branch-fromtag")
     assert "'fromtag'" in str(caught.value)
     assert table.with_branch("fromtag").branch == "fromtag"
 
 
 def test_a_folder_without_a_table_has_none_of_either_format(tmp_path: Path) -> None:
-    with pytest.raises(errors.NoSuchTable, match=r"no Iceberg table .*Paimon"):
+    with pytest.raises(errors.NoSuchTableError, match=r"no Iceberg table .*Paimon"):
         frazil.load_table(tmp_path)
 
 
@@ -98,5 +98,5 @@ def test_consumers_are_read_as_numbers(tmp_path: Path) -> None:
     (copy / "consumer" / "consumer-c1").write_text('{"nextSnapshot": 3}')
     assert frazil.load_table(copy, format="paimon").consumers() == {"c1": 3}
     (copy / "consumer" / "consumer-c2").write_text("{}")
-    with pytest.raises(errors.CorruptMetadata, match="nextSnapshot"):
+    with pytest.raises(errors.CorruptMetadataError, match="nextSnapshot"):
         frazil.load_table(copy, format="paimon").consumers()

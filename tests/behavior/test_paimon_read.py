@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import frazil.table
+import frazil._table
 from frazil import _native, errors
-from frazil.opened import opened_with
-from frazil.paimon import read as reading
+from frazil._opened import opened_with
+from frazil.paimon import _read as reading
 from support.cases import GOLDEN
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_files_are_opened_pushed_and_ended_as_the_reader_asks(folder: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "error"), [("no.parquet", errors.MissingFile), ("damaged.parquet", errors.CorruptDataFile)]
+    ("name", "error"), [("no.parquet", errors.MissingFileError), ("damaged.parquet", errors.CorruptDataFileError)]
 )
 def test_errors_name_the_file(folder: Path, name: str, error: type[errors.FrazilError]) -> None:
     split: Any = Split(folder, ["a.parquet", name])
@@ -130,4 +130,4 @@ def test_the_format_is_found_by_looking(tmp_path: Path) -> None:
         (iceberg, "iceberg"),
         (iceberg / "metadata" / "v1.metadata.json", "iceberg"),
     ):
-        assert frazil.table._format_of(str(place), opened_with({}, {}, ())) == expected
+        assert frazil._table._format_of(str(place), opened_with({}, {}, ())) == expected

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import _native, data_file, transforms, variant
-from frazil.errors import Internal
+from frazil import _data_file as data_file
+from frazil import _native, transforms
+from frazil import _variant as variant
+from frazil.errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,7 +64,7 @@ CALLS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_panic_while_arguments_are_imported_is_an_error(call: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(Internal, match=r"panic: assertion failed.*arrow-array.*report it") as caught:
+    with pytest.raises(InternalError, match=r"panic: assertion failed.*arrow-array.*report it") as caught:
         CALLS[call]()
     assert "arrow-array" in caught.value.context["source"]
     assert capfd.readouterr() == ("", "")
@@ -80,7 +82,7 @@ WRITES: dict[str, Callable[[Table], object]] = {
 @pytest.mark.parametrize("name", WRITES)
 def test_a_panic_of_a_write_names_operation_and_table_and_commits_nothing(name: str, table: Table) -> None:
     before = table.metadata_location
-    with pytest.raises(Internal, match=f"{name} of the table {table.location} failed: panic: ") as caught:
+    with pytest.raises(InternalError, match=f"{name} of the table {table.location} failed: panic: ") as caught:
         WRITES[name](table)
     error = caught.value
     assert (error.context["operation"], error.context["table"]) == (name, table.location)
@@ -104,7 +106,7 @@ def test_a_panic_of_a_read_names_operation_and_table(name: str, table: Table, mo
         yield 0, hostile(), 1
 
     monkeypatch.setattr(data_file._ParquetFile, "batches", batches)
-    with pytest.raises(Internal, match=f"{name} of the table {table.location} failed: panic: "):
+    with pytest.raises(InternalError, match=f"{name} of the table {table.location} failed: panic: "):
         READS[name](table)
 
 
@@ -123,18 +125,18 @@ class LyingSchema:
 
 
 def test_a_panic_of_creating_a_table_names_operation_and_table(tmp_path: Path) -> None:
-    with pytest.raises(Internal, match=r"create_table of the table .*/t failed: panic: ") as caught:
+    with pytest.raises(InternalError, match=r"create_table of the table .*/t failed: panic: ") as caught:
         frazil.create_table(tmp_path / "t", LyingSchema())
     assert caught.value.context["operation"] == "create_table"
     assert not (tmp_path / "t").exists()
 
 
 def test_a_panic_that_escaped_native_code_is_an_error_too() -> None:
-    from frazil.operation import operation
+    from frazil._operation import operation
 
     escaped = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
     with (
-        pytest.raises(Internal, match="scan of the table /t failed: panic: index out of bounds"),
+        pytest.raises(InternalError, match="scan of the table /t failed: panic: index out of bounds"),
         operation("scan", lambda: "/t"),
     ):
         raise escaped("index out of bounds")
@@ -144,7 +146,7 @@ def test_types_nested_without_end_are_refused() -> None:
     data_type = pa.int64()
     for _ in range(5_000):
         data_type = pa.struct([("x", data_type)])
-    with pytest.raises(frazil.errors.InvalidArgument, match="nested deeper than"):
+    with pytest.raises(frazil.errors.InvalidArgumentError, match="nested deeper than"):
         _native.schema_json(pa.schema([("a", data_type)]))
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import CommitConflict, CommitValidation
+from frazil.errors import CommitConflictError, CommitValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ def test_partitions_that_nobody_changed_are_replaced(tmp_path: Path, case: str, 
     properties = {"operation": "overwrite", "source-snapshot-id": str(picked), "published-wap-id": "w"}
     expected_summary = {**counted, **properties}
     assert {key: summary.get(key) for key in expected_summary} == expected_summary
-    with pytest.raises(CommitValidation, match="picked before"):
+    with pytest.raises(CommitValidationError, match="picked before"):
         table.manage_snapshots().cherry_pick(picked).commit()
     if version == 3:
         found = table.scan(selected_fields=("_row_id",)).to_arrow()
@@ -124,7 +124,7 @@ def test_partitions_that_others_changed_are_not_replaced(tmp_path: Path, case: s
     meanwhile, why = IN_THE_WAY[case]
     table, picked = overtaken(tmp_path, version, meanwhile)
     before, files = ids_of(table), sorted(tmp_path.rglob("*"))
-    with pytest.raises(CommitValidation, match=rf"snapshot {picked} cannot be picked: .*({why})"):
+    with pytest.raises(CommitValidationError, match=rf"snapshot {picked} cannot be picked: .*({why})"):
         publish(table)
     assert (ids_of(table), sorted(tmp_path.rglob("*"))) == (before, files)
 
@@ -162,7 +162,7 @@ def test_a_table_without_partitions_is_replaced_as_a_whole(tmp_path: Path, versi
     table.append(rows(1, 1))
     staged(table, rows(1, 5))
     table.append(rows(2, 8))
-    with pytest.raises(CommitValidation, match="files were added meanwhile"):
+    with pytest.raises(CommitValidationError, match="files were added meanwhile"):
         publish(table)
     assert ids_of(table) == [1, 8]
 
@@ -174,7 +174,7 @@ def test_what_replaced_nothing_waits_for_the_partition_too(tmp_path: Path) -> No
         assert table.refresh().snapshots()[0].summary["operation"] == "overwrite"
         table.append(rows(into, 8))
         if expected is None:
-            with pytest.raises(CommitValidation, match="files were added meanwhile"):
+            with pytest.raises(CommitValidationError, match="files were added meanwhile"):
                 table.manage_snapshots().cherry_pick(picked).commit()
             assert ids_of(table) == [8]
         else:
@@ -190,7 +190,7 @@ def test_a_replacement_of_a_branch_is_picked(tmp_path: Path) -> None:
     first = table.dynamic_partition_overwrite(rows(1, 5), branch="dev").snapshot_id
     second = table.dynamic_partition_overwrite(rows(2, 6), branch="dev").snapshot_id
     table.append(rows(3, 8))
-    with pytest.raises(CommitValidation, match="no longer descends"):
+    with pytest.raises(CommitValidationError, match="no longer descends"):
         table.manage_snapshots().cherry_pick(second).commit()
     table.manage_snapshots().cherry_pick(first).commit()
     assert ids_of(table) == [2, 5, 8]
@@ -214,7 +214,7 @@ def test_deletes_for_files_that_stay_are_not_picked(tmp_path: Path) -> None:
     table.append(rows(1, 1, 2))
     table.overwrite(rows(1, 5), "id = 1", snapshot_properties=called)
     table.append(rows(2, 8))
-    with pytest.raises(CommitValidation, match="it deletes rows of files that stay"):
+    with pytest.raises(CommitValidationError, match="it deletes rows of files that stay"):
         publish(table)
     assert ids_of(table) == [1, 2, 8]
 
@@ -223,8 +223,8 @@ def test_deletes_for_files_that_stay_are_not_picked(tmp_path: Path) -> None:
     ("meanwhile", "why"),
     [
         (lambda t: t.append(rows(2, 9)), None),
-        (lambda t: t.append(rows(1, 9)), (CommitValidation, "files were added meanwhile")),
-        (lambda t: t.update_schema().update_column("p", "long").commit(), (CommitConflict, "changed the schema")),
+        (lambda t: t.append(rows(1, 9)), (CommitValidationError, "files were added meanwhile")),
+        (lambda t: t.update_schema().update_column("p", "long").commit(), (CommitConflictError, "changed the schema")),
     ],
     ids=["elsewhere", "in the partition", "partitions of another type"],
 )

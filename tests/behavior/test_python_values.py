@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -235,7 +235,7 @@ def test_a_value_of_a_dictionary_is_written_as_it_is_or_rejected(tmp_path: Path,
     table = one(tmp_path, TYPES[kind])
     taken = dict.fromkeys(NULLS) | TAKEN[kind]
     for name in VALUES.keys() - taken.keys():
-        with pytest.raises(InvalidArgument, match=r"the value of `c.* in row 1 does not fit"):
+        with pytest.raises(InvalidArgumentError, match=r"the value of `c.* in row 1 does not fit"):
             pytest.fail(f"{name}: {table.append([{'id': -1}, {'id': 0, 'c': VALUES[name]}])}")
     table.overwrite([{"id": number, "c": VALUES[name]} for number, name in enumerate(taken)])
     found = table.scan().to_arrow().sort_by("id")["c"].to_pylist()
@@ -263,7 +263,7 @@ def test_no_operation_narrows_a_value_of_a_dictionary(tmp_path: Path, operation:
     table = one(tmp_path, pa.int32())
     table.append([{"id": 1, "c": 1}])
     row = {"id": 1, "c": 2} | {column: value}
-    with pytest.raises(InvalidArgument, match=f"the value of `{column}` in row 3 does not fit"):
+    with pytest.raises(InvalidArgumentError, match=f"the value of `{column}` in row 3 does not fit"):
         OPERATIONS[operation](table, iter([[{"id": 5}], [{"id": 6}, {"id": 7}, row]]))
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "c": 1}]
 
@@ -293,7 +293,7 @@ def test_a_nested_value_that_does_not_fit_is_named_with_its_path_and_row(tmp_pat
     data_type, value, path = NESTED[name]
     table = one(tmp_path, data_type)
     rows = [{"id": 0}, {"id": 1, "c": None}, {"id": 2, "c": value}]
-    with pytest.raises(InvalidArgument, match=f"the value of `{path}` in row 2 does not fit") as caught:
+    with pytest.raises(InvalidArgumentError, match=f"the value of `{path}` in row 2 does not fit") as caught:
         table.append(rows)
     assert caught.value.context["column"] == path
 
@@ -336,5 +336,5 @@ def test_a_merge_reads_columns_of_dictionaries_that_the_table_does_not_have(tmp_
     merge = table.merge(rows, ["id"]).when_matched_delete("source.op = 'delete'")
     merge.when_matched_update({"c": "cast(source.n as int)"}, "source.op = 'update'").execute()
     assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 2, "c": 20}, {"id": 3, "c": 3}]
-    with pytest.raises(InvalidArgument, match="the values of `op` have no common type"):
+    with pytest.raises(InvalidArgumentError, match="the values of `op` have no common type"):
         table.merge([{"id": 1, "op": "a"}, {"id": 2, "op": 1}], ["id"]).when_matched_delete().execute()

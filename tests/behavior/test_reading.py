@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import data_file, errors
+from frazil import _data_file as data_file
+from frazil import errors
 from frazil.iceberg import FileScanTask
-from frazil.iceberg import read as reading
+from frazil.iceberg import _read as reading
 from support.cases import GOLDEN
 from support.copies import Copy
 
@@ -124,7 +125,7 @@ def test_a_moved_table_reads_as_it_lies(tmp_path: Path) -> None:
     (copy.root / "data").rename(elsewhere)
     relocated = copy.open(relocate={copy.location + "/data": str(elsewhere)})
     assert sort(relocated.scan().to_arrow()) == sort(golden("del_pos_file_parquet_part").scan().to_arrow())
-    with pytest.raises(errors.MissingFile):
+    with pytest.raises(errors.MissingFileError):
         copy.open().scan().to_arrow()
 
 
@@ -132,7 +133,7 @@ def test_names_differ_by_case_only_where_asked_for(table: Table) -> None:
     scan = table.scan("ID > 200", ("CAT", "iD"), case_sensitive=False)
     assert scan.to_arrow().column_names == ["id", "cat"]
     assert scan.count() == table.scan("id > 200").count()
-    with pytest.raises(errors.InvalidArgument):
+    with pytest.raises(errors.InvalidArgumentError):
         table.scan(selected_fields=("CAT",))
 
 
@@ -237,7 +238,7 @@ def memory_limit() -> Iterator[int]:
 @pytest.mark.usefixtures("memory_limit")
 def test_memory_has_a_limit(table: Table) -> None:
     frazil.config.memory_limit = 1000
-    with pytest.raises(errors.LimitExceeded, match="memory"):
+    with pytest.raises(errors.LimitExceededError, match="memory"):
         table.scan().to_arrow()
 
 
@@ -251,12 +252,12 @@ def test_decoded_deletes_count_within_the_limit_of_memory(name: str, memory_limi
     scan = table.scan()
     frazil.config.memory_limit = memory_limit
     tasks = [task.to_bytes() for task in scan.plan_files()]
-    with pytest.raises(errors.LimitExceeded, match="memory_limit") as refused:
+    with pytest.raises(errors.LimitExceededError, match="memory_limit") as refused:
         scan.to_arrow()
     assert "file" in refused.value.context
     frazil.config.memory_limit = 10
     elsewhere = [task for content in tasks for task in FileScanTask.from_bytes(content)]
-    with pytest.raises(errors.LimitExceeded, match="memory_limit"):
+    with pytest.raises(errors.LimitExceededError, match="memory_limit"):
         [task.to_arrow() for task in elsewhere]
     frazil.config.memory_limit = memory_limit
     assert table.scan().to_arrow().num_rows == table.scan().count()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import AlreadyExists, CommitConflict, InvalidArgument, NoSuchSnapshot
+from frazil.errors import AlreadyExistsError, CommitConflictError, InvalidArgumentError, NoSuchSnapshotError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def test_rolling_back_goes_to_ancestors_only(tmp_path: Path) -> None:
     first, second, third = snapshot_ids(table)
     table.manage_snapshots().rollback_to_snapshot(second).commit()
     assert ids_of(table) == [1, 2]
-    with pytest.raises(InvalidArgument, match="no ancestor"):
+    with pytest.raises(InvalidArgumentError, match="no ancestor"):
         table.manage_snapshots().rollback_to_snapshot(third).commit()
     table.manage_snapshots().set_current_snapshot(third).commit()
     assert ids_of(table) == [1, 2, 3]
@@ -82,7 +82,7 @@ def test_rolling_back_goes_to_ancestors_only(tmp_path: Path) -> None:
     table.manage_snapshots().rollback_to_timestamp(times[second]).commit()
     assert table.current_snapshot().snapshot_id == first
     aware = dt.datetime.fromtimestamp(times[first] / 1000, dt.UTC)
-    with pytest.raises(NoSuchSnapshot, match="older than"):
+    with pytest.raises(NoSuchSnapshotError, match="older than"):
         table.manage_snapshots().rollback_to_timestamp(aware).commit()
     # What was current when is remembered: "as of" is of the history, not of the times of snapshots.
     assert [entry.snapshot_id for entry in table.history()] == [first, second, third, second, third, first]
@@ -100,7 +100,7 @@ def test_a_branch_is_published_by_fast_forward(tmp_path: Path) -> None:
     assert ids_of(table) == [1, 2, 3, 4]
     table.append(rows(5), branch="audit")
     table.append(rows(6))
-    with pytest.raises(InvalidArgument, match="no ancestor of `audit`"):
+    with pytest.raises(InvalidArgumentError, match="no ancestor of `audit`"):
         table.manage_snapshots().fast_forward("main", "audit").commit()
     table.manage_snapshots().set_current_snapshot(ref_name="audit").commit()
     assert ids_of(table) == [1, 2, 3, 4, 5]
@@ -116,16 +116,16 @@ def test_staged_changes_are_published_once(tmp_path: Path) -> None:
     assert table.scan(snapshot_id=second).count() == 4
     table.manage_snapshots().publish_changes("w1").commit()
     assert (ids_of(table), table.current_snapshot().snapshot_id) == ([1, 2, 3, 4], first)
-    with pytest.raises(frazil.errors.CommitValidation, match="an ancestor"):
+    with pytest.raises(frazil.errors.CommitValidationError, match="an ancestor"):
         table.manage_snapshots().publish_changes("w1").commit()
-    with pytest.raises(NoSuchSnapshot, match="w3"):
+    with pytest.raises(NoSuchSnapshotError, match="w3"):
         table.manage_snapshots().publish_changes("w3").commit()
     # It was staged behind the same snapshot as the other one, so its files are added again.
     table.manage_snapshots().cherry_pick(second).commit()
     assert ids_of(table) == [1, 2, 3, 4, 5]
     summary = table.current_snapshot().summary
     assert (summary["source-snapshot-id"], summary["published-wap-id"]) == (str(second), "w2")
-    with pytest.raises(frazil.errors.CommitValidation, match="picked before"):
+    with pytest.raises(frazil.errors.CommitValidationError, match="picked before"):
         table.manage_snapshots().cherry_pick(second).commit()
 
 
@@ -146,7 +146,7 @@ def test_only_appends_are_picked_behind_others(tmp_path: Path) -> None:
     table.set_properties({"write.wap.enabled": "true"})
     staged = table.delete("id = 1", snapshot_properties={"wap.id": "w"}).snapshot_id
     table.append(rows(4))
-    with pytest.raises(frazil.errors.CommitValidation, match="no append"):
+    with pytest.raises(frazil.errors.CommitValidationError, match="no append"):
         table.manage_snapshots().cherry_pick(staged).commit()
     assert ids_of(table) == [1, 2, 3, 4]
 
@@ -156,7 +156,7 @@ def test_commits_that_nobody_looked_at_are_not_undone(tmp_path: Path) -> None:
     stale = frazil.load_table(tmp_path / "t")
     first = snapshot_ids(table)[0]
     table.append(rows(4))
-    with pytest.raises(CommitConflict, match="another writer moved `main`"):
+    with pytest.raises(CommitConflictError, match="another writer moved `main`"):
         stale.manage_snapshots().rollback_to_snapshot(first).commit()
     assert ids_of(table) == [1, 2, 3, 4]
     stale.manage_snapshots().create_tag(first, "v1").commit()
@@ -165,27 +165,27 @@ def test_commits_that_nobody_looked_at_are_not_undone(tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     empty = frazil.create_table(tmp_path / "empty", SCHEMA)
-    with pytest.raises(NoSuchSnapshot, match="no snapshot yet"):
+    with pytest.raises(NoSuchSnapshotError, match="no snapshot yet"):
         empty.manage_snapshots().create_tag(None, "v1").commit()
     table = made(tmp_path)
     table.manage_snapshots().create_tag(None, "v1").commit()
     state = table.metadata_location
     manage = table.manage_snapshots
     for change, error in [
-        (manage().create_branch(None, "v1"), AlreadyExists),
-        (manage().create_tag(99, "v2"), NoSuchSnapshot),
-        (manage().create_branch(None, "b", min_snapshots_to_keep=0), InvalidArgument),
-        (manage().remove_branch("main"), InvalidArgument),
-        (manage().remove_branch("v1"), InvalidArgument),
-        (manage().rename_branch("nope", "b"), NoSuchSnapshot),
-        (manage().create_branch(None, "b").remove_tag("nope"), NoSuchSnapshot),
+        (manage().create_branch(None, "v1"), AlreadyExistsError),
+        (manage().create_tag(99, "v2"), NoSuchSnapshotError),
+        (manage().create_branch(None, "b", min_snapshots_to_keep=0), InvalidArgumentError),
+        (manage().remove_branch("main"), InvalidArgumentError),
+        (manage().remove_branch("v1"), InvalidArgumentError),
+        (manage().rename_branch("nope", "b"), NoSuchSnapshotError),
+        (manage().create_branch(None, "b").remove_tag("nope"), NoSuchSnapshotError),
     ]:
         with pytest.raises(error):
             change.commit()
     for call in (lambda: manage().set_current_snapshot(), lambda: manage().set_current_snapshot(1, "v1")):
-        with pytest.raises(InvalidArgument, match="either"):
+        with pytest.raises(InvalidArgumentError, match="either"):
             call()
-    with pytest.raises(InvalidArgument, match="64-bit"):
+    with pytest.raises(InvalidArgumentError, match="64-bit"):
         manage().cherry_pick(2**70)
     for call, words in [
         (lambda: manage().create_tag("v2", snapshot_ids(table)[0]), "the name of a branch or a tag is a text"),
@@ -195,8 +195,8 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path) -> None:
         (lambda: manage().set_retention("v1", max_ref_age_ms=0.5), "max_ref_age_ms is 0.5"),
         (lambda: table.incremental_append_scan(from_snapshot_id_exclusive="v1"), "from_snapshot_id_exclusive is 'v1'"),
     ]:
-        with pytest.raises(InvalidArgument, match=words):
+        with pytest.raises(InvalidArgumentError, match=words):
             call()
     assert table.refresh().metadata_location == state
-    with pytest.raises(InvalidArgument, match="is a tag"):
+    with pytest.raises(InvalidArgumentError, match="is a tag"):
         table.append(rows(1), branch="v1")

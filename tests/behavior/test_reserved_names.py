@@ -153,8 +153,8 @@ def test_a_scan_gives_the_column_of_the_table(tmp_path: Path, name: str) -> None
 def test_expressions_do_not_see_metadata_columns(tmp_path: Path, version: int) -> None:
     table = made(tmp_path, "v", version, "copy-on-write")
     for name in ("_pos", "_row_id", "_file"):
-        with pytest.raises(frazil.errors.InvalidArgument, match=name):
+        with pytest.raises(frazil.errors.InvalidArgumentError, match=name):
             table.update({"v": name})
-        with pytest.raises(frazil.errors.InvalidArgument, match=name):
+        with pytest.raises(frazil.errors.InvalidArgumentError, match=name):
             table.update({name: "5"})
     assert found(table, "v") == [(1, 10), (2, 20), (3, None)]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import CommitConflict, InvalidArgument
+from frazil.errors import CommitConflictError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,13 +147,13 @@ def check(table: Table, race: str, write: Callable[[], Any], *, new_ids: bool) -
         # A name that the table does not have any more is refused; rows that are written already are read by their ids.
         try:
             write()
-        except InvalidArgument:
+        except InvalidArgumentError:
             return
         assert read(table)[-1]["n"] == 5
         return
     try:
         write()
-    except (CommitConflict, InvalidArgument):
+    except (CommitConflictError, InvalidArgumentError):
         is_written = False
     else:
         is_written = True
@@ -178,6 +178,6 @@ def test_a_column_without_values_may_be_dropped_meanwhile(table: Table) -> None:
 def test_an_update_of_a_stale_handle_leaves_no_null_in_a_required_column(table: Table) -> None:
     stale = frazil.load_table(table.location)
     table.update_schema(allow_incompatible_changes=True).update_column("m", required=True).commit()
-    with pytest.raises(InvalidArgument, match="required"):
+    with pytest.raises(InvalidArgumentError, match="required"):
         stale.update({"m": None}, "id = 1")
     assert read(table)[0]["m"] == 5

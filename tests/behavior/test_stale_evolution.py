@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import AlreadyExists, CommitConflict, InvalidArgument, NoSuchSnapshot
+from frazil.errors import AlreadyExistsError, CommitConflictError, InvalidArgumentError, NoSuchSnapshotError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +115,7 @@ PAIRS = [(earlier, name) for changes in CHANGES.values() for name in changes for
 CONFLICTS = [("fast-forward", "remove a branch"), ("fast-forward", "rename a branch")]
 """What would leave a snapshot behind that the old handle does not know."""
 
-EXPECTED = (CommitConflict, AlreadyExists, InvalidArgument, NoSuchSnapshot)
+EXPECTED = (CommitConflictError, AlreadyExistsError, InvalidArgumentError, NoSuchSnapshotError)
 
 
 def outcome(change: Change, table: Any) -> str:
@@ -146,7 +146,7 @@ def test_a_change_by_an_old_handle_is_one_of_the_newest_state(tmp_path: Path, ea
             assert handle.metadata_location == frazil.load_table(table.location).metadata_location
     assert results["stale transaction"] == results["newest"]
     if (earlier, name) in CONFLICTS:
-        assert results["stale"][0].startswith("CommitConflict: another writer moved `b`")
+        assert results["stale"][0].startswith("CommitConflictError: another writer moved `b`")
     else:
         assert results["stale"] == results["newest"]
 
@@ -158,7 +158,7 @@ def test_an_old_handle_leaves_no_snapshot_behind_that_it_does_not_know(tmp_path:
     table.append([{"id": 3}])
     before = state(table)
     for _ in range(2):
-        with pytest.raises(CommitConflict, match="another writer moved `main`"):
+        with pytest.raises(CommitConflictError, match="another writer moved `main`"):
             LEAVING[name](stale)
     assert state(table) == before
     LEAVING[name](stale.refresh())
@@ -192,7 +192,7 @@ def test_a_name_that_means_another_column_now_conflicts(tmp_path: Path, name: st
     table.update_schema().delete_column("x").commit()
     table.update_schema().add_column("x", "string").commit()
     before = state(table)
-    with pytest.raises(CommitConflict, match="another column"):
+    with pytest.raises(CommitConflictError, match="another column"):
         REPLACED[name](stale)
     assert state(table) == before
     REPLACED[name](stale.refresh())

@@ -69,7 +69,7 @@ def in_transaction(table: Any, given: dict[str, str]) -> None:
 @pytest.mark.parametrize("way", ["create_table", "set_properties", "transaction", *CATALOGS])
 @pytest.mark.parametrize("key", STORAGE_KEYS)
 def test_an_option_of_the_storage_is_no_property_of_a_table(tmp_path: Path, way: str, key: str) -> None:
-    with pytest.raises(errors.InvalidArgument, match="is an option of the storage") as caught:
+    with pytest.raises(errors.InvalidArgumentError, match="is an option of the storage") as caught:
         setters(tmp_path)[way]({key: CANARY})
     assert CANARY not in str(caught.value)
     assert "storage={...}" in str(caught.value)
@@ -127,9 +127,9 @@ def test_a_data_path_that_the_creator_names_is_allowed_for_the_handle_only(tmp_p
     assert table.scan().to_arrow().num_rows == 1
     assert again(table).scan().to_arrow().num_rows == 1
     # Metadata alone never opens a place.
-    with pytest.raises(errors.PathNotAllowed, match="allowed_locations"):
+    with pytest.raises(errors.PathNotAllowedError, match="allowed_locations"):
         frazil.load_table(tmp_path / "t").scan().to_arrow()
-    with pytest.raises(errors.PathNotAllowed, match="allowed_locations"):
+    with pytest.raises(errors.PathNotAllowedError, match="allowed_locations"):
         frazil.load_table(tmp_path / "t").append([{"id": 2}])
 
 
@@ -158,7 +158,7 @@ def test_locations_are_allowed_per_handle(tmp_path: Path, name: str | None, form
         catalog = CATALOGS[name](folder)
         catalog.create_table("ns.t", SCHEMA, properties=elsewhere(tmp_path)).append([{"id": 1}])
         given = {key: value for key, value in catalog.properties.items() if name != "local" or key != "warehouse"}
-        with pytest.raises(errors.PathNotAllowed, match="allowed_locations"):
+        with pytest.raises(errors.PathNotAllowedError, match="allowed_locations"):
             frazil.load_catalog("c", **given).load_table("ns.t").scan().to_arrow()
         table = frazil.load_catalog("c", **given, allowed_locations=allowed).load_table("ns.t")
     table.append([{"id": 2}])
@@ -168,5 +168,5 @@ def test_locations_are_allowed_per_handle(tmp_path: Path, name: str | None, form
 @pytest.mark.parametrize("wrong", [[1], [""], 7, {"a": 1, 2: 3}])
 def test_wrong_locations_are_refused(tmp_path: Path, wrong: Any) -> None:
     frazil.create_table(tmp_path / "t", SCHEMA)
-    with pytest.raises(errors.InvalidArgument, match="allowed_locations"):
+    with pytest.raises(errors.InvalidArgumentError, match="allowed_locations"):
         frazil.load_table(tmp_path / "t", allowed_locations=wrong)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def test_a_merge_sets_one_field_from_another(table: Table) -> None:
 
 def test_what_is_set_twice_leaves_the_table_as_it_was(table: Table) -> None:
     before = table.current_snapshot().snapshot_id
-    with pytest.raises(InvalidArgument, match="`point` is set twice"):
+    with pytest.raises(InvalidArgumentError, match="`point` is set twice"):
         table.update({"point.x": 1, "point": None})
     assert table.refresh().current_snapshot().snapshot_id == before
 

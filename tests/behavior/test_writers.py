@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import CommitConflict
+from frazil.errors import CommitConflictError
 from frazil.iceberg import Transaction
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class Beaten:
     def commit(self, _: Any) -> Any:
         self._native.abort()
         self._meanwhile()
-        raise CommitConflict("others were first")
+        raise CommitConflictError("others were first")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._native, name)
@@ -277,7 +277,7 @@ def test_the_rows_of_a_stream_come_although_others_were_first(tmp_path: Path, ch
 def test_a_change_is_made_again_as_often_as_the_table_says(tmp_path: Path, key: str, value: str, attempts: int) -> None:
     table = frazil.create_table(tmp_path / "t", SCHEMA, properties={key: value})
     made = []
-    with beaten(lambda: made.append(1), times=3), pytest.raises(CommitConflict, match="others were first"):
+    with beaten(lambda: made.append(1), times=3), pytest.raises(CommitConflictError, match="others were first"):
         table.append([{"id": 1, "writer": 1}])
     assert len(made) == attempts
 
@@ -293,7 +293,7 @@ def test_attempts_are_counted_over_all_commits_of_a_change(tmp_path: Path, retri
         with frazil.load_table(tmp_path / "t").transaction() as others:
             others.append([{"id": 1, "writer": 2}])
 
-    with beaten(meanwhile, times=9, how=Overtaken), pytest.raises(CommitConflict) as refused:
+    with beaten(meanwhile, times=9, how=Overtaken), pytest.raises(CommitConflictError) as refused:
         table.delete("id = 1")
     assert refused.value.context["attempts"] == str(attempts)
     assert table.refresh().scan().count() == 2 + attempts
@@ -339,7 +339,7 @@ def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tm
     table.append([{"id": 1, "writer": 1}])
     with (
         beaten(lambda: frazil.load_table(tmp_path / "t").update_spec().add_field("bucket(4, id)").commit()),
-        pytest.raises(CommitConflict, match="the partition spec changed"),
+        pytest.raises(CommitConflictError, match="the partition spec changed"),
     ):
         table.dynamic_partition_overwrite([{"id": 2, "writer": 1}])
     assert table.refresh().scan().to_arrow()["id"].to_pylist() == [1]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import frazil
-from frazil.catalog.properties import Properties
+from frazil.catalog._properties import Properties
 
 CANARY = "canary-SECRET"
 HARD = "canary/S@CR:ET"
@@ -51,7 +51,7 @@ def test_addresses_of_databases_are_shown_without_their_secrets(uri: str, kind: 
 
 def test_what_a_driver_says_is_shown_without_secrets() -> None:
     sa = pytest.importorskip("sqlalchemy")
-    from frazil.catalog.server_database import ServerDatabase
+    from frazil.catalog._server_database import ServerDatabase
 
     database: Any = ServerDatabase("c", "sqlite://", {})
     url = sa.URL.create("postgresql", password=HARD, query={"sslpassword": CANARY, "n": "1"})

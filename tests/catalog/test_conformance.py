@@ -98,12 +98,12 @@ def test_every_change_goes_through_the_catalog(catalog: Catalog[Any]) -> None:
 
 def test_a_name_is_given_once(catalog: Catalog[Any]) -> None:
     table = catalog.create_table("ns.t", SCHEMA)
-    with pytest.raises(errors.AlreadyExists, match="already"):
+    with pytest.raises(errors.AlreadyExistsError, match="already"):
         catalog.create_table("ns.t", SCHEMA)
     other = catalog.create_table_if_not_exists("ns.t", pa.schema([("other", pa.string())]))
     assert other.uuid == table.uuid
     assert catalog.create_table_if_not_exists("ns.u", SCHEMA).uuid != table.uuid
-    with pytest.raises(errors.AlreadyExists, match="namespace 'ns' already"):
+    with pytest.raises(errors.AlreadyExistsError, match="namespace 'ns' already"):
         catalog.create_namespace("ns")
     catalog.create_namespace_if_not_exists("ns")
     catalog.create_namespace_if_not_exists("ns2")
@@ -117,7 +117,7 @@ def test_of_tables_made_at_once_one_stays(catalog: Catalog[Any], tmp_path: Path)
         barrier.wait()
         try:
             return str(catalog.create_table("ns.t", SCHEMA).uuid)
-        except errors.AlreadyExists:
+        except errors.AlreadyExistsError:
             return None
 
     with ThreadPoolExecutor(4) as pool:
@@ -135,7 +135,7 @@ def test_what_is_missing_is_named(catalog: Catalog[Any]) -> None:
         lambda: catalog.plan_purge("ns.no"),
     ]
     for call in missing:
-        with pytest.raises(errors.NoSuchTable, match=r"'(ns|no)\.no'"):
+        with pytest.raises(errors.NoSuchTableError, match=r"'(ns|no)\.no'"):
             call()
     missing = [
         lambda: catalog.create_table("no.t", SCHEMA),
@@ -144,7 +144,7 @@ def test_what_is_missing_is_named(catalog: Catalog[Any]) -> None:
         lambda: catalog.load_namespace_properties("no"),
     ]
     for call in missing:
-        with pytest.raises(errors.NoSuchNamespace, match="'no'"):
+        with pytest.raises(errors.NoSuchNamespaceError, match="'no'"):
             call()
 
 
@@ -158,7 +158,7 @@ def test_names_that_would_lead_elsewhere_are_refused(catalog: Catalog[Any], name
         lambda: catalog.rename_table("ns.t", name),
         lambda: catalog.register_table(name, "/t/metadata/v1.metadata.json"),
     ):
-        with pytest.raises(errors.InvalidArgument):
+        with pytest.raises(errors.InvalidArgumentError):
             call()
 
 
@@ -195,7 +195,7 @@ def test_namespaces_nest_and_only_empty_ones_are_dropped(catalog: Catalog[Any]) 
     assert catalog.list_namespaces() == [("a",), ("ns",)]
     assert catalog.list_namespaces("a") == [("a", "b")]
     for name in ("a", "a.b"):
-        with pytest.raises(errors.Catalog, match="not empty"):
+        with pytest.raises(errors.CatalogError, match="not empty"):
             catalog.drop_namespace(name)
     catalog.purge_table("a.b.t")
     catalog.drop_namespace("a.b")
@@ -246,20 +246,20 @@ def test_a_purge_that_cannot_be_planned_or_has_aged_deletes_nothing(catalog: Cat
     plan = catalog.plan_purge("ns.t")
     catalog.load_table("ns.t").append(ROWS)
     before = files_below(tmp_path)
-    with pytest.raises(errors.CommitConflict, match="changed after"):
+    with pytest.raises(errors.CommitConflictError, match="changed after"):
         catalog.purge_table("ns.t", plan)
-    with pytest.raises(errors.InvalidArgument, match="the plan is for"):
+    with pytest.raises(errors.InvalidArgumentError, match="the plan is for"):
         catalog.purge_table("ns.u", plan)
     assert files_below(tmp_path) == before
     manifest = next(path for path in tmp_path.rglob("ns/t/metadata/*-m0.avro"))
     manifest.rename(tmp_path / "away")
-    with pytest.raises(errors.MissingFile, match=r"m0\.avro"):
+    with pytest.raises(errors.MissingFileError, match=r"m0\.avro"):
         catalog.purge_table("ns.t")
     (tmp_path / "away").rename(manifest)
     assert files_below(tmp_path) == before
     assert catalog.load_table("ns.t").scan().count() == 4
     catalog.create_table("ns.kept", SCHEMA, properties={"gc.enabled": "false"})
-    with pytest.raises(errors.CommitValidation, match=r"gc\.enabled"):
+    with pytest.raises(errors.CommitValidationError, match=r"gc\.enabled"):
         catalog.purge_table("ns.kept")
     assert catalog.table_exists("ns.kept")
 
@@ -301,7 +301,7 @@ def test_a_commit_that_always_loses_is_tried_as_often_as_the_table_says(
         return False
 
     monkeypatch.setattr(type(rows.row(("ns", "t"))), "replace", lost)
-    with pytest.raises(errors.CommitConflict, match=r"retry\.num-retries") as refused:
+    with pytest.raises(errors.CommitConflictError, match=r"retry\.num-retries") as refused:
         table.append(ROWS)
     assert (len(attempts), refused.value.context["attempts"]) == (3, "3")
 
@@ -334,7 +334,7 @@ class Failing:
     def delete(self, location: str) -> None:
         if self._part in location:
             message = "an injected fault"
-            raise errors.Storage(message)
+            raise errors.StorageError(message)
         self._files.delete(location)
 
     def __getattr__(self, name: str) -> Any:
@@ -347,13 +347,13 @@ def test_a_purge_that_fails_says_what_is_left(catalog: Catalog[Any], tmp_path: P
     if catalog.type == "hadoop":
         # The folder is the name: while its newest metadata is there, the table is.
         plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, "v2.metadata.json"))
-        with pytest.raises(errors.Storage, match="injected"):
+        with pytest.raises(errors.StorageError, match="injected"):
             catalog.purge_table("ns.t", plan)
         assert table.append(ROWS).attempts == 1
         assert catalog.load_table("ns.t").scan().count() == 4
     plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, ".parquet"))
     count = plan.by_kind()["data"][0]
-    with pytest.raises(errors.Storage, match=f"the table is gone, but {count} of its {len(plan)} files are left"):
+    with pytest.raises(errors.StorageError, match=f"the table is gone, but {count} of its {len(plan)} files are left"):
         catalog.purge_table("ns.t", plan)
     assert not catalog.table_exists("ns.t")
     left = [name for name in files_below(tmp_path) if "/ns/t/" in name]
@@ -371,17 +371,17 @@ def test_a_dropped_table_keeps_its_files_and_can_be_registered(rows: Catalog[Any
     rows.drop_table("ns.t")
     assert files_below(tmp_path) == before
     assert not rows.table_exists("ns.t")
-    with pytest.raises(errors.NoSuchTable):
+    with pytest.raises(errors.NoSuchTableError):
         table.append(ROWS)
     again = rows.register_table("ns.again", table.metadata_location)
     assert again.uuid == table.uuid
     again.append(ROWS)
     assert rows.load_table("ns.again").scan().count() == 4
-    with pytest.raises(errors.AlreadyExists):
+    with pytest.raises(errors.AlreadyExistsError):
         rows.register_table("ns.again", table.metadata_location)
     with pytest.raises(errors.FrazilError):
         rows.register_table("ns.wrong", f"{tmp_path}/no.metadata.json")
-    with pytest.raises(errors.InvalidArgument):
+    with pytest.raises(errors.InvalidArgumentError):
         rows.register_table("ns.wrong", str(tmp_path))
     assert rows.list_tables("ns") == [("ns", "again")]
 
@@ -392,7 +392,7 @@ def test_tables_that_share_files_are_not_purged(rows: Catalog[Any], tmp_path: Pa
     clone = rows.register_table("ns.clone", table.metadata_location)
     clone.append(ROWS)
     for name in ("ns.t", "ns.clone"):
-        with pytest.raises(errors.CommitValidation, match="shares its folder"):
+        with pytest.raises(errors.CommitValidationError, match="shares its folder"):
             rows.purge_table(name)
     rows.drop_table("ns.clone")
     rows.purge_table("ns.t")
@@ -410,16 +410,16 @@ def test_a_table_is_renamed_across_namespaces(rows: Catalog[Any]) -> None:
     assert rows.list_tables("ns") == [("ns", "taken")]
     renamed.append(ROWS)
     assert rows.load_table("other.deep.u").scan().count() == 4
-    with pytest.raises(errors.NoSuchTable):
+    with pytest.raises(errors.NoSuchTableError):
         table.append(ROWS)
-    with pytest.raises(errors.AlreadyExists, match="taken"):
+    with pytest.raises(errors.AlreadyExistsError, match="taken"):
         rows.rename_table("other.deep.u", "ns.taken")
-    with pytest.raises(errors.AlreadyExists, match="taken"):
+    with pytest.raises(errors.AlreadyExistsError, match="taken"):
         rows.rename_table("ns.taken", "ns.taken")
-    with pytest.raises(errors.NoSuchNamespace):
+    with pytest.raises(errors.NoSuchNamespaceError):
         rows.rename_table("other.deep.u", "no.u")
     for new in ("ns.new", "ns.no"):
-        with pytest.raises(errors.NoSuchTable):
+        with pytest.raises(errors.NoSuchTableError):
             rows.rename_table("ns.no", new)
     assert rows.load_table("ns.taken").scan().count() == 0
     again = rows.create_table("ns.t", SCHEMA)
@@ -441,7 +441,7 @@ def test_namespaces_have_properties(rows: Catalog[Any], tmp_path: Path) -> None:
     given = rows.create_table("p.u", SCHEMA, f"{tmp_path}/given/")
     given.append(ROWS)
     assert given.location == f"{tmp_path}/given"
-    with pytest.raises(errors.InvalidArgument, match="both"):
+    with pytest.raises(errors.InvalidArgumentError, match="both"):
         rows.update_namespace_properties("p", {"owner"}, {"owner": "x"})
     for arguments, words in (
         ({"updates": {"owner": None}}, "the property 'owner' is a text"),
@@ -449,14 +449,14 @@ def test_namespaces_have_properties(rows: Catalog[Any], tmp_path: Path) -> None:
         ({"removals": "owner"}, "removals is a sequence of names"),
         ({"removals": 5}, "removals is a sequence of names, not 5"),
     ):
-        with pytest.raises(errors.InvalidArgument, match=words):
+        with pytest.raises(errors.InvalidArgumentError, match=words):
             rows.update_namespace_properties("p", **arguments)  # type: ignore[arg-type]
-    with pytest.raises(errors.InvalidArgument, match="properties is a mapping of names"):
+    with pytest.raises(errors.InvalidArgumentError, match="properties is a mapping of names"):
         rows.create_namespace("q", ["owner"])  # type: ignore[arg-type]
     rows.update_namespace_properties("p", updates={"owner": 1, "shared": True})  # type: ignore[dict-item]
     assert rows.load_namespace_properties("p").items() >= {"owner": "1", "shared": "true"}.items()
     for location in (5, b"x"):
-        with pytest.raises(errors.InvalidArgument, match="metadata_location is a text"):
+        with pytest.raises(errors.InvalidArgumentError, match="metadata_location is a text"):
             rows.register_table("ns.t", location)  # type: ignore[arg-type]
     rows.update_namespace_properties("ns", updates={"only": "one"})
     rows.update_namespace_properties("ns", ["only"])
@@ -502,7 +502,7 @@ def test_a_folder_cannot_be_renamed_registered_or_forgotten(tmp_path: Path) -> N
         lambda: catalog.update_namespace_properties("ns", updates={"a": "b"}),
         lambda: catalog.create_table("ns.u", SCHEMA, str(tmp_path / "elsewhere")),
     ):
-        with pytest.raises(errors.Unsupported, match="'c' is, cannot") as caught:
+        with pytest.raises(errors.UnsupportedError, match="'c' is, cannot") as caught:
             call()
         assert caught.value.context["catalog"] == "c"
     assert catalog.load_table("ns.t").uuid == table.uuid
@@ -514,16 +514,16 @@ def test_folders_that_are_something_else_are_not_taken(tmp_path: Path) -> None:
     catalog.create_namespace("ns.deep")
     catalog.create_table("ns.t", SCHEMA)
     for name in ("ns", "ns.deep"):
-        with pytest.raises(errors.AlreadyExists, match="namespace"):
+        with pytest.raises(errors.AlreadyExistsError, match="namespace"):
             catalog.create_table(name, SCHEMA)
     for name in ("ns.metadata", ("ns", ".hidden"), "ns._hidden"):
-        with pytest.raises(errors.InvalidArgument):
+        with pytest.raises(errors.InvalidArgumentError):
             catalog.create_table(name, SCHEMA)
-        with pytest.raises(errors.InvalidArgument):
+        with pytest.raises(errors.InvalidArgumentError):
             catalog.create_namespace(name)
-    with pytest.raises(errors.InvalidArgument, match="is a table"):
+    with pytest.raises(errors.InvalidArgumentError, match="is a table"):
         catalog.create_namespace("ns.t.inner")
-    with pytest.raises(errors.NoSuchNamespace):
+    with pytest.raises(errors.NoSuchNamespaceError):
         catalog.create_table("ns.t.inner", SCHEMA)
     assert catalog.list_namespaces("ns") == [("ns", "deep")]
     assert catalog.list_tables("ns") == [("ns", "t")]
@@ -551,7 +551,7 @@ def test_a_commit_during_the_deletion_of_a_folder_loses(tmp_path: Path) -> None:
     metadata = tmp_path / "warehouse" / "ns" / "t" / "metadata"
     # As the deletion begins.
     (metadata / "v2.metadata.json").touch()
-    with pytest.raises(errors.CommitConflict):
+    with pytest.raises(errors.CommitConflictError):
         table.append(ROWS)
     assert catalog.load_table("ns.t").scan().count() == 0
 
@@ -563,5 +563,5 @@ def test_a_catalog_that_cannot_commit_refuses_by_name(tmp_path: Path) -> None:
         lambda: paimon.create_table("t", SCHEMA),
         lambda: paimon.drop_table("ns.t"),
     ):
-        with pytest.raises(errors.Unsupported, match="type paimon, which 'p' is"):
+        with pytest.raises(errors.UnsupportedError, match="type paimon, which 'p' is"):
             call()

@@ -9,12 +9,12 @@ import pytest
 
 import frazil
 from frazil.errors import (
-    CorruptMetadata,
-    InvalidArgument,
-    MissingFile,
-    NoSuchNamespace,
-    NoSuchTable,
-    PathNotAllowed,
+    CorruptMetadataError,
+    InvalidArgumentError,
+    MissingFileError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    PathNotAllowedError,
 )
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ def test_the_warehouse_may_be_relative_or_a_uri(warehouse: Path) -> None:
 
 
 def test_absent_names_are_typed_errors(catalog: Catalog) -> None:
-    with pytest.raises(NoSuchTable, match=r"catalog 'local' has no table 'sales\.no'") as caught:
+    with pytest.raises(NoSuchTableError, match=r"catalog 'local' has no table 'sales\.no'") as caught:
         catalog.load_table("sales.no")
     assert caught.value.context == {"catalog": "local", "table": "sales.no"}
     for ask in (catalog.list_tables, catalog.list_namespaces, catalog.load_namespace_properties):
-        with pytest.raises(NoSuchNamespace, match=r"no namespace 'sales\.no'"):
+        with pytest.raises(NoSuchNamespaceError, match=r"no namespace 'sales\.no'"):
             ask("sales.no")
-    with pytest.raises(NoSuchNamespace):
+    with pytest.raises(NoSuchNamespaceError):
         catalog.list_tables("sales.orders")
 
 
@@ -86,9 +86,9 @@ def test_absent_names_are_typed_errors(catalog: Catalog) -> None:
     "name", ["", "a..b", ".a", "a.", "a/b", "a\\b", "a\0b", "a\nb", ("..", "a"), ("a", 1), ("",), 7]
 )
 def test_names_that_would_lead_elsewhere_are_refused(catalog: Catalog, name: str) -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         catalog.load_table(name)
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         catalog.table_exists(name)
 
 
@@ -102,7 +102,7 @@ def test_links_to_folders_are_not_listed_and_lead_nowhere_outside(
     assert catalog.table_exists("sales.inside")
     assert catalog.load_table("sales.inside").scan().count() == 0
     assert not catalog.table_exists("sales.link")
-    with pytest.raises(PathNotAllowed):
+    with pytest.raises(PathNotAllowedError):
         catalog.load_table("sales.link")
     monkeypatch.setattr(frazil.config, "allowed_locations", [str(tmp_path)])
     allowed = frazil.load_catalog("local", warehouse=str(warehouse))
@@ -123,13 +123,13 @@ def test_a_new_warehouse_is_empty_until_something_is_created_in_it(tmp_path: Pat
 
 def test_a_warehouse_must_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(MissingFile, match="is not a folder"):
+    with pytest.raises(MissingFileError, match="is not a folder"):
         frazil.load_catalog("local", warehouse=str(tmp_path / "file"))
-    with pytest.raises(MissingFile, match="does not exist"):
+    with pytest.raises(MissingFileError, match="does not exist"):
         frazil.load_catalog("read", type="paimon", warehouse=str(tmp_path / "nowhere"))
-    with pytest.raises(InvalidArgument, match="'warehouse'"):
+    with pytest.raises(InvalidArgumentError, match="'warehouse'"):
         frazil.load_catalog("local", type="hadoop")
-    with pytest.raises(PathNotAllowed):
+    with pytest.raises(PathNotAllowedError):
         frazil.load_catalog("local", warehouse="file://host/share")
 
 
@@ -137,10 +137,10 @@ def test_refresh_sees_the_newest_table_and_no_other(catalog: Catalog, warehouse:
     table = catalog.load_table("sales.orders")
     assert table.refresh().metadata_location == table.metadata_location
     shutil.rmtree(warehouse / "sales" / "orders")
-    with pytest.raises(NoSuchTable):
+    with pytest.raises(NoSuchTableError):
         table.refresh()
     shutil.copytree(warehouse / "top", warehouse / "sales" / "orders")
-    with pytest.raises(CorruptMetadata, match="was replaced by table"):
+    with pytest.raises(CorruptMetadataError, match="was replaced by table"):
         table.refresh()
 
 

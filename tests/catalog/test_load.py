@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import frazil
-from frazil.catalog.load import load_catalog
-from frazil.catalog.settings import configured_properties
-from frazil.errors import InvalidArgument, Unsupported
+from frazil.catalog._load import load_catalog
+from frazil.catalog._settings import configured_properties
+from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def test_the_type_follows_from_the_properties(properties: dict[str, str], expect
     + [{"uri": "http://localhost:8181"}, {"uri": "https://host", "warehouse": "wh"}, {"uri": "thrift://host:9083"}],
 )
 def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
-    with pytest.raises(Unsupported, match="yet") as caught:
+    with pytest.raises(UnsupportedError, match="yet") as caught:
         load_catalog("c", **properties)
     assert caught.value.hint == "the types of catalogs are hadoop, local, memory, paimon, sql"
 
@@ -57,13 +57,13 @@ def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
     ],
 )
 def test_properties_that_make_no_catalog(properties: dict[str, str], expected: str) -> None:
-    with pytest.raises(InvalidArgument, match=expected):
+    with pytest.raises(InvalidArgumentError, match=expected):
         load_catalog("c", **properties)
 
 
 @pytest.mark.parametrize("name", ["", 7])
 def test_the_name_is_text(name: str) -> None:
-    with pytest.raises(InvalidArgument, match="name of a catalog"):
+    with pytest.raises(InvalidArgumentError, match="name of a catalog"):
         load_catalog(name, warehouse=".")
     assert load_catalog(None, warehouse=".").name == "default"
 
@@ -126,7 +126,7 @@ def test_the_first_file_found_counts(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_broken_file_is_named_and_not_quoted(tmp_path: Path, text: str) -> None:
     pytest.importorskip("yaml")
     (tmp_path / ".frazil.yaml").write_text(text)
-    with pytest.raises(InvalidArgument, match="configuration file") as caught:
+    with pytest.raises(InvalidArgumentError, match="configuration file") as caught:
         load_catalog("c")
     assert caught.value.context["file"] == ".frazil.yaml"
     assert "canary" not in str(caught.value)
@@ -138,7 +138,7 @@ def test_without_pyyaml_only_a_file_that_names_the_catalog_matters(
     monkeypatch.setitem(sys.modules, "yaml", None)
     (tmp_path / ".pyiceberg.yaml").write_text("catalog: {prod: {uri: http://host}}")
     assert load_catalog("local", warehouse=".").type == "hadoop"
-    with pytest.raises(Unsupported, match="PyYAML") as caught:
+    with pytest.raises(UnsupportedError, match="PyYAML") as caught:
         load_catalog("prod")
     assert caught.value.hint == "pip install 'frazil[yaml]'"
 

@@ -44,7 +44,7 @@ def test_databases_are_folders_with_a_suffix(catalog: Catalog[Any], folder: Path
     names = ((), "sales", "empty", "no database", "sales.orders", "no")
     assert [catalog.namespace_exists(name) for name in names] == [True, True, True, False, False, False]
     assert catalog.load_namespace_properties("sales") == {"location": f"{folder}/sales.db"}
-    with pytest.raises(errors.NoSuchNamespace, match="'no'"):
+    with pytest.raises(errors.NoSuchNamespaceError, match="'no'"):
         catalog.list_tables("no")
 
 
@@ -57,15 +57,15 @@ def test_tables_are_folders_with_schemas(catalog: Catalog[Any]) -> None:
 
 def test_names_that_are_no_tables(catalog: Catalog[Any]) -> None:
     for name in ("orders", ("a", "b", "c")):
-        with pytest.raises(errors.NoSuchTable, match="a database and a table"):
+        with pytest.raises(errors.NoSuchTableError, match="a database and a table"):
             catalog.load_table(name)
-    with pytest.raises(errors.Unsupported, match="system tables"):
+    with pytest.raises(errors.UnsupportedError, match="system tables"):
         catalog.load_table("sales.orders$snapshots")
 
 
 @pytest.mark.parametrize("metastore", ["hive", "rest"])
 def test_metastores_that_come_later_are_named(metastore: str) -> None:
-    with pytest.raises(errors.Unsupported, match=metastore) as caught:
+    with pytest.raises(errors.UnsupportedError, match=metastore) as caught:
         frazil.load_catalog("p", metastore=metastore, warehouse=".")
     assert caught.value.hint == "the metastores are filesystem, jdbc"
 
@@ -97,7 +97,7 @@ def test_a_database_lists_databases_and_tables(database: str, folder: Path) -> N
     assert catalog.load_namespace_properties("bare") == {}
     names = ("sales.orders", "x.y", "sales.x", "sales")
     assert [catalog.table_exists(name) for name in names] == [True, False, False, False]
-    with pytest.raises(errors.NoSuchTable, match=r"x\.y"):
+    with pytest.raises(errors.NoSuchTableError, match=r"x\.y"):
         catalog.load_table("x.y")
 
 
@@ -113,9 +113,9 @@ def test_the_catalog_key_separates_catalogs(database: str) -> None:
     catalog = frazil.load_catalog("p", **{"metastore": "jdbc", "uri": database, "catalog-key": "other"})
     assert catalog.list_tables("x") == [("x", "y")]
     strange = frazil.load_catalog("p", **{"metastore": "jdbc", "uri": database, "catalog-key": "strange"})
-    with pytest.raises(errors.NoSuchNamespace, match=r"catalog-key 'jdbc', 'other', not 'strange'"):
+    with pytest.raises(errors.NoSuchNamespaceError, match=r"catalog-key 'jdbc', 'other', not 'strange'"):
         strange.list_tables("x")
-    with pytest.raises(errors.InvalidArgument, match="no warehouse"):
+    with pytest.raises(errors.InvalidArgumentError, match="no warehouse"):
         frazil.load_catalog("p", metastore="jdbc", uri=database).load_table("sales.orders")
 
 
@@ -124,5 +124,5 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     sqlite3.connect(path).close()
     path.touch()
     catalog = frazil.load_catalog("p", type="paimon", metastore="jdbc", uri=f"sqlite:///{path}")
-    with pytest.raises(errors.Catalog, match="holds no Paimon catalog"):
+    with pytest.raises(errors.CatalogError, match="holds no Paimon catalog"):
         catalog.list_namespaces()

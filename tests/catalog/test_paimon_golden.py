@@ -77,23 +77,23 @@ def test_absent_names_are_typed_errors() -> None:
     for catalog in (folder_catalog(), jdbc_catalog()):
         for name in ("sales.nope", "d1.nope", "d2.t3", "nope.t1"):
             assert not catalog.table_exists(name)
-            with pytest.raises(errors.NoSuchTable, match=f"no table '{name}'"):
+            with pytest.raises(errors.NoSuchTableError, match=f"no table '{name}'"):
                 catalog.load_table(name)
-        with pytest.raises(errors.NoSuchNamespace, match="'nope'"):
+        with pytest.raises(errors.NoSuchNamespaceError, match="'nope'"):
             catalog.list_tables("nope")
 
 
 def test_another_key_is_another_catalog() -> None:
     catalog = jdbc_catalog(**{"catalog-key": "silver"})
     assert catalog.list_namespaces() == []
-    with pytest.raises(errors.NoSuchTable) as caught:
+    with pytest.raises(errors.NoSuchTableError) as caught:
         catalog.load_table("d1.t1")
     assert caught.value.hint == "the database holds tables of catalogs with the catalog-key 'golden', not 'silver'"
 
 
 def test_a_database_that_is_not_there_stays_away(tmp_path: Any) -> None:
     missing = tmp_path / "none.db"
-    with pytest.raises(errors.MissingFile, match="is not there"):
+    with pytest.raises(errors.MissingFileError, match="is not there"):
         jdbc_catalog(uri=f"jdbc:sqlite:{missing}?password={CANARY}")
     assert not missing.exists()
 
@@ -110,7 +110,7 @@ def test_a_database_that_is_not_there_stays_away(tmp_path: Any) -> None:
 )
 def test_system_tables_are_refused_by_name(name: str, hint: str | None) -> None:
     for database, catalog in (("sales", folder_catalog()), ("d1", jdbc_catalog())):
-        with pytest.raises(errors.Unsupported, match=r"system tables yet, which '\w+\.t1\$") as caught:
+        with pytest.raises(errors.UnsupportedError, match=r"system tables yet, which '\w+\.t1\$") as caught:
             catalog.load_table((database, name))
         assert caught.value.hint == hint
         assert not catalog.table_exists((database, name))
@@ -118,7 +118,7 @@ def test_system_tables_are_refused_by_name(name: str, hint: str | None) -> None:
 
 def test_the_database_of_the_system_is_refused_by_name_and_not_listed() -> None:
     for catalog in (folder_catalog(), jdbc_catalog()):
-        with pytest.raises(errors.Unsupported, match=r"'sys\.tables'"):
+        with pytest.raises(errors.UnsupportedError, match=r"'sys\.tables'"):
             catalog.load_table("sys.tables")
         assert ("sys",) not in catalog.list_namespaces()
 

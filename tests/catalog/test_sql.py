@@ -128,10 +128,10 @@ def test_names_are_never_part_of_a_statement(path: Path) -> None:
 
 def test_absent_names_are_typed_errors_that_know_of_other_catalogs(path: Path) -> None:
     catalog = frazil.load_catalog("mine", uri=f"sqlite:///{path}")
-    with pytest.raises(errors.NoSuchTable, match="no table") as caught:
+    with pytest.raises(errors.NoSuchTableError, match="no table") as caught:
         catalog.load_table("a.b.orders")
     assert "'gold', 'other'" in str(caught.value.hint)
-    with pytest.raises(errors.NoSuchNamespace):
+    with pytest.raises(errors.NoSuchNamespaceError):
         catalog.list_tables("a.b")
 
 
@@ -146,7 +146,7 @@ def test_a_view_is_no_table(database: Database) -> None:
     assert catalog.list_tables("a.b") == [("a", "b", "odd name"), ("a", "b", "orders")]
     assert catalog.list_tables("v") == []
     assert not catalog.table_exists("a.b.seen")
-    with pytest.raises(errors.NoSuchTable, match="it is a view"):
+    with pytest.raises(errors.NoSuchTableError, match="it is a view"):
         catalog.load_table("a.b.seen")
 
 
@@ -167,10 +167,10 @@ def test_every_spelling_of_a_sqlite_address(database: Database, uri: str) -> Non
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     for uri in ("sqlite:///no.db", f"jdbc:sqlite:{tmp_path}/no.db"):
-        with pytest.raises(errors.MissingFile, match="not there"):
+        with pytest.raises(errors.MissingFileError, match="not there"):
             frazil.load_catalog("gold", uri=uri).list_namespaces()
     for uri in ("sqlite://", "sqlite:///:memory:", "jdbc:sqlite::memory:"):
-        with pytest.raises(errors.InvalidArgument, match="in memory"):
+        with pytest.raises(errors.InvalidArgumentError, match="in memory"):
             frazil.load_catalog("gold", uri=uri)
     assert not list(tmp_path.glob("*.db"))
 
@@ -187,7 +187,7 @@ def test_a_database_without_a_catalog_is_an_error(tmp_path: Path) -> None:
         (other, "not a database"),
         (wrong, "no column table_namespace, metadata_location"),
     ):
-        with pytest.raises(errors.Catalog, match=expected):
+        with pytest.raises(errors.CatalogError, match=expected):
             frazil.load_catalog("gold", uri=f"sqlite:///{path}").list_namespaces()
 
 
@@ -203,7 +203,7 @@ def test_a_catalog_without_namespace_properties_is_read(tmp_path: Path) -> None:
 
 def test_a_row_without_a_metadata_file_is_an_error(database: Database) -> None:
     catalog = frazil.load_catalog("gold", uri=f"sqlite:///{database([('gold', 'a', 't', None)])}")
-    with pytest.raises(errors.Catalog, match="no metadata file"):
+    with pytest.raises(errors.CatalogError, match="no metadata file"):
         catalog.load_table("a.t")
 
 
@@ -220,7 +220,7 @@ def test_refresh_follows_the_catalog(database: Database) -> None:
     path = database([("gold", "a", "t", ORDERS)])
     table = frazil.load_catalog("gold", uri=f"sqlite:///{path}").load_table("a.t")
     older = min((GOLDEN / "del_pos_file_parquet_part" / "metadata").glob("*.metadata.json"))
-    for location, outcome in ((str(older), None), (OTHER, errors.CorruptMetadata)):
+    for location, outcome in ((str(older), None), (OTHER, errors.CorruptMetadataError)):
         with sqlite3.connect(path) as connection:
             connection.execute("UPDATE iceberg_tables SET metadata_location = ?", (location,))
         connection.close()
@@ -254,17 +254,17 @@ def test_secrets_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
         ("me", password, "host", 5432, "db")
     }
     assert not any(password in repr(catalog) + str(catalog.properties) for catalog in catalogs)
-    with pytest.raises(errors.InvalidArgument) as caught:
+    with pytest.raises(errors.InvalidArgumentError) as caught:
         frazil.load_catalog("pg", type="sql", uri=f"://{password}@@")
     assert password not in str(caught.value)
 
 
 def test_a_missing_driver_or_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(errors.Unsupported, match="driver"):
+    with pytest.raises(errors.UnsupportedError, match="driver"):
         frazil.load_catalog("c", uri="mysql+nodriver://host/db")
-    monkeypatch.delitem(sys.modules, "frazil.catalog.server_database", raising=False)
+    monkeypatch.delitem(sys.modules, "frazil.catalog._server_database", raising=False)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(errors.Unsupported, match="SQLAlchemy") as caught:
+    with pytest.raises(errors.UnsupportedError, match="SQLAlchemy") as caught:
         frazil.load_catalog("c", uri="postgresql://host/db")
     assert caught.value.hint == "pip install 'frazil[sql]'"
 

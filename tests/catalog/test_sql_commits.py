@@ -19,7 +19,7 @@ import pytest
 
 import frazil
 from frazil import errors
-from frazil.catalog import sqlite
+from frazil.catalog import _sqlite as sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +83,7 @@ def test_pyiceberg_goes_on_with_our_tables(tmp_path: Path, theirs: Callable[[], 
     other.rename_table("a.b.t", "n.u")
     assert catalog.load_table("n.u").append(ROWS).attempts == 1
     other.drop_table("n.u")
-    with pytest.raises(errors.NoSuchTable):
+    with pytest.raises(errors.NoSuchTableError):
         catalog.load_table("n.u")
     catalog.drop_namespace("a.b")
     assert other.list_namespaces() == [("n",)]
@@ -145,14 +145,14 @@ def test_a_view_keeps_its_name(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "catalog.db")) as connection, connection:
         connection.execute("INSERT INTO iceberg_tables VALUES ('c', 'n', 'v', '/v.json', NULL, 'VIEW')")
     catalog.create_table("n.t", SCHEMA)
-    with pytest.raises(errors.AlreadyExists, match="view"):
+    with pytest.raises(errors.AlreadyExistsError, match="view"):
         catalog.create_table("n.v", SCHEMA)
-    with pytest.raises(errors.AlreadyExists):
+    with pytest.raises(errors.AlreadyExistsError):
         catalog.rename_table("n.t", "n.v")
-    with pytest.raises(errors.NoSuchTable):
+    with pytest.raises(errors.NoSuchTableError):
         catalog.drop_table("n.v")
     catalog.drop_table("n.t")
-    with pytest.raises(errors.Catalog, match="not empty"):
+    with pytest.raises(errors.CatalogError, match="not empty"):
         catalog.drop_namespace("n")
     assert select(tmp_path, "SELECT table_name, metadata_location FROM iceberg_tables") == [("v", "/v.json")]
 
@@ -164,21 +164,21 @@ def test_nothing_is_made_by_reading_or_where_it_is_not_wanted(tmp_path: Path) ->
         lambda: catalog.load_table("n.t"),
         lambda: catalog.create_table("n.t", SCHEMA),
     ):
-        with pytest.raises(errors.MissingFile, match="not there"):
+        with pytest.raises(errors.MissingFileError, match="not there"):
             call()
     unwilling = ours(tmp_path, init_catalog_tables="false")
-    with pytest.raises(errors.MissingFile, match="not there"):
+    with pytest.raises(errors.MissingFileError, match="not there"):
         unwilling.create_namespace("n")
     lake = frazil.load_catalog("x", path=str(tmp_path / "lake"))
     assert lake.type == "local"
     assert lake.list_namespaces() == []
     assert not lake.table_exists("n.t")
-    with pytest.raises(errors.NoSuchTable):
+    with pytest.raises(errors.NoSuchTableError):
         lake.load_table("n.t")
     assert not (tmp_path / "catalog.db").exists()
     assert not (tmp_path / "lake").exists()
     (tmp_path / "catalog.db").touch()
-    with pytest.raises(errors.Catalog, match="no table iceberg_tables"):
+    with pytest.raises(errors.CatalogError, match="no table iceberg_tables"):
         unwilling.create_namespace("n")
     catalog.create_namespace("n")
     unwilling.create_namespace("m")
@@ -246,7 +246,7 @@ def test_tables_of_a_transaction_that_fails_are_not_taken_for_made(
         raise sqlite3.OperationalError(message)
 
     monkeypatch.setattr(sqlite.SqliteDatabase, "_commit", failing)
-    with pytest.raises(errors.Catalog, match="disk I/O error"):
+    with pytest.raises(errors.CatalogError, match="disk I/O error"):
         lake.create_namespace("n")
     monkeypatch.setattr(sqlite.SqliteDatabase, "_commit", commit)
     assert lake.list_namespaces() == []
@@ -263,7 +263,7 @@ def test_a_database_that_may_not_be_written_refuses_and_nothing_stays(
     before = sorted(str(path) for path in tmp_path.rglob("*"))
     with closing(sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        with pytest.raises(errors.Catalog, match="locked"):
+        with pytest.raises(errors.CatalogError, match="locked"):
             ours(tmp_path).load_table("n.t").append(ROWS)
         connection.execute("ROLLBACK")
     after = sorted(str(path) for path in tmp_path.rglob("*") if not path.name.endswith("-journal"))
@@ -274,7 +274,7 @@ def test_a_database_that_may_not_be_written_refuses_and_nothing_stays(
 def test_an_error_of_the_row_keeps_its_kind_and_an_unknown_outcome_deletes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from frazil.catalog import sql
+    from frazil.catalog import _sql as sql
 
     catalog, table = with_table(tmp_path)
     replace = sql._Row.replace
@@ -287,16 +287,16 @@ def test_an_error_of_the_row_keeps_its_kind_and_an_unknown_outcome_deletes_nothi
 
         return call
 
-    monkeypatch.setattr(sql._Row, "replace", failing(errors.Unavailable("lost"), afterwards=True))
+    monkeypatch.setattr(sql._Row, "replace", failing(errors.UnavailableError("lost"), afterwards=True))
     assert table.append(ROWS).added_records == 2
-    monkeypatch.setattr(sql._Row, "replace", failing(errors.Forbidden("no entry", hint="ask"), afterwards=False))
-    with pytest.raises(errors.Forbidden, match="no entry") as caught:
+    monkeypatch.setattr(sql._Row, "replace", failing(errors.ForbiddenError("no entry", hint="ask"), afterwards=False))
+    with pytest.raises(errors.ForbiddenError, match="no entry") as caught:
         table.append(ROWS)
     assert caught.value.hint == "ask"
     before = len(list(tmp_path.rglob("*")))
-    for error in (errors.Unavailable("lost"), KeyError("a bug")):
+    for error in (errors.UnavailableError("lost"), KeyError("a bug")):
         monkeypatch.setattr(sql._Row, "replace", failing(error, afterwards=False))
-        with pytest.raises(errors.CommitStateUnknown, match=r"lost|a bug"):
+        with pytest.raises(errors.CommitStateUnknownError, match=r"lost|a bug"):
             table.append(ROWS)
     # A data file, a manifest, a manifest list and a metadata file for each.
     assert len(list(tmp_path.rglob("*"))) == before + 8
@@ -405,9 +405,9 @@ def test_a_copied_lake_opens_and_grows_where_it_lies(tmp_path: Path) -> None:
 
 
 def test_a_lake_is_a_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(errors.Unsupported, match="folder of this machine"):
+    with pytest.raises(errors.UnsupportedError, match="folder of this machine"):
         frazil.load_catalog("local", path="s3://bucket/lake")
-    with pytest.raises(errors.InvalidArgument, match="'path'"):
+    with pytest.raises(errors.InvalidArgumentError, match="'path'"):
         frazil.load_catalog("local", type="local")
     monkeypatch.chdir(tmp_path)
     lake = frazil.load_catalog("local", path="./odd ? %41 lake")
@@ -417,7 +417,7 @@ def test_a_lake_is_a_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.
     assert lake.load_table("n.t").scan().count() == 2
     assert (tmp_path / "odd ? %41 lake" / "warehouse" / "n" / "t").is_dir()
     (tmp_path / "file").touch()
-    with pytest.raises(errors.Storage, match="cannot be made"):
+    with pytest.raises(errors.StorageError, match="cannot be made"):
         frazil.load_catalog("local", path=f"{tmp_path}/file/lake").create_namespace("n")
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import CommitValidation
+from frazil.errors import CommitValidationError
 from support.java import JavaError
 from support.java_checks import check_metadata, check_rows
 
@@ -86,7 +86,7 @@ def test_java_picks_what_frazil_picks(java: Java, warehouse: Path, case: str, ve
         picked = table.dynamic_partition_overwrite(rows(1, 5), snapshot_properties=STAGED).snapshot_id
         meanwhile(table)
         before = table.current_snapshot().snapshot_id  # type: ignore[union-attr]
-        refused = pytest.raises(CommitValidation if engine == "frazil" else JavaError)
+        refused = pytest.raises(CommitValidationError if engine == "frazil" else JavaError)
         with contextlib.nullcontext() if is_picked else refused:
             if engine == "frazil":
                 table.manage_snapshots().cherry_pick(picked).commit()  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ def test_frazil_picks_what_java_replaced(java: Java, warehouse: Path) -> None:
         table = table.refresh()
         table.append(rows(partition, 8))
         if expected is None:
-            with pytest.raises(CommitValidation, match="files were added meanwhile"):
+            with pytest.raises(CommitValidationError, match="files were added meanwhile"):
                 table.manage_snapshots().publish_changes("w").commit()
         else:
             table.manage_snapshots().publish_changes("w").commit()
@@ -133,7 +133,7 @@ def test_only_frazil_looks_at_rows_that_were_deleted(java: Java, warehouse: Path
         assert picked is not None
         table.delete("id = 6")
         if engine == "frazil":
-            with pytest.raises(CommitValidation, match="were deleted meanwhile"):
+            with pytest.raises(CommitValidationError, match="were deleted meanwhile"):
                 table.manage_snapshots().cherry_pick(picked).commit()
         else:
             java.sql(f"call java.system.cherrypick_snapshot('picks.lost_java', {picked})")

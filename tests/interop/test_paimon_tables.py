@@ -224,7 +224,7 @@ def test_incremental_reads_of_the_audit_log(case: PaimonCase) -> None:
         ),
     )
     for want in filter(is_difference, wanted):
-        with pytest.raises(frazil.errors.Unsupported, match="difference of snapshots"):
+        with pytest.raises(frazil.errors.UnsupportedError, match="difference of snapshots"):
             log.scan(options=options(want))
 
 
@@ -246,7 +246,7 @@ def test_time_travel(case: PaimonCase) -> None:
     check_all(case, ((str(want["options"]), want, scans[str(want["options"])]) for want in wanted))
     for want in wanted:
         if want.get("error"):
-            with pytest.raises(frazil.errors.NoSuchSnapshot):
+            with pytest.raises(frazil.errors.NoSuchSnapshotError):
                 case.table.scan(options=want["options"]).to_arrow()
 
 
@@ -264,7 +264,7 @@ def test_values_that_a_cast_refuses(case: PaimonCase, tmp_path: Path) -> None:
         if reason.startswith("'NoneType'"):
             assert table.scan("c is null").count() >= rows.num_rows
         else:
-            with pytest.raises(frazil.errors.CorruptDataFile):
+            with pytest.raises(frazil.errors.CorruptDataFileError):
                 table.scan().to_arrow()
 
 

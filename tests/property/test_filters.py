@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import frazil
 from frazil import _native
-from frazil.iceberg.task import FileScanTask
+from frazil.iceberg._task import FileScanTask
 from support.filters import COMPARISONS, EXAMPLES, TABLES, examples, filters, quoted, rows_of, whole
 
 
@@ -127,7 +127,7 @@ WORDS = ["and", "or", "not", "is", "null", "in", "like", "between", "date", "(",
 def test_any_text_parses_or_is_an_invalid_argument(text: str) -> None:
     try:
         _native.normalize_predicate(text)
-    except frazil.errors.InvalidArgument as error:
+    except frazil.errors.InvalidArgumentError as error:
         assert str(error)  # noqa: PT017
 
 

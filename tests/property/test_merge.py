@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frazil import _native
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,7 +215,7 @@ def test_rows_become_what_sql_says(
     try:
         expected = model(target, source, on, asked)
     except Cardinality:
-        with pytest.raises(InvalidArgument, match="several rows of the source would change the same row"):
+        with pytest.raises(InvalidArgumentError, match="several rows of the source would change the same row"):
             merged(mergers[0], [batch(target)])
         return
     found = []
@@ -253,7 +253,7 @@ def test_an_upsert_updates_rows_that_really_change(target: list[Row], source: li
     merger.source(batch(source))
     keys = [row["k"] for row in source if row["k"] is not None]
     if len(set(keys)) < len(keys):
-        with pytest.raises(InvalidArgument, match="same key"):
+        with pytest.raises(InvalidArgumentError, match="same key"):
             merger.seal()
         return
     merger.seal()

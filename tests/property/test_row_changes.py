@@ -113,6 +113,6 @@ def test_what_cannot_be_written_is_refused_and_stays_as_it_was(name: str) -> Non
         copy = copied(name, "copy-on-write", folder)
         before = copy.metadata_location
         rows = copy.scan().to_arrow()
-        with pytest.raises(frazil.errors.Unsupported):
+        with pytest.raises(frazil.errors.UnsupportedError):
             copy.append(rows)
         assert copy.refresh().metadata_location == before

@@ -14,9 +14,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import frazil
-from frazil import _native, data_file, transforms, variant
-from frazil.iceberg import data_files, deletion_vector
-from frazil.paimon.schema import Schema
+from frazil import _data_file as data_file
+from frazil import _native, transforms
+from frazil import _variant as variant
+from frazil.iceberg import _data_files as data_files
+from frazil.iceberg import deletion_vector
+from frazil.paimon._schema import Schema
 from support.cases import GOLDEN
 from support.filters import EXAMPLES, examples
 from support.slices import LEAVES, array, arrays, deeply_shifted, plain, shifted, shifted_batch
@@ -179,7 +182,7 @@ def test_transforms_of_slices_are_slices_of_transforms(values: pa.Array, by: int
     for transform in TRANSFORMS:
         try:
             whole = transform(values)
-        except frazil.errors.InvalidArgument:
+        except frazil.errors.InvalidArgumentError:
             continue
         for start in range(len(values)):
             assert transform(values.slice(start)).equals(whole.slice(start))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from frazil.spark.source import FrazilDataSource, FrazilReader
+from frazil.spark._source import FrazilDataSource, FrazilReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

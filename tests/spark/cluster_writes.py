@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 
-import frazil.spark.row_level
-import frazil.spark.writes
+import frazil.spark._row_level
+import frazil.spark._writes
 from frazil.spark import merge, update, write
-from frazil.spark.source import FrazilDataSource
-from frazil.spark.workers import Operation
+from frazil.spark._source import FrazilDataSource
+from frazil.spark._workers import Operation
 from support.spark_cluster import two_hosts
 from support.spark_tables import data, frame, make
 
@@ -130,7 +130,7 @@ def carry_out(spark: SparkSession, verb: str, trouble: str, folder: Path) -> Non
     if verb in ("update", "merge"):
         table.append(data(0, 60))
     faulty = functools.partial(Faulty, trouble=trouble, notes=str(notes))
-    frazil.spark.row_level.Operation = frazil.spark.writes.Operation = faulty  # type: ignore[assignment, misc]
+    frazil.spark._row_level.Operation = frazil.spark._writes.Operation = faulty  # type: ignore[assignment, misc]
     match verb:
         case "write":
             # Where an executor dies, rows that it has for other tasks are lost, and a stage runs again.

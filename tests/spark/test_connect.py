@@ -40,5 +40,5 @@ def test_a_client_reads_and_writes_as_a_session_does(tmp_path: Path) -> None:
     # With that of NULL.
     assert found["buckets"] == 5
     assert "never works" in found["failed"]
-    assert found["misfit"].startswith("InvalidArgument: no column `colour`")
+    assert found["misfit"].startswith("InvalidArgumentError: no column `colour`")
     assert files(folder) == listed(table.refresh(), folder)

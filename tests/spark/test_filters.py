@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import datasource as ds
 
 import frazil
-from frazil.spark.filters import sql
-from frazil.spark.source import FrazilDataSource
+from frazil.spark._filters import sql
+from frazil.spark._source import FrazilDataSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as spark_functions
 
-from frazil.errors import InvalidArgument, Unsupported
+from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.spark import functions as f
 
 if TYPE_CHECKING:
@@ -71,17 +71,17 @@ def test_numbers_texts_and_binaries_are_truncated(values: DataFrame) -> None:
 def test_a_result_of_another_type_is_an_error(values: DataFrame) -> None:
     with pytest.raises(PythonException, match=r"truncate\[3\] of this column is int, not string"):
         values.select(f.truncate(3, "i")).collect()
-    with pytest.raises(PythonException, match="InvalidArgument"):
+    with pytest.raises(PythonException, match="InvalidArgumentError"):
         values.select(f.hours("d")).collect()
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "4"])
 def test_a_count_is_a_whole_number_from_one(count: object) -> None:
-    with pytest.raises(InvalidArgument, match="whole number from 1"):
+    with pytest.raises(InvalidArgumentError, match="whole number from 1"):
         f.bucket(count, "i")  # type: ignore[arg-type]
 
 
 def test_spark_4_0_has_no_arrow_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(spark_functions, "arrow_udf")
-    with pytest.raises(Unsupported, match=r"Spark 4\.1 or later"):
+    with pytest.raises(UnsupportedError, match=r"Spark 4\.1 or later"):
         f.days("d")

@@ -15,7 +15,7 @@ import pytest
 
 import frazil
 from frazil.spark import read
-from frazil.spark.lanes import _PATH, _fits, native_files
+from frazil.spark._lanes import _PATH, _fits, native_files
 from support.frames import rows
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def test_every_type_that_is_left_to_spark_is_right(spark: SparkSession, tmp_path
     schema = fields({name: of for name, (of, _) in COLUMNS.items()})
     footer = written(tmp_path / "a.parquet", schema, [values for _, values in COLUMNS.values()])
     assert _fits(footer, schema)
-    from frazil.spark.lanes import NativeFiles
-    from frazil.spark.types import spark_schema
+    from frazil.spark._lanes import NativeFiles
+    from frazil.spark._types import spark_schema
 
     files = NativeFiles.__new__(NativeFiles)
     files.paths = [str(tmp_path / "a.parquet")]

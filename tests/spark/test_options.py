@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.errors import InvalidArgument, Unsupported
-from frazil.spark import iceberg, paimon
-from frazil.spark.options import parse, quote_name, split_names
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.spark import _iceberg as iceberg
+from frazil.spark import _paimon as paimon
+from frazil.spark._options import parse, quote_name, split_names
 
 
 def options(**given: str) -> dict[str, str]:
@@ -130,7 +131,7 @@ def test_a_quoted_name_is_read_back(name: str) -> None:
     ],
 )
 def test_a_wrong_option_is_named(given: dict[str, str], words: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
+    with pytest.raises(InvalidArgumentError) as caught:
         iceberg.scan_arguments(parse({"path": "/t"} | given))
     assert words in str(caught.value)
 
@@ -148,23 +149,23 @@ def test_a_wrong_option_is_named(given: dict[str, str], words: str) -> None:
     ],
 )
 def test_a_wrong_option_of_paimon_is_named(given: dict[str, str], words: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
+    with pytest.raises(InvalidArgumentError) as caught:
         paimon.scan_arguments(parse({"path": "/t"} | given))
     assert words in str(caught.value)
 
 
 def test_a_table_must_be_named() -> None:
-    with pytest.raises(InvalidArgument, match="the option `path`"):
+    with pytest.raises(InvalidArgumentError, match="the option `path`"):
         parse({})
 
 
 @pytest.mark.parametrize("name", ["start-timestamp", "stream-from-timestamp", "streaming-max-files-per-micro-batch"])
 def test_what_only_the_connector_of_java_has_is_unsupported(name: str) -> None:
-    with pytest.raises(Unsupported, match=name):
+    with pytest.raises(UnsupportedError, match=name):
         iceberg.scan_arguments(parse({"path": "/t", name: "1"}))
 
 
 @pytest.mark.parametrize("name", ["read.changelog", "read.stream.maxFilesPerTrigger", "consumer-id", "table"])
 def test_what_only_the_connector_of_paimon_has_is_unsupported(name: str) -> None:
-    with pytest.raises(Unsupported, match=name.lower()):
+    with pytest.raises(UnsupportedError, match=name.lower()):
         paimon.scan_arguments(parse({"path": "/t", name: "1"}))

@@ -12,9 +12,9 @@ from pyspark.sql import datasource as ds
 
 import frazil
 import frazil.paimon
-from frazil.errors import InvalidArgument, NoSuchSnapshot, NoSuchTable
+from frazil.errors import InvalidArgumentError, NoSuchSnapshotError, NoSuchTableError
 from frazil.spark import read
-from frazil.spark.source import FrazilDataSource
+from frazil.spark._source import FrazilDataSource
 from support.frames import load, plain, rows, variant_free
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def test_a_schema_that_is_newer_than_the_snapshot_is_the_one_that_is_read(paimon
     assert {row["new"] for row in read_alone(made)} == {None}
     commit_again()
     # By the id of a snapshot its own schema would be read.
-    with pytest.raises(NoSuchSnapshot, match="make the DataFrame again"):
+    with pytest.raises(NoSuchSnapshotError, match="make the DataFrame again"):
         made.reader(made.schema()).partitions()
 
 
@@ -248,15 +248,15 @@ def test_a_table_without_a_snapshot_stays_without_rows(paimon_table: Where, tmp_
         ({"row-filter": "nope = 1"}, "`nope`"),
         ({"scan.snapshotid": "7"}, "did you mean `scan.snapshot-id`?"),
         ({"start-snapshot-id": "1"}, "unknown option `start-snapshot-id`"),
-        ({"scan.snapshot-id": "77"}, "NoSuchSnapshot"),
-        ({"tag": "nope"}, "NoSuchSnapshot"),
-        ({"branch": "nope"}, "NoSuchSnapshot"),
-        ({"scan.mode": "from-snapshot"}, "InvalidArgument"),
-        ({"incremental-between": "1"}, "InvalidArgument"),
-        ({"source.split.target-size": "1 parsec"}, "InvalidArgument"),
+        ({"scan.snapshot-id": "77"}, "NoSuchSnapshotError"),
+        ({"tag": "nope"}, "NoSuchSnapshotError"),
+        ({"branch": "nope"}, "NoSuchSnapshotError"),
+        ({"scan.mode": "from-snapshot"}, "InvalidArgumentError"),
+        ({"incremental-between": "1"}, "InvalidArgumentError"),
+        ({"source.split.target-size": "1 parsec"}, "InvalidArgumentError"),
         ({"read.stream.maxFilesPerTrigger": "1"}, "streaming reads are not supported"),
         ({"format": "delta"}, "unknown table format 'delta'"),
-        ({"format": "iceberg"}, "NoSuchTable"),
+        ({"format": "iceberg"}, "NoSuchTableError"),
     ],
 )
 def test_a_mistake_is_an_error_of_frazil(paimon_table: Where, options: dict[str, str], words: str) -> None:
@@ -272,9 +272,9 @@ def test_a_mistake_reaches_the_user_of_spark(spark: SparkSession, paimon_table: 
 
 def test_the_format_is_found_or_given(paimon_table: Where, tmp_path: Path) -> None:
     assert len(read_alone(source(paimon_table("tags_pk"), format="paimon"))) > 0
-    with pytest.raises(NoSuchTable):
+    with pytest.raises(NoSuchTableError):
         source(str(tmp_path))
-    with pytest.raises(NoSuchTable):
+    with pytest.raises(NoSuchTableError):
         source(str(tmp_path), format="paimon")
 
 
@@ -299,9 +299,9 @@ def test_read_takes_the_arguments_of_scan(spark: SparkSession, paimon_table: Whe
         assert rows(read(spark, table if index % 2 else path, **arguments).toArrow()) == expected
     wrong: Any = frazil.paimon.object_table(path)
     for arguments in ({"snapshot_id": 1, "ref": "main"}, {"limit": -1}):
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(InvalidArgumentError):
             read(spark, table, **arguments)
-    with pytest.raises(InvalidArgument, match="not ObjectTable"):
+    with pytest.raises(InvalidArgumentError, match="not ObjectTable"):
         read(spark, wrong)
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import frazil
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 from frazil.spark import read
 from support.frames import load, rows, variant_free
 
@@ -53,7 +53,7 @@ def test_a_type_that_spark_lacks_is_an_error_that_names_the_column(
 ) -> None:
     with pytest.raises(AnalysisException) as caught:
         load(spark, table(name))
-    assert "frazil.errors.Unsupported" in str(caught.value)
+    assert "frazil.errors.UnsupportedError" in str(caught.value)
     assert f"`{column}`" in str(caught.value)
     others = [n for n in frazil.load_table(table(name)).scan().schema().names if n == "id"]
     assert load(spark, table(name), columns=",".join(others)).count() > 0
@@ -158,13 +158,13 @@ def test_relocations_are_json(spark: SparkSession, table: Where) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"snapshot_id": "7"}, "NoSuchSnapshot"),
+        ({"snapshot_id": "7"}, "NoSuchSnapshotError"),
         ({"snapshot-id": "1", "tag": "x"}, "exclude each other"),
         ({"sanpshot-id": "7"}, "did you mean `snapshot-id`?"),
         ({"relocate": "{"}, "is no JSON"),
         ({"columns": "nope"}, "no column `nope`"),
-        ({"row-filter": "id >"}, "InvalidArgument"),
-        ({"ref": "nope"}, "NoSuchSnapshot"),
+        ({"row-filter": "id >"}, "InvalidArgumentError"),
+        ({"ref": "nope"}, "NoSuchSnapshotError"),
     ],
 )
 def test_a_mistake_is_an_error_of_frazil(
@@ -176,7 +176,7 @@ def test_a_mistake_is_an_error_of_frazil(
 
 
 def test_no_table_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(AnalysisException, match="NoSuchTable"):
+    with pytest.raises(AnalysisException, match="NoSuchTableError"):
         load(spark, str(tmp_path))
 
 
@@ -238,7 +238,7 @@ def test_a_table_of_the_catalog_keeps_its_options(
     ("statement", "message"),
     [
         ("create table t using frazil", "LOCATION"),
-        ("create table t using frazil location '/nowhere/t'", "NoSuchTable"),
+        ("create table t using frazil location '/nowhere/t'", "NoSuchTableError"),
         ("create table t using frazil options (path '{path}', `s3.secret-access-key` 'x')", "may be a secret"),
         ("create table t using frazil location '{path}' tblproperties ('colour' = 'red')", "unknown option `colour`"),
         ("create table t using frazil location '{path}' as select 1 as id", "which of its catalog's tables"),
@@ -293,5 +293,5 @@ def test_read_takes_the_arguments_of_scan(spark: SparkSession, table: Where) -> 
     assert read(spark, path, limit=2).count() == 2
     assert read(spark, path, options={"split-size": "1", "file-open-cost": "1"}).rdd.getNumPartitions() > 1
     for wrong in ({"selected_fields": "id"}, {"row_filter": 3}):
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(InvalidArgumentError):
             read(spark, path, **wrong)

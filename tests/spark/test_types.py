@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark
 
-from frazil.errors import InvalidArgument, Unsupported
-from frazil.spark.types import Conversion, check_schema, spark_schema
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.spark._types import Conversion, check_schema, spark_schema
 
 UUIDS = [uuid.UUID(int=0), None, uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7"), uuid.UUID(int=(1 << 128) - 1)]
 VARIANT = pa.struct([pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
@@ -82,7 +82,7 @@ def test_nanoseconds_are_rounded_down() -> None:
     ],
 )
 def test_a_type_that_spark_lacks_is_an_error_that_names_the_column(field: pa.Field, column: str) -> None:
-    with pytest.raises(Unsupported) as caught:
+    with pytest.raises(UnsupportedError) as caught:
         spark_schema(pa.schema([field]), "error")
     assert f"`{column}`" in str(caught.value)
     assert "`columns`" in str(caught.value)
@@ -91,7 +91,7 @@ def test_a_type_that_spark_lacks_is_an_error_that_names_the_column(field: pa.Fie
 
 def test_before_spark_4_1_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(spark, "TimeType", raising=False)
-    with pytest.raises(Unsupported, match=r"use Spark 4\.1"):
+    with pytest.raises(UnsupportedError, match=r"use Spark 4\.1"):
         spark_schema(pa.schema([("t", pa.time64("us"))]), "error")
 
 
@@ -139,7 +139,7 @@ def test_types_that_only_paimon_has(data_type: pa.DataType, spark_type: str, val
 
 
 def test_a_value_that_spark_cannot_hold_is_an_error_that_names_the_column() -> None:
-    with pytest.raises(Unsupported, match="column `t` does not hold all"):
+    with pytest.raises(UnsupportedError, match="column `t` does not hold all"):
         converted(pa.field("t", pa.timestamp("ms")), pa.array([1 << 60], pa.timestamp("ms")))
 
 
@@ -159,6 +159,6 @@ def test_columns_come_in_the_order_asked_for() -> None:
     ],
 )
 def test_a_given_schema_must_fit(wanted: spark.StructType, words: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
+    with pytest.raises(InvalidArgumentError) as caught:
         check_schema(wanted, spark.StructType().add("a", "integer"))
     assert words in str(caught.value)

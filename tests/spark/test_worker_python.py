@@ -64,7 +64,7 @@ def bare(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("use", USES)
 def test_a_python_without_frazil_is_named_with_what_to_set(bare: str, use: str) -> None:
-    with pytest.raises(errors.InvalidArgument, match="frazil cannot be imported in the Python of Spark") as caught:
+    with pytest.raises(errors.InvalidArgumentError, match="frazil cannot be imported in the Python of Spark") as caught:
         USES[use](bare)
     text = str(caught.value)
     assert bare in text
@@ -74,7 +74,7 @@ def test_a_python_without_frazil_is_named_with_what_to_set(bare: str, use: str) 
 
 @pytest.mark.parametrize("python", [sys.executable, "./environment/bin/python"])
 def test_this_python_and_one_that_only_workers_have_are_left_to_spark(python: str) -> None:
-    from frazil.spark.worker_python import check_session
+    from frazil.spark._worker_python import check_session
 
     check_session(Session(python))  # type: ignore[arg-type]
 
@@ -88,5 +88,5 @@ def test_this_python_and_one_that_only_workers_have_are_left_to_spark(python: st
     ],
 )
 def test_other_things_are_no_sessions(call: Callable[[], Any], expected: str) -> None:
-    with pytest.raises(errors.InvalidArgument, match=expected):
+    with pytest.raises(errors.InvalidArgumentError, match=expected):
         call()

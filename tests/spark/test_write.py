@@ -12,11 +12,11 @@ import pytest
 from pyspark.errors import PythonException
 
 import frazil
-from frazil.errors import CommitConflict, InvalidArgument, NoSuchSnapshot, Unsupported
+from frazil.errors import CommitConflictError, InvalidArgumentError, NoSuchSnapshotError, UnsupportedError
 from frazil.spark import write
-from frazil.spark.attempts import Attempts, linger_seconds
-from frazil.spark.workers import Operation
-from frazil.spark.writes import commit
+from frazil.spark._attempts import Attempts, linger_seconds
+from frazil.spark._workers import Operation
+from frazil.spark._writes import commit
 from support.frames import load, rows
 from support.spark_tables import KINDS, data, files, frame, listed, make
 
@@ -130,7 +130,7 @@ def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_twice(
         pauses.append(seconds)
         others[1].write_bytes(b"late")
 
-    monkeypatch.setattr("frazil.spark.workers.time.sleep", pause)
+    monkeypatch.setattr("frazil.spark._workers.time.sleep", pause)
     operation.messages([message], others=True, linger=7)
     assert pauses == []
     others[0].write_bytes(b"early")
@@ -169,7 +169,7 @@ def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tm
     newest = frazil.load_table(folder)
     newest.update_spec().add_field("c").commit()
     before = files(folder)
-    with pytest.raises(CommitConflict, match="the partition spec changed"):
+    with pytest.raises(CommitConflictError, match="the partition spec changed"):
         commit(newest, operation, messages, "dynamic")
     assert files(folder) == listed(newest, folder) != before
 
@@ -195,23 +195,23 @@ def test_a_job_that_fails_changes_nothing(spark: SparkSession, tmp_path: Path) -
 def test_columns_and_types_are_checked_before_a_task_runs(spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("c", pa.string())])
     table = frazil.create_table(tmp_path / "t", schema)
-    with pytest.raises(InvalidArgument, match="colour"):
+    with pytest.raises(InvalidArgumentError, match="colour"):
         write(spark.sql("select 1L id, 'a' colour"), table)
-    with pytest.raises(InvalidArgument, match="`c` has the type Int32"):
+    with pytest.raises(InvalidArgumentError, match="`c` has the type Int32"):
         write(spark.sql("select 1L id, 1 c"), table)
     with pytest.raises(PythonException, match="`id` is required, and NULL in row 2"):
         write(spark.sql("select if(id = 2, null, id) id from range(0, 5, 1, 1)"), table)
-    with pytest.raises(NoSuchSnapshot, match="nowhere"):
+    with pytest.raises(NoSuchSnapshotError, match="nowhere"):
         write(spark.sql("select 1L id"), table, branch="nowhere")
-    with pytest.raises(InvalidArgument, match="append, overwrite, dynamic"):
+    with pytest.raises(InvalidArgumentError, match="append, overwrite, dynamic"):
         write(spark.sql("select 1L id"), table, "ignore")  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match="overwrite_filter goes with"):
+    with pytest.raises(InvalidArgumentError, match="overwrite_filter goes with"):
         write(spark.sql("select 1L id"), table, overwrite_filter="id > 1")
-    with pytest.raises(InvalidArgument, match="none, hash, range"):
+    with pytest.raises(InvalidArgumentError, match="none, hash, range"):
         write(spark.sql("select 1L id"), table, distribution_mode="odd")  # type: ignore[arg-type]
     wrong: list[dict[str, Any]] = [{"branch": None}, {"branch": 5}, {"distribution_mode": 5}, {"write_format": 5}]
     for arguments in [*wrong, {"target_file_size_bytes": "much"}]:
-        with pytest.raises(InvalidArgument, match=next(iter(arguments))):
+        with pytest.raises(InvalidArgumentError, match=next(iter(arguments))):
             write(spark.sql("select 1L id"), table, **arguments)
     assert files(tmp_path / "t") == []
     # An int widens, and what is left out is NULL.
@@ -278,7 +278,7 @@ def test_a_branch_gets_the_rows(spark: SparkSession, tmp_path: Path) -> None:
     assert (table.scan().count(), table.scan(ref="audit").count()) == (3, 7)
     head = table.refs()["audit"].snapshot_id
     assert next(s for s in table.snapshots() if s.snapshot_id == head).summary["who"] == "me"
-    with pytest.raises(InvalidArgument, match="`fixed` is a tag"):
+    with pytest.raises(InvalidArgumentError, match="`fixed` is a tag"):
         write(frame(spark, data(3, 4)), table, branch="fixed")
     frame(spark, data(7, 2)).write.format("frazil").mode("append").option("branch", "audit").save(str(tmp_path / "t"))
     assert (table.refresh().scan().count(), table.refresh().scan(ref="audit").count()) == (3, 9)
@@ -297,5 +297,5 @@ def test_an_empty_frame_commits_nothing_that_is_there(spark: SparkSession, tmp_p
 
 def test_a_table_of_paimon_is_not_written(spark: SparkSession) -> None:
     path = Path(__file__).parents[1] / "golden" / "paimon" / "g.db" / "cl_lookup_avro"
-    with pytest.raises(Unsupported, match="Iceberg"):
+    with pytest.raises(UnsupportedError, match="Iceberg"):
         write(spark.range(1), path)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from frazil.errors import InvalidArgument, LimitExceeded
+from frazil.errors import InvalidArgumentError, LimitExceededError
 from frazil.spark import delete, merge, update
 from support.frames import rows
 from support.spark_tables import data, files, frame, make
@@ -122,7 +122,7 @@ def test_many_groups_of_files_are_changed_by_many_tasks(spark: SparkSession, tmp
 def test_a_source_above_the_limit_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     table = make(tmp_path / "t")
     builder = merge(frame(spark, data(0, 10)), table, ["id"], broadcast_limit_bytes=10).when_not_matched_insert_all()
-    with pytest.raises(LimitExceeded, match="broadcast_limit_bytes"):
+    with pytest.raises(LimitExceededError, match="broadcast_limit_bytes"):
         builder.execute()
     assert files(tmp_path / "t") == []
 
@@ -139,7 +139,7 @@ def test_nothing_of_a_source_stays_behind(spark: SparkSession, tmp_path: Path, k
         done = merge(source, table, [key]).when_matched_update_all().when_not_matched_insert_all().execute()
         assert changed(done) == (0, 2, 0)
     else:
-        with pytest.raises(InvalidArgument, match=key):
+        with pytest.raises(InvalidArgumentError, match=key):
             merge(source, table, [key]).when_matched_delete().execute()
     assert files(temporary, "") == before
 
@@ -148,7 +148,7 @@ def test_a_row_that_two_rows_of_the_source_would_change_changes_nothing(spark: S
     table, _ = twins(tmp_path, 2, "copy-on-write")
     before = (table.metadata_location, files(tmp_path / "spark"))
     twice = pa.concat_tables([data(10, 2), data(10, 2)])
-    with pytest.raises(Exception, match="InvalidArgument"):
+    with pytest.raises(Exception, match="InvalidArgumentError"):
         merge(frame(spark, twice), table, ["id"]).when_matched_update_all().execute()
     assert (table.refresh().metadata_location, files(tmp_path / "spark")) == before
 
@@ -164,11 +164,11 @@ def test_a_branch_changes_and_main_does_not(spark: SparkSession, tmp_path: Path)
 
 def test_what_does_not_fit_is_refused_before_a_task_runs(spark: SparkSession, tmp_path: Path) -> None:
     table, _ = twins(tmp_path, 2, "copy-on-write")
-    with pytest.raises(InvalidArgument, match="colour"):
+    with pytest.raises(InvalidArgumentError, match="colour"):
         delete(spark, table, "colour = 1")
-    with pytest.raises(InvalidArgument, match="colour"):
+    with pytest.raises(InvalidArgumentError, match="colour"):
         update(spark, table, {"colour": 1})
-    with pytest.raises(InvalidArgument, match="branch is a text, not None"):
+    with pytest.raises(InvalidArgumentError, match="branch is a text, not None"):
         delete(spark, table, "id = 1", branch=None)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match="broadcast_limit_bytes is 'much'"):
+    with pytest.raises(InvalidArgumentError, match="broadcast_limit_bytes is 'much'"):
         merge(frame(spark, data(0, 3)), table, ["id"], broadcast_limit_bytes="much")  # type: ignore[arg-type]

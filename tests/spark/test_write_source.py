@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from frazil.errors import NoSuchTable
-from frazil.spark.writer import FrazilWriter
+from frazil.errors import NoSuchTableError
+from frazil.spark._writer import FrazilWriter
 from support.frames import rows
 from support.spark_tables import data, files, frame, listed, make
 
@@ -76,7 +76,7 @@ def test_a_table_that_is_gone_at_the_commit_keeps_no_files(tmp_path: Path) -> No
     message = writer.write(iter(data(0, 10).select(["id", "x", "c"]).to_batches()))
     assert files(folder)
     shutil.move(folder / "metadata", tmp_path / "away")
-    with pytest.raises(NoSuchTable):
+    with pytest.raises(NoSuchTableError):
         writer.commit([message])
     assert files(folder) == []
 

@@ -52,10 +52,10 @@ REFERENCE_DEFECTS: dict[str, list[tuple[str, str]]] = {
 
 REFUSED: dict[str, tuple[str, str]] = {
     "apache+impala/iceberg/iceberg_migrated_complex_test_orc": (
-        "CorruptDataFile",
+        "CorruptDataFileError",
         "its name mapping numbers nested columns otherwise than its schema; the expected values are none of them",
     ),
-    "cast_timestamp_6_to_timestamp_9": ("Unsupported", _YEAR_9999),
+    "cast_timestamp_6_to_timestamp_9": ("UnsupportedError", _YEAR_9999),
 }
 """Cases that must be refused, by the name of the error and why, though the case expects rows."""
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import frazil
-from frazil.catalog.purge import PurgePlan
-from frazil.errors import CommitStateUnknown, FrazilError, Internal
+from frazil.catalog._purge import PurgePlan
+from frazil.errors import CommitStateUnknownError, FrazilError, InternalError
 from support.object_store import fits, object_store
 
 if TYPE_CHECKING:
@@ -341,14 +341,14 @@ def check(sweep: Sweep, world: World, arm: Callable[[], None]) -> bool:
     tripped, changes = store.is_tripped, list(store.changes)
     store.arm()
     state = world.state()
-    assert not isinstance(error, Internal), error
+    assert not isinstance(error, InternalError), error
     # What cannot be deleted stays.
     may_leave = fault in ("read-only", "expired", "gone") or method == "POST"
     if error is None:
         assert state == sweep.after
         if not may_leave:
             assert orphans(world) <= orphans_before(before_files, state)
-    elif isinstance(error, CommitStateUnknown):
+    elif isinstance(error, CommitStateUnknownError):
         assert state in (sweep.before, sweep.after), state
         assert not [key for kind, key in changes if kind == "DELETE"], changes
     elif re.match("the table is (gone|made|renamed|registered), but ", str(error)):

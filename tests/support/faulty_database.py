@@ -8,8 +8,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from frazil.catalog.sqlite import SqliteDatabase, _SqliteSession
-from frazil.errors import CommitStateUnknown
+from frazil.catalog._sqlite import SqliteDatabase, _SqliteSession
+from frazil.errors import CommitStateUnknownError
 from support.faults import check, copied
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class FaultyDatabase:
         def committed(database: SqliteDatabase, session: _SqliteSession) -> None:
             number, self.commits = self.commits, self.commits + 1
             if self.is_due("commit unknown", number):
-                raise CommitStateUnknown("the connection broke")
+                raise CommitStateUnknownError("the connection broke")
             commit(database, session)
             if self.is_due("commit lost", number):
-                raise CommitStateUnknown("the answer was lost")
+                raise CommitStateUnknownError("the answer was lost")
 
         _SqliteSession.run = statement  # type: ignore[method-assign,assignment]
         SqliteDatabase._commit = committed  # type: ignore[method-assign,assignment]

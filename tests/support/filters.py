@@ -29,7 +29,7 @@ import frazil
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from frazil.iceberg.table import Table
+    from frazil.iceberg._table import Table
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
 

@@ -95,7 +95,7 @@ def test_the_cache_gives_way_to_planning() -> None:
     plan()
     assert frazil.cache.stats().bytes > STEP
     frazil.config.memory_limit = 1000
-    with pytest.raises(errors.LimitExceeded, match=r"config\.memory_limit"):
+    with pytest.raises(errors.LimitExceededError, match=r"config\.memory_limit"):
         frazil.load_table(str(TABLE)).scan().plan()
     assert least_memory_to_plan() > 1 << 16
     assert frazil.cache.stats().bytes <= STEP
@@ -109,7 +109,7 @@ def least_memory_to_plan() -> int:
         frazil.config.memory_limit = limit
         try:
             frazil.load_table(str(TABLE)).scan().plan()
-        except errors.LimitExceeded:
+        except errors.LimitExceededError:
             continue
         return limit
     pytest.fail("1 MiB does not suffice")
@@ -122,7 +122,7 @@ def test_a_file_that_was_written_again_is_read_again(tmp_path: Path) -> None:
     for manifest in (table / "metadata").glob("*.avro"):
         content = manifest.read_bytes()
         manifest.write_bytes(b"Obj\x02" + content[4:])
-    with pytest.raises(errors.CorruptManifest):
+    with pytest.raises(errors.CorruptManifestError):
         plan(table)
 
 
@@ -140,7 +140,7 @@ def test_a_file_that_is_gone_is_missed(tmp_path: Path) -> None:
     listed = {path for path in (table / "metadata").glob("*.avro") if not path.name.startswith("snap-")}
     for manifest in listed:
         manifest.unlink()
-    with pytest.raises(errors.MissingFile):
+    with pytest.raises(errors.MissingFileError):
         plan(table)
 
 
@@ -155,7 +155,7 @@ def test_a_table_does_not_see_what_another_one_may_read(tmp_path: Path) -> None:
     for manifest in manifests:
         manifest.unlink()
         manifest.symlink_to(table / "metadata" / manifest.name)
-    with pytest.raises(errors.PathNotAllowed):
+    with pytest.raises(errors.PathNotAllowedError):
         plan(other)
 
 

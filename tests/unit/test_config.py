@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.config import Config
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_memory_is_a_number_of_bytes_or_text_with_a_unit(value: int | str, expec
 
 @pytest.mark.parametrize("value", [0, -1, "", "many", "1 apple", True, 1.5, None, "-1", "1e3"])
 def test_memory_refuses_what_is_no_size(value: object) -> None:
-    with pytest.raises(InvalidArgument, match="memory_limit"):
+    with pytest.raises(InvalidArgumentError, match="memory_limit"):
         Config().memory_limit = value  # type: ignore[assignment]
 
 
@@ -43,14 +43,14 @@ def test_a_cache_may_be_of_no_bytes() -> None:
     assert settings.cache_bytes > 0
     settings.cache_bytes = 0
     assert settings.cache_bytes == 0
-    with pytest.raises(InvalidArgument, match="cache_bytes"):
+    with pytest.raises(InvalidArgumentError, match="cache_bytes"):
         settings.cache_bytes = -1
 
 
 @pytest.mark.parametrize("name", ["FRAZIL_MEMORY_LIMIT", "FRAZIL_CACHE_BYTES", "FRAZIL_MAX_WORKERS"])
 def test_a_wrong_environment_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "plenty")
-    with pytest.raises(InvalidArgument, match=name):
+    with pytest.raises(InvalidArgumentError, match=name):
         getattr(Config(), name.removeprefix("FRAZIL_").lower())
 
 
@@ -59,7 +59,7 @@ def test_places_are_texts() -> None:
     settings.allowed_locations = ("s3://b/",)
     settings.allowed_locations.append("/data")
     assert settings.allowed_locations == ["s3://b/", "/data"]
-    with pytest.raises(InvalidArgument, match="allowed_locations"):
+    with pytest.raises(InvalidArgumentError, match="allowed_locations"):
         settings.allowed_locations = [3]  # type: ignore[list-item]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from frazil.data_file import _zone_may_matter
+from frazil._data_file import _zone_may_matter
 
 WITH_MILLISECONDS = dt.datetime(1970, 1, 1, 0, 2, 3, 123123)  # noqa: DTZ001 - a wall clock
 MOMENT = pa.timestamp("ns")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from frazil.errors import CorruptData, CorruptDeletes, InvalidArgument
+from frazil.errors import CorruptDataError, CorruptDeletesError, InvalidArgumentError
 from frazil.iceberg import deletion_vector
 
 FIVE_ODD = bytes.fromhex(
@@ -43,22 +43,22 @@ def test_damage_is_noticed() -> None:
     for at in range(len(FIVE_ODD)):
         damaged = bytearray(FIVE_ODD)
         damaged[at] ^= 0x10
-        with pytest.raises(CorruptDeletes):
+        with pytest.raises(CorruptDeletesError):
             deletion_vector.kept_rows(damaged, 100)
-        with pytest.raises(CorruptDeletes):
+        with pytest.raises(CorruptDeletesError):
             deletion_vector.positions(FIVE_ODD[:at])
-    with pytest.raises(CorruptDeletes, match="not below 9"):
+    with pytest.raises(CorruptDeletesError, match="not below 9"):
         deletion_vector.kept_rows(FIVE_ODD, 9)
 
 
 def test_what_is_no_position_is_refused() -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         deletion_vector.encode(["a"])
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         deletion_vector.encode([None])
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         deletion_vector.encode([1 << 63])
-    with pytest.raises(CorruptData):
+    with pytest.raises(CorruptDataError):
         deletion_vector.encode([-1])
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         deletion_vector.kept_rows(FIVE_ODD, -1)

@@ -14,18 +14,18 @@ from frazil import errors
 
 CLASSES = [getattr(errors, name) for name in errors.__all__]
 BUILT_IN_BASES = {
-    "InvalidArgument": ValueError,
-    "NotFound": LookupError,
-    "Unsupported": NotImplementedError,
-    "MissingFile": FileNotFoundError,
-    "LimitExceeded": MemoryError,
-    "Storage": OSError,
+    "InvalidArgumentError": ValueError,
+    "NotFoundError": LookupError,
+    "UnsupportedError": NotImplementedError,
+    "MissingFileError": FileNotFoundError,
+    "LimitExceededError": MemoryError,
+    "StorageError": OSError,
 }
 PARENTS = {
-    "NotFound": {"NoSuchTable", "NoSuchNamespace", "NoSuchSnapshot"},
-    "CorruptData": {"CorruptMetadata", "CorruptManifest", "CorruptDataFile", "CorruptDeletes"},
-    "Commit": {"CommitConflict", "CommitStateUnknown", "CommitValidation"},
-    "Catalog": {"Unauthorized", "Forbidden", "Unavailable"},
+    "NotFoundError": {"NoSuchTableError", "NoSuchNamespaceError", "NoSuchSnapshotError"},
+    "CorruptDataError": {"CorruptMetadataError", "CorruptManifestError", "CorruptDataFileError", "CorruptDeletesError"},
+    "CommitError": {"CommitConflictError", "CommitStateUnknownError", "CommitValidationError"},
+    "CatalogError": {"UnauthorizedError", "ForbiddenError", "UnavailableError"},
 }
 ERROR_RS = Path(__file__).parents[2] / "rust" / "core" / "src" / "error.rs"
 
@@ -66,12 +66,12 @@ def test_the_tree_is_the_documented_one(parent: str, children: set[str]) -> None
 
 
 def test_a_missing_file_answers_as_the_built_in_does() -> None:
-    error = errors.MissingFile("there is no such file", context={"file": "/t/f"})
+    error = errors.MissingFileError("there is no such file", context={"file": "/t/f"})
     assert (error.errno, error.filename, str(error)) == (errno.ENOENT, "/t/f", "there is no such file")
 
 
 def test_classes_and_kinds_of_the_core_are_the_same_names() -> None:
     kinds = set(re.findall(r"Self::\w+ => \"(\w+)\"", ERROR_RS.read_text(encoding="utf-8")))
     assert kinds
-    only_bases = {"FrazilError", "Commit"}
+    only_bases = {"FrazilError", "CommitError"}
     assert kinds == set(errors.__all__) - only_bases

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import frazil
 from frazil import _native
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 UTC = datetime.UTC
 D = decimal.Decimal
@@ -197,7 +197,7 @@ def test_arithmetic_of_decimals_is_exact(rows: list[tuple[D | None, D | None]]) 
         ("concat('a', 'b', '')", "ab"),
         ("length('aß')", 2),
         ("length(X'00ff')", 2),
-        ("cast('2024-02-30' as date) is null", InvalidArgument),
+        ("cast('2024-02-30' as date) is null", InvalidArgumentError),
         ("try_cast('2024-02-30' as date)", None),
         ("cast(' 12 ' as int)", 12),
         ("cast('12.5' as decimal(5, 1))", D("12.5")),
@@ -214,21 +214,21 @@ def test_arithmetic_of_decimals_is_exact(rows: list[tuple[D | None, D | None]]) 
             "cast('f79c3e09-677c-4bbd-a479-3f349cb785e7' as uuid)",
             uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7").bytes,
         ),
-        ("2147483647 + 1", InvalidArgument),
+        ("2147483647 + 1", InvalidArgumentError),
         ("2147483648 + 1", 2147483649),
         ("case when false then 1 / 0 else 2 end", 2),
         ("false and 1 / 0 = 1", False),
         ("true or 1 % 0 = 1", True),
         ("coalesce(1, 1 % 0)", 1),
-        ("1 % 0", InvalidArgument),
-        ("1.0 / 0", InvalidArgument),
-        ("1e0 / 0", InvalidArgument),
+        ("1 % 0", InvalidArgumentError),
+        ("1.0 / 0", InvalidArgumentError),
+        ("1e0 / 0", InvalidArgumentError),
         ("greatest(nan, 1e0) is nan", True),
     ],
 )
 def test_rules(text: str, value: object) -> None:
-    if value is InvalidArgument:
-        with pytest.raises(InvalidArgument):
+    if value is InvalidArgumentError:
+        with pytest.raises(InvalidArgumentError):
             one(text)
         return
     found = one(text)
@@ -261,14 +261,14 @@ def test_rules(text: str, value: object) -> None:
     ],
 )
 def test_what_is_refused_says_why(text: str, message: str) -> None:
-    with pytest.raises(InvalidArgument) as raised:
+    with pytest.raises(InvalidArgumentError) as raised:
         evaluate(text)
     assert message in str(raised.value)
 
 
 def test_names_in_two_relations_are_ambiguous() -> None:
     one = pa.record_batch({"id": [1]})
-    with pytest.raises(InvalidArgument, match="both in target and in source"):
+    with pytest.raises(InvalidArgumentError, match="both in target and in source"):
         _native.evaluate_expression("id = 1", [("target", one), ("source", one)])
     assert _native.evaluate_expression("target.id = source.id", [("target", one), ("source", one)]).to_pylist() == [
         True
@@ -325,7 +325,7 @@ def test_scalars_of_other_libraries_are_literals(value: object) -> None:
 
 @pytest.mark.parametrize("value", [[1], np.array([1, 2]), pa.array([1])])
 def test_what_is_no_literal_is_refused(value: object) -> None:
-    with pytest.raises(InvalidArgument, match=type(value).__name__):
+    with pytest.raises(InvalidArgumentError, match=type(value).__name__):
         frazil.lit(value)
 
 

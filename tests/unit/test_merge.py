@@ -10,8 +10,8 @@ import pytest
 
 import frazil
 from frazil import _native
-from frazil.errors import InvalidArgument
-from frazil.iceberg.merge import MergeBuilder, MergePlan, set_clause
+from frazil.errors import InvalidArgumentError
+from frazil.iceberg._merge import MergeBuilder, MergePlan, set_clause
 
 TARGET = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("n", pa.int32())])
 SOURCE = pa.schema([("id", pa.int32()), ("name", pa.large_string()), ("n", pa.int32())])
@@ -101,20 +101,20 @@ def test_python_values_are_literals_and_text_is_sql() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_read(plan: MergeBuilder[MergePlan], message: str) -> None:
-    with pytest.raises(InvalidArgument) as raised:
+    with pytest.raises(InvalidArgumentError) as raised:
         plan.execute().merger(TARGET, SOURCE)
     assert message in str(raised.value)
 
 
 def test_a_merge_without_clauses_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="without clauses"):
+    with pytest.raises(InvalidArgumentError, match="without clauses"):
         builder().execute()
 
 
 def test_columns_that_the_table_does_not_have_need_evolution() -> None:
     wide = SOURCE.append(pa.field("extra", pa.int32()))
     plan = builder().when_not_matched_insert_all().execute()
-    with pytest.raises(InvalidArgument, match=r"`extra`.*schema evolution"):
+    with pytest.raises(InvalidArgumentError, match=r"`extra`.*schema evolution"):
         plan.merger(TARGET, wide)
     builder().when_not_matched_insert_all(except_columns=["extra"]).execute().merger(TARGET, wide)
 
@@ -133,7 +133,7 @@ def test_columns_that_the_source_does_not_have_stay_or_get_their_defaults() -> N
 def test_two_changes_of_one_row_name_five_keys() -> None:
     rows = [{"id": i, "name": "a", "n": i} for i in range(7)] * 2
     merger = sealed(builder().when_matched_update_all().execute(), rows)
-    with pytest.raises(InvalidArgument) as raised:
+    with pytest.raises(InvalidArgumentError) as raised:
         merger.probe(target(*((i, None, None) for i in range(7))))
     assert "(0), (1), (2), (3), (4)" in str(raised.value)
     assert "(5)" not in str(raised.value)
@@ -145,13 +145,13 @@ def test_a_row_may_be_deleted_twice_and_changed_once_by_exclusive_conditions() -
     assert (untouched.to_pylist(), deleted.to_pylist()) == ([False], [0])
     merger = sealed(builder().when_matched_update_all("source.n > 1").execute(), rows)
     assert merger.probe(target((1, None, None)))[3].to_pylist() == [{"id": 1, "name": "b", "n": 2}]
-    with pytest.raises(InvalidArgument, match="several rows"):
+    with pytest.raises(InvalidArgumentError, match="several rows"):
         sealed(builder().when_matched_delete("source.n > 0").execute(), rows).probe(target((1, None, None)))
 
 
 def test_null_in_a_required_column_is_refused() -> None:
     merger = sealed(builder().when_matched_update({"id": "null"}).execute(), [{"id": 1, "name": None, "n": None}])
-    with pytest.raises(InvalidArgument, match="`id` is required"):
+    with pytest.raises(InvalidArgumentError, match="`id` is required"):
         merger.probe(target((1, "a", 1)))
 
 
@@ -167,7 +167,7 @@ def test_filters_list_few_keys_and_bound_many() -> None:
 def test_duplicate_keys_of_an_upsert_are_named() -> None:
     merger = _native.Merger.upsert(["id"], update=True, insert=True, target_schema=TARGET, source_schema=SOURCE)
     merger.source(pa.RecordBatch.from_pylist([{"id": i} for i in range(7)] * 2, schema=SOURCE))
-    with pytest.raises(InvalidArgument, match=r"\(0\), \(1\), \(2\), \(3\), \(4\);"):
+    with pytest.raises(InvalidArgumentError, match=r"\(0\), \(1\), \(2\), \(3\), \(4\);"):
         merger.seal()
 
 
@@ -206,9 +206,9 @@ def test_an_update_replaces_columns_in_the_schema_of_the_table() -> None:
     assert updated.schema == schema
     assert updated.to_pylist()[0] == {"id": 1, "name": "A!", "price": decimal.Decimal("3.00")}
     assert updated.to_pylist()[1] == {"id": None, "name": None, "price": None}
-    with pytest.raises(InvalidArgument, match="decimal"):
+    with pytest.raises(InvalidArgumentError, match="decimal"):
         _native.Updater([("price", "price * 50000")], schema, "t").update(rows)
-    with pytest.raises(InvalidArgument, match="set twice"):
+    with pytest.raises(InvalidArgumentError, match="set twice"):
         _native.Updater([("id", "1"), ("id", "2")], schema, "t")
 
 
@@ -276,14 +276,14 @@ def test_a_column_with_a_dot_in_its_name_is_no_field() -> None:
     ],
 )
 def test_what_is_no_field_of_a_struct_is_not_set(assignments: list[str], message: str) -> None:
-    with pytest.raises(InvalidArgument, match=message):
+    with pytest.raises(InvalidArgumentError, match=message):
         _native.Updater([(name, "null") for name in assignments], NESTED, "t")
 
 
 def test_a_required_neighbour_of_a_null_struct_is_missing() -> None:
     updater = _native.Updater([("r.v", "1")], NESTED, "t")
     assert updater.update(nested(None, {"k": 3, "v": 0})).column("r").to_pylist() == [{"k": 3, "v": 1}]
-    with pytest.raises(InvalidArgument, match="the field `k` is required"):
+    with pytest.raises(InvalidArgumentError, match="the field `k` is required"):
         updater.update(nested(None))
 
 
@@ -298,18 +298,18 @@ def test_fields_are_set_where_rows_match_and_all_of_them_where_they_do_not() -> 
     old = pa.RecordBatch.from_pylist([{"id": 1, "s": {"x": 5, "y": 6}}], schema=schema)
     assert merger.probe(old)[3].to_pylist() == [{"id": 1, "s": {"x": 20, "y": 6}}]
     assert [rows.to_pylist() for rows in merger.inserts()] == [[{"id": 2, "s": {"x": 1, "y": 20}}]]
-    with pytest.raises(InvalidArgument, match=r"no row of target here"):
+    with pytest.raises(InvalidArgumentError, match=r"no row of target here"):
         builder(["id"]).when_not_matched_insert({"id": "source.id", "s.x": "1"}).execute().merger(schema, schema)
 
 
 def test_batches_of_another_schema_are_refused() -> None:
     merger = builder().when_matched_delete().execute().merger(TARGET, SOURCE)
-    with pytest.raises(InvalidArgument, match="another schema"):
+    with pytest.raises(InvalidArgumentError, match="another schema"):
         merger.source(pa.record_batch({"id": [1]}))
     merger.seal()
-    with pytest.raises(InvalidArgument, match="another schema"):
+    with pytest.raises(InvalidArgumentError, match="another schema"):
         merger.probe(pa.record_batch({"id": [1]}))
-    with pytest.raises(InvalidArgument, match="matched rows"):
+    with pytest.raises(InvalidArgumentError, match="matched rows"):
         merger.merge_matched(b"\x00" * 8)
 
 

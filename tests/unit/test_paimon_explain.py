@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frazil.paimon.scan import Plan
+from frazil.paimon._scan import Plan
 
 NOTHING = dict.fromkeys(
     (

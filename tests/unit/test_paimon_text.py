@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from frazil.errors import InvalidArgument, Unsupported
+from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon import Schema
-from frazil.paimon.text_files import Columns, CsvDialect, read_csv, split_csv
-from frazil.paimon.text_values import value_of, values_of
-from frazil.paimon.types import parse_type
+from frazil.paimon._text_files import Columns, CsvDialect, read_csv, split_csv
+from frazil.paimon._text_values import value_of, values_of
+from frazil.paimon._types import parse_type
 
 UTC = dt.UTC
 
@@ -85,7 +85,7 @@ def test_one_malformed_text_leaves_the_others() -> None:
     found, malformed = values_of(pa.array(["1", "x", None, " 3"]), parse_type("INT"))
     assert found.to_pylist() == [1, None, None, 3]
     assert malformed == [1]
-    with pytest.raises(Unsupported, match="ARRAY<INT>"):
+    with pytest.raises(UnsupportedError, match="ARRAY<INT>"):
         values_of(pa.array(["[1]"]), parse_type("ARRAY<INT>"))
 
 
@@ -127,5 +127,5 @@ def test_both_ways_through_a_file_agree(extra: str, end: str) -> None:
     [{"csv.mode": "lenient"}, {"csv.field-delimiter": '"'}, {"quote": ""}, {"csv.escape-character": ","}],
 )
 def test_options_of_csv_that_cannot_be_meant(options: dict[str, str]) -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         CsvDialect.of(options)

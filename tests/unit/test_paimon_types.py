@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from frazil.errors import CorruptMetadata, InvalidArgument, Unsupported
+from frazil.errors import CorruptMetadataError, InvalidArgumentError, UnsupportedError
 from frazil.paimon import Schema
-from frazil.paimon.types import parse_type, type_of_arrow
+from frazil.paimon._types import parse_type, type_of_arrow
 
 TYPES: list[tuple[str, str, pa.DataType]] = [
     ("boolean", "BOOLEAN", pa.bool_()),
@@ -55,13 +55,13 @@ NO_TYPES = """INTT;INT INT;INT NOT;DECIMAL(1, 2, 3);DECIMAL(x);ARRAY;ARRAY<INT;M
 
 @pytest.mark.parametrize("text", NO_TYPES.split(";"))
 def test_text_that_is_no_type(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="is no type"):
+    with pytest.raises(InvalidArgumentError, match="is no type"):
         parse_type(text)
 
 
 def test_types_do_not_nest_without_end() -> None:
     for form in ("ARRAY<" * 5000 + "INT" + ">" * 5000, nested_json(5000)):
-        with pytest.raises(InvalidArgument, match="is no type"):
+        with pytest.raises(InvalidArgumentError, match="is no type"):
             parse_type(form)
 
 
@@ -76,7 +76,7 @@ def nested_json(depth: int) -> dict[str, Any]:
     "form", [{}, {"type": "ARRAY"}, {"type": "STRUCT", "fields": []}, {"type": "MAP", "key": "INT"}]
 )
 def test_json_that_is_no_type(form: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         parse_type(form)
 
 
@@ -89,7 +89,7 @@ def test_multisets_count() -> None:
 def test_arrow_types_have_types() -> None:
     nested = pa.struct([pa.field("x", pa.list_(pa.timestamp("ns", "UTC")), nullable=False)])
     assert str(type_of_arrow(nested)) == "ROW<`x` ARRAY<TIMESTAMP(9) WITH LOCAL TIME ZONE> NOT NULL>"
-    with pytest.raises(Unsupported, match="uint8"):
+    with pytest.raises(UnsupportedError, match="uint8"):
         type_of_arrow(pa.uint8())
 
 
@@ -117,13 +117,13 @@ def test_a_schema_of_what_users_write() -> None:
     ],
 )
 def test_columns_that_make_no_schema(columns: Any, keys: Any) -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         Schema.of(columns, keys)
 
 
 def test_a_schema_file_that_is_damaged() -> None:
     for form in ({}, {"fields": [{}]}, {"fields": 7}, {"fields": [{"id": "x", "name": "a", "type": "INT"}]}):
-        with pytest.raises(CorruptMetadata):
+        with pytest.raises(CorruptMetadataError):
             Schema.from_json(form)
 
 

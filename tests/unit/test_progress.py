@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import progress
+from frazil import _progress as progress
 from frazil.config import Config
 
 if TYPE_CHECKING:
@@ -66,5 +66,5 @@ def test_nothing_is_shown_where_nobody_watches_or_rich_is_not_there(
 
 
 def test_a_setting_that_is_no_function_is_refused() -> None:
-    with pytest.raises(frazil.errors.InvalidArgument, match="progress must be a function"):
+    with pytest.raises(frazil.errors.InvalidArgumentError, match="progress must be a function"):
         Config().progress = "yes"  # type: ignore[assignment]

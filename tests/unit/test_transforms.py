@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from frazil import transforms
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 from frazil.transforms import Transform, bucket, days, hours, identity, months, truncate, void, years
 
 BUCKETS = (1 << 31) - 1
@@ -176,14 +176,14 @@ def test_types_that_iceberg_lacks_are_taken_as_the_next_that_holds_them(values: 
     ],
 )
 def test_values_that_a_transform_does_not_take(transform: Transform, values: object) -> None:
-    with pytest.raises(InvalidArgument):
+    with pytest.raises(InvalidArgumentError):
         transform(values)
 
 
 @pytest.mark.parametrize("make", [bucket, truncate])
 @pytest.mark.parametrize("parameter", [0, -1, 2**31, 1.5, "4", None, True])
 def test_parameters_are_positive_integers(make: Any, parameter: object) -> None:
-    with pytest.raises(InvalidArgument, match="takes an integer from 1"):
+    with pytest.raises(InvalidArgumentError, match="takes an integer from 1"):
         make(parameter)
 
 

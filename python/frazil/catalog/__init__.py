@@ -1,7 +1,7 @@
 """Catalogs: tables by name."""
 
-from frazil.catalog.base import Catalog, PropertiesUpdateSummary
-from frazil.catalog.load import load_catalog
-from frazil.catalog.purge import PurgePlan
+from frazil.catalog._base import Catalog, PropertiesUpdateSummary
+from frazil.catalog._load import load_catalog
+from frazil.catalog._purge import PurgePlan
 
 __all__ = ["Catalog", "PropertiesUpdateSummary", "PurgePlan", "load_catalog"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from frazil import _native
-from frazil.errors import InvalidArgument
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +34,10 @@ def kept_rows(blob: bytes | bytearray | memoryview, row_count: int) -> pa.Boolea
         row_count: How many rows the data file has.
 
     Raises:
-        CorruptDeletes: Length, magic, checksum or bitmap is not right, or a row that the file does not have is deleted.
-        LimitExceeded: There is no memory for a mask of so many rows.
-        InvalidArgument: `row_count` is negative.
+        CorruptDeletesError: The length, magic, checksum or bitmap is wrong, or a deleted row is beyond the end of the
+            file.
+        LimitExceededError: There is no memory for a mask of so many rows.
+        InvalidArgumentError: `row_count` is negative.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"id": [10, 11, 12]})
@@ -45,7 +46,7 @@ def kept_rows(blob: bytes | bytearray | memoryview, row_count: int) -> pa.Boolea
     """
     if row_count < 0:
         message = f"a data file cannot have {row_count} rows"
-        raise InvalidArgument(message)
+        raise InvalidArgumentError(message)
     return _native.kept_rows(bytes(blob), row_count)
 
 
@@ -53,7 +54,7 @@ def positions(blob: bytes | bytearray | memoryview) -> pa.Int64Array:
     """Give the deleted positions, counted from 0, ascending.
 
     Raises:
-        CorruptDeletes: Length, magic, checksum or bitmap is not right.
+        CorruptDeletesError: Length, magic, checksum or bitmap is not right.
     """
     return _native.deleted_positions(bytes(blob))
 
@@ -65,9 +66,9 @@ def encode(positions: pa.Array | Sequence[int]) -> bytes:
         positions: Integers from 0 in any order; repetitions count once.
 
     Raises:
-        InvalidArgument: The positions are no integers, or one is NULL.
-        CorruptData: A position is negative.
-        LimitExceeded: The blob would be larger than 2 GiB, which positions beyond 2^59 or so need.
+        InvalidArgumentError: The positions are no integers, or one is NULL.
+        CorruptDataError: A position is negative.
+        LimitExceededError: The blob would be larger than 2 GiB, which positions beyond 2^59 or so need.
 
     >>> encode([7, 7]) == encode([7])
     True
@@ -76,5 +77,5 @@ def encode(positions: pa.Array | Sequence[int]) -> bytes:
         values = pa.array(positions, pa.int64()) if not isinstance(positions, pa.Array) else positions.cast(pa.int64())
     except (pa.ArrowException, TypeError, OverflowError) as error:
         message = f"the positions are no integers of 64 bits: {error}"
-        raise InvalidArgument(message) from error
+        raise InvalidArgumentError(message) from error
     return _native.encode_positions(values)

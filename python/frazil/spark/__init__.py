@@ -13,15 +13,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from frazil.spark import functions
-from frazil.spark.read import read, register
+from frazil.spark._read import read, register
 
 if TYPE_CHECKING:
-    from frazil.spark.row_level import delete, merge, update
-    from frazil.spark.writes import write
+    from frazil.spark._row_level import delete, merge, update
+    from frazil.spark._writes import write
 
 __all__ = ["delete", "functions", "merge", "read", "register", "update", "write"]
 
-_WRITES = {"delete": "row_level", "merge": "row_level", "update": "row_level", "write": "writes"}
+_WRITES = {"delete": "_row_level", "merge": "_row_level", "update": "_row_level", "write": "_writes"}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frazil.errors import InvalidArgument, Unsupported
+from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ def _apply(name: str, transform: str, column: Column | str, return_type: DataTyp
     arrow_udf = getattr(functions, "arrow_udf", None)
     if arrow_udf is None:
         message = "partition transforms of columns need Spark 4.1 or later, which has Arrow UDFs"
-        raise Unsupported(message, hint="apply `frazil.transforms` to Arrow batches in `mapInArrow`")
+        raise UnsupportedError(message, hint="apply `frazil.transforms` to Arrow batches in `mapInArrow`")
     result_type = types.DataType.fromDDL(return_type) if isinstance(return_type, str) else return_type
 
     def kernel(values: pa.Array) -> pa.Array:
@@ -79,12 +79,12 @@ def transformed(transform: str, values: pa.Array, result_type: DataType) -> pa.A
     """Apply a transform to an array as Spark hands it over: timestamps in the zone of the session.
 
     Raises:
-        InvalidArgument: The transform does not apply to the type, or gives another one than `result_type`.
+        InvalidArgumentError: The transform does not apply to the type, or gives another one than `result_type`.
     """
     import pyarrow as pa
 
     from frazil import _native
-    from frazil.spark.types import spark_schema
+    from frazil.spark._types import spark_schema
 
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
         values = values.cast(pa.timestamp(values.type.unit, "UTC"))
@@ -95,12 +95,12 @@ def transformed(transform: str, values: pa.Array, result_type: DataType) -> pa.A
     if given != result_type.simpleString():
         # Spark would cast in silence.
         message = f"{transform} of this column is {given}, not {result_type.simpleString()}"
-        raise InvalidArgument(message, hint=f"give return_type={given!r}")
+        raise InvalidArgumentError(message, hint=f"give return_type={given!r}")
     return result
 
 
 def _positive(number: int, name: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         message = f"{name} is {number!r}, expected a whole number from 1"
-        raise InvalidArgument(message)
+        raise InvalidArgumentError(message)
     return number

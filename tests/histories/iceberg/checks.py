@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from frazil.iceberg.task import FileScanTask
+from frazil.iceberg._task import FileScanTask
 from histories.arrow import rows_of
 from histories.filters import sql, truth, with_paths
 from histories.names import RESERVED
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil.iceberg import Table
-    from frazil.iceberg.scan import Scan
+    from frazil.iceberg._scan import Scan
     from histories.iceberg.history import Path, Read, ReadAppends
     from histories.iceberg.state import Row, Snapshot, State
 

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from frazil.iceberg import Table
-    from frazil.iceberg.transaction import Transaction
-    from frazil.iceberg.write_result import WriteResult
+    from frazil.iceberg._transaction import Transaction
+    from frazil.iceberg._write_result import WriteResult
     from histories.filters import Filter
     from histories.types import Type
 
@@ -249,6 +249,6 @@ def _references(table: Table | Transaction, step: Any, snapshot_ids: list[int]) 
 
 def table_of(table: Table | Transaction) -> Table:
     """Return the table of a transaction, or the table itself."""
-    from frazil.iceberg.transaction import Transaction
+    from frazil.iceberg._transaction import Transaction
 
     return table.table() if isinstance(table, Transaction) else table

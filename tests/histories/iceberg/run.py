@@ -30,7 +30,7 @@ from histories.values import text_of
 
 if TYPE_CHECKING:
     from frazil.iceberg import Table
-    from frazil.iceberg.write_result import WriteResult
+    from frazil.iceberg._write_result import WriteResult
     from histories.iceberg.history import History, NewTable, Step
 
 HANDLES = 3
@@ -129,7 +129,7 @@ class World:
         self.refusals[f"{type(step).__name__}: {type(error).__name__}: {error}"[:200]] += 1
         self._unchanged()
         right = outcome is None or outcome.may_fail or (lenient and _may_conflict(step, error))
-        demand(not isinstance(error, frazil.errors.Internal), f"an internal error: {error}")
+        demand(not isinstance(error, frazil.errors.InternalError), f"an internal error: {error}")
         if not right:
             raise Mismatch(f"was refused: {type(error).__name__}: {error}") from error
 
@@ -211,7 +211,7 @@ class World:
         except frazil.FrazilError as error:
             self._unchanged()
             self.refusals[f"Transaction: {type(error).__name__}: {error}"[:200]] += 1
-            lenient = stale or self.state is not start or isinstance(error, frazil.errors.CommitConflict)
+            lenient = stale or self.state is not start or isinstance(error, frazil.errors.CommitConflictError)
             demand(lenient, f"the transaction was refused: {type(error).__name__}: {error}")
             return
         after = self.state
@@ -277,7 +277,7 @@ def _may_conflict(step: Any, error: frazil.FrazilError) -> bool:
     """Return whether a handle that is behind may be refused so."""
     errors = frazil.errors
     return isinstance(
-        error, (errors.CommitConflict, errors.InvalidArgument, errors.CommitValidation)
+        error, (errors.CommitConflictError, errors.InvalidArgumentError, errors.CommitValidationError)
     ) or not isinstance(step, RowStep)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from frazil.paimon import Table
-    from frazil.paimon.scan import Scan
+    from frazil.paimon._scan import Scan
     from histories.paimon.history import History
     from histories.paimon.reads import Outcome
 

@@ -82,7 +82,7 @@ def _says(*parts: str) -> Callable[[History, Read, str], bool]:
 DIFFERENCES = (
     Known(
         "a timestamp that nanoseconds in 64 bits cannot hold is an error, because Arrow cannot hold it",
-        _says("Unsupported", "does not fit 64 bits"),
+        _says("UnsupportedError", "does not fit 64 bits"),
     ),
 )
 

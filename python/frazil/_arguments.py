@@ -1,0 +1,233 @@
+"""Arguments of scans as users give them, checked and in the form that the native module takes."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import operator
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from frazil import _native
+from frazil.config import config
+from frazil.errors import InvalidArgumentError
+
+SnapshotChoice = tuple[str, int | str]
+"""Which snapshot: `("id", 7)`, `("ref", "name")` or `("as_of", milliseconds)`."""
+
+
+def table_files(
+    root: str, relocate: Mapping[str, str], storage: Mapping[str, str], allowed_locations: Iterable[str] = ()
+) -> _native.Files:
+    """Return the files that a table in the folder `root` may access."""
+    allowed = [*config.allowed_locations, *allowed_locations]
+    return _native.Files(root, list(relocate.items()), allowed, dict(storage))
+
+
+def place_of_new(location: str | os.PathLike[str]) -> str:
+    """Give the location that a new table records, which is read from other folders, too."""
+    place = path_text("location", location).rstrip("/")
+    if not place:
+        message = "the location of a table is empty"
+        raise InvalidArgumentError(message)
+    # resolve() would follow links.
+    return place if ":" in place.partition("/")[0] else os.path.abspath(place)  # noqa: PTH100
+
+
+def path_text(name: str, location: object) -> str:
+    """Give a path or a URI as text."""
+    return text(name, os.fspath(location) if isinstance(location, os.PathLike) else location)
+
+
+def relocations(relocate: Mapping[str, str] | None) -> dict[str, str]:
+    """Return recorded prefixes and where their files are now; none for None."""
+    if relocate is None:
+        return {}
+    if not isinstance(relocate, Mapping):
+        message = f"relocate must be a mapping of recorded prefixes to locations, not {type(relocate).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgumentError(message, hint='such as relocate={"hdfs://nn/wh/db/t": "/data/t"}')
+    return {path_text("relocate", recorded): path_text("relocate", place) for recorded, place in relocate.items()}
+
+
+def locations(allowed: Iterable[str] | None) -> list[str]:
+    """Return the locations in an argument `allowed_locations`, of which one may be given alone."""
+    if allowed is None:
+        return []
+    given = [allowed] if isinstance(allowed, str | os.PathLike) else allowed
+    if not isinstance(given, Iterable):
+        message = f"allowed_locations must be paths or URIs, not {type(given).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgumentError(message)
+    places = [path_text("allowed_locations", place) for place in given]
+    if not all(places):
+        message = "allowed_locations contains an empty location"
+        raise InvalidArgumentError(message)
+    return places
+
+
+_OF_TABLES = ("write.", "read.", "commit.", "history.", "gc.", "schema.name-mapping.", "format-version")
+
+
+def storage_options(storage: Mapping[str, object] | None) -> dict[str, str]:
+    """Return options of the storage as text, for which properties of tables are easily mistaken.
+
+    Raises:
+        InvalidArgumentError: An option that is a property of tables.
+    """
+    options = property_texts(storage, "storage")
+    wrong = next((key for key in options if key.startswith(_OF_TABLES)), None)
+    if wrong is not None:
+        message = f"`{wrong}` is a property of a table, not an option of the storage"
+        raise InvalidArgumentError(message, hint="pass it in properties={...} to create_table, or to set_properties")
+    return options
+
+
+def listed_locations(text: str) -> list[str]:
+    """Return locations that are written as a JSON list, or with commas between them.
+
+    Raises:
+        InvalidArgumentError: The text is not a list of locations.
+    """
+    if not text.lstrip().startswith("["):
+        return [place.strip() for place in text.split(",") if place.strip()]
+    try:
+        return locations(json.loads(text))
+    except ValueError as error:
+        message = "allowed_locations is not a list of paths or URIs"
+        raise InvalidArgumentError(message) from error
+
+
+def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noqa: FBT001
+    """Give the SQL of a filter, which the user knows by `name`; nothing for all rows."""
+    if isinstance(row_filter, bool):
+        return "" if row_filter else "false"
+    if isinstance(row_filter, str):
+        return row_filter
+    message = f"{name} is SQL text or True, not {type(row_filter).__name__}"  # type: ignore[unreachable]
+    raise InvalidArgumentError(message)
+
+
+def field_names(fields: object, name: str = "selected_fields") -> list[str]:
+    """Give the names of columns, which the user gave as `name`, as a list."""
+    if isinstance(fields, str):
+        message = f"{name} is a sequence of names, not the text {fields!r}"
+        raise InvalidArgumentError(message, hint=f"write {name}=[{fields!r}]")
+    names: list[Any] = list(fields) if isinstance(fields, Iterable) else [fields]
+    for wrong in names:
+        if not isinstance(wrong, str):
+            message = f"{name} is a sequence of names, not {wrong!r}"
+            raise InvalidArgumentError(message)
+    return names
+
+
+def row_limit(limit: int | None) -> int | None:
+    """Give how many rows at most."""
+    if limit is None:
+        return None
+    limit = whole_number("limit", limit)
+    if limit < 0:
+        message = f"limit is {limit}, expected 0 or more"
+        raise InvalidArgumentError(message)
+    return limit
+
+
+def snapshot_choice(
+    snapshot_id: int | None, ref: str | None, as_of: int | str | datetime.datetime | None
+) -> SnapshotChoice | None:
+    """Give the one way to choose a snapshot that was used; None for none."""
+    given: list[SnapshotChoice] = []
+    if snapshot_id is not None:
+        given.append(("id", whole_number("snapshot_id", snapshot_id)))
+    if ref is not None:
+        if not isinstance(ref, str):
+            message = f"ref is the name of a tag or branch, not {type(ref).__name__}"  # type: ignore[unreachable]
+            raise InvalidArgumentError(message)
+        given.append(("ref", ref))
+    if as_of is not None:
+        given.append(("as_of", milliseconds(as_of)))
+    if len(given) > 1:
+        message = f"{' and '.join(name for name, _ in given)} exclude each other"
+        raise InvalidArgumentError(message)
+    return given[0] if given else None
+
+
+def property_texts(properties: Mapping[str, object] | None, name: str = "properties") -> dict[str, str]:
+    """Give the texts of properties, as formats write them: numbers, and `true` and `false`; none for None."""
+    if properties is None:
+        return {}
+    if not isinstance(properties, Mapping):
+        message = f"{name} is a mapping of names to texts, not {type(properties).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgumentError(message)
+    texts = {}
+    for key, value in properties.items():
+        if not isinstance(value, (str, int, float)):
+            message = f"the property {key!r} is a text, not {type(value).__name__}"
+            raise InvalidArgumentError(message)
+        texts[text("the name of a property", key)] = str(value).lower() if isinstance(value, bool) else str(value)
+    return texts
+
+
+def text(name: str, value: object) -> str:
+    """Give a text that the native module takes."""
+    if not isinstance(value, str):
+        message = f"{name} is a text, not {value!r}"
+        raise InvalidArgumentError(message)
+    return value
+
+
+def optional_text(name: str, value: object) -> str | None:
+    """Give a text or None."""
+    return None if value is None else text(name, value)
+
+
+def flag(name: str, value: object) -> bool:
+    """Give True or False, which nothing else stands for."""
+    if not isinstance(value, bool):
+        message = f"{name} is True or False, not {value!r}"
+        raise InvalidArgumentError(message)
+    return value
+
+
+def whole_number(name: str, value: object) -> int:
+    """Give a number that the native module takes."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError as error:
+        message = f"{name} is {value!r}, expected a whole number"
+        raise InvalidArgumentError(message) from error
+    if not -(2**63) <= number < 2**64:
+        message = f"{number} is no 64-bit number"
+        raise InvalidArgumentError(message)
+    return number
+
+
+def milliseconds(moment: int | str | datetime.datetime, name: str = "as_of") -> int:
+    """Return a moment, which the user knows by `name`, as milliseconds since the epoch."""
+    if isinstance(moment, str):
+        moment = _moment(moment, name)
+    if isinstance(moment, datetime.datetime):
+        if moment.tzinfo is None:
+            message = f"{name} is a datetime without a time zone"
+            raise InvalidArgumentError(message, hint="add one, as in datetime(2024, 1, 31, tzinfo=timezone.utc)")
+        return (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
+    if isinstance(moment, bool) or not hasattr(moment, "__index__"):
+        message = f"{name} is {moment!r}, expected {_MOMENTS}"
+        raise InvalidArgumentError(message)
+    return whole_number(name, moment)
+
+
+_MOMENTS = "milliseconds since the epoch, a datetime with a time zone, or text such as '2024-01-31T12:00:00Z'"
+
+
+def _moment(text: str, name: str) -> datetime.datetime:
+    """Read a moment of ISO 8601, which has a time zone: a day means other moments in other zones."""
+    try:
+        moment = datetime.datetime.fromisoformat(text.strip())
+    except ValueError:
+        message = f"{name} is {text!r}, expected {_MOMENTS}"
+        raise InvalidArgumentError(message) from None
+    if moment.tzinfo is None:
+        message = f"{name} is {text!r}, which has no time zone"
+        hint = f"write {moment.isoformat()}Z for UTC, or an offset such as {moment.isoformat()}+01:00"
+        raise InvalidArgumentError(message, hint=hint)
+    return moment

@@ -1,0 +1,27 @@
+"""Libraries that frazil uses if they are installed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from frazil.errors import UnsupportedError
+
+_EXTRA_OF = {"pyspark": "spark", "sqlalchemy": "sql", "yaml": "yaml"}
+_SHOWN = {"sqlalchemy": "SQLAlchemy", "pyspark": "PySpark", "yaml": "PyYAML", "polars": "Polars", "duckdb": "DuckDB"}
+
+
+def imported(module: str, purpose: str) -> Any:
+    """Return a module that an extra of frazil installs; `purpose` says what needs it.
+
+    Raises:
+        UnsupportedError: It is not installed; the hint says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+            raise
+        message = f"{purpose} needs {_SHOWN.get(module, module)}, which is not installed"
+        hint = f"pip install 'frazil[{_EXTRA_OF.get(module, module)}]'"
+        raise UnsupportedError(message, context={"module": module}, hint=hint) from None

@@ -1,0 +1,92 @@
+"""Python values as SQL text."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from frazil.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """A value as SQL text; made by `lit`."""
+
+    sql: str
+
+    def __str__(self) -> str:
+        """Give the SQL text."""
+        return self.sql
+
+
+Value: TypeAlias = "str | Lit | bool | int | float | decimal.Decimal | bytes | datetime.date | datetime.time | None"
+
+
+def lit(value: Any) -> Lit:
+    """Turn a Python value into one that `set=` and `values=` take as it is: there, bare text is SQL.
+
+    >>> print(lit("it's"))
+    'it''s'
+    """
+    return Lit(_sql(value))
+
+
+def plain(value: Any) -> Any:
+    """Give the Python value of a scalar of NumPy or pyarrow; anything else as it is."""
+    if hasattr(value, "as_py"):
+        return value.as_py()
+    # Arrays have a shape that is not empty.
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
+def _sql(value: Any) -> str:
+    if isinstance(value, Lit):
+        return value.sql
+    value = plain(value)
+    if value is None:
+        return "NULL"
+    for kinds, write in _WRITERS:
+        if isinstance(value, kinds):
+            return write(value)
+    message = f"a value of type {type(value).__name__} is no literal"
+    raise InvalidArgumentError(message, hint="write it as SQL text")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _float(value: float) -> str:
+    if math.isfinite(value):
+        text = repr(value)
+        return text if "e" in text else f"{text}e0"
+    return f"CAST('{value}' AS double)"
+
+
+def _decimal(value: decimal.Decimal) -> str:
+    if not value.is_finite():
+        message = f"{value} is no decimal number"
+        raise InvalidArgumentError(message)
+    return f"{value:f}"
+
+
+# In the order in which they are tried: a bool is an int, a datetime is a date.
+_WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (bool, lambda value: "TRUE" if value else "FALSE"),
+    (int, str),
+    (float, _float),
+    (decimal.Decimal, _decimal),
+    (str, _quoted),
+    ((bytes, bytearray, memoryview), lambda value: f"X'{bytes(value).hex()}'"),
+    (datetime.datetime, lambda value: f"TIMESTAMP '{value.isoformat()}'"),
+    (datetime.date, lambda value: f"DATE '{value.isoformat()}'"),
+    (datetime.time, lambda value: f"TIME '{value.isoformat()}'"),
+    (uuid.UUID, lambda value: f"CAST('{value}' AS uuid)"),
+)

@@ -1,0 +1,68 @@
+"""The border to native code: a bug below it becomes `InternalError`, which names the operation and the table."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+
+from frazil.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+__all__ = ["guarded", "operation", "operation_of"]
+
+_PANIC = ("pyo3_runtime", "PanicException")
+"""What a panic of native code becomes where no error of frazil was made of it: not even an `Exception`."""
+
+
+class _OfTable(Protocol):
+    def _place(self) -> str: ...
+
+
+Of = TypeVar("Of", bound=_OfTable)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Parameters = ParamSpec("Parameters")
+
+
+@contextlib.contextmanager
+def operation(name: str, place: Callable[[], str]) -> Iterator[None]:
+    """Add the operation and the place of the table to an `InternalError` error, and make one of a panic."""
+    try:
+        yield
+    except InternalError as error:
+        if "operation" in error.context:
+            raise
+        raise _located(error, name, place) from error
+    except BaseException as error:
+        if (type(error).__module__, type(error).__name__) != _PANIC:
+            raise
+        bug = InternalError(f"panic: {error}", hint="this is a bug of frazil, please report it")
+        raise _located(bug, name, place) from error
+
+
+def operation_of(
+    method: Callable[Concatenate[Of, Parameters], Result],
+) -> Callable[Concatenate[Of, Parameters], Result]:
+    """Make a method an operation of its name."""
+
+    @functools.wraps(method)
+    def guarded_method(self: Of, /, *arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        with operation(method.__name__, self._place):
+            return method(self, *arguments, **options)
+
+    return guarded_method
+
+
+def guarded(name: str, place: Callable[[], str], items: Iterable[Item]) -> Generator[Item, None, None]:
+    """Yield the items; taking them is an operation."""
+    with operation(name, place):
+        yield from items
+
+
+def _located(error: InternalError, name: str, place: Callable[[], str]) -> InternalError:
+    table = place()
+    context = {**error.context, "operation": name, "table": table}
+    return InternalError(f"{name} of the table {table} failed: {error.message}", context=context, hint=error.hint)

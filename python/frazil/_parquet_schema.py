@@ -1,0 +1,107 @@
+"""Parquet files whose groups have logical types that only single values can have.
+
+pyarrow refuses such a file ("Logical type Null cannot be applied to group node"); other readers ignore the annotation,
+which says nothing about how values are stored. Here it is taken out of the footer, which pyarrow is then given:
+
+    FileMetaData  = 1: version | 2: list<SchemaElement> | ...
+    SchemaElement = ... | 5: num_children | 6: converted_type | ... | 10: logicalType
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from frazil._thrift import CompactCursor
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+__all__ = ["is_group_refused", "metadata_without_group_types"]
+
+_MAGIC = b"PAR1"
+_TAIL_BYTES = 8
+_SCHEMA, _CHILDREN, _CONVERTED, _LOGICAL = 2, 5, 6, 10
+_GROUP_CONVERTED = (1, 2, 3)
+"""MAP, MAP_KEY_VALUE and LIST."""
+
+_GROUP_LOGICAL = (1, 2, 16)
+"""MAP, LIST and VARIANT, as fields of the union."""
+
+
+def is_group_refused(error: BaseException) -> bool:
+    """Return whether pyarrow refused a file because of the logical type of a group."""
+    text = str(error)
+    return "applied to group" in text
+
+
+def metadata_without_group_types(source: pa.NativeFile) -> pq.FileMetaData:
+    """Read the footer of a file without logical types that groups cannot have.
+
+    Raises:
+        ValueError: The footer is damaged.
+    """
+    import pyarrow.parquet as pq
+
+    size = source.size()
+    source.seek(max(0, size - _TAIL_BYTES))
+    tail = source.read(_TAIL_BYTES)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != _MAGIC or length > size - _TAIL_BYTES:
+        message = "the footer is damaged"
+        raise ValueError(message)
+    source.seek(size - _TAIL_BYTES - length)
+    try:
+        footer = _without_group_types(source.read(length))
+    except (IndexError, RecursionError) as error:
+        message = "the footer is damaged"
+        raise ValueError(message) from error
+    content = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
+    return pq.read_metadata(pa.BufferReader(content))
+
+
+def _without_group_types(footer: bytes) -> bytes:
+    cursor = CompactCursor(footer)
+    for kind, field in cursor.fields():
+        if field == _SCHEMA:
+            break
+        cursor.skip(kind)
+    count, _ = cursor.list_header()
+    start = cursor.position
+    elements = [_element(cursor, footer) for _ in range(count)]
+    return footer[:start] + b"".join(elements) + footer[cursor.position :]
+
+
+def _element(cursor: CompactCursor, footer: bytes) -> bytes:
+    """Return the next element of the schema as it should be."""
+    start = cursor.position
+    fields: list[tuple[int, int, bytes]] = []
+    children, unfit = 0, set()
+    for kind, field in cursor.fields():
+        begin = cursor.position
+        if field in (_CHILDREN, _CONVERTED):
+            number = cursor.zigzag()
+            if field == _CHILDREN:
+                children = number
+            elif number not in _GROUP_CONVERTED:
+                unfit.add(field)
+        else:
+            cursor.skip(kind)
+            if field == _LOGICAL and _first_field(footer[begin : cursor.position]) not in _GROUP_LOGICAL:
+                unfit.add(field)
+        fields.append((kind, field, footer[begin : cursor.position]))
+    if not children or not unfit:
+        return footer[start : cursor.position]
+    out, last = bytearray(), 0
+    for kind, field, value in fields:
+        if field not in unfit:
+            # The numbers of these fields are below 16, so that the distance fits the byte.
+            out.append((field - last) << 4 | kind)
+            out += value
+            last = field
+    return bytes(out) + b"\0"
+
+
+def _first_field(union: bytes) -> int:
+    return next((field for _, field in CompactCursor(union).fields()), 0)

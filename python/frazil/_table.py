@@ -1,0 +1,197 @@
+"""Opening a table by its location, whatever its format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from frazil._arguments import locations, path_text, relocations, storage_options, table_files
+from frazil._folders import local_path
+from frazil._opened import opened_with
+from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from frazil.iceberg._table import Table as IcebergTable
+    from frazil.paimon._table import Table as PaimonTable
+
+FORMATS = ("iceberg", "paimon")
+
+_SHOWN_TABLES = 3
+_OTHER_FORMATS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
+_INNER_FOLDERS = ("data", "manifest", "metadata", "schema", "snapshot")
+_EXPECTED = (
+    "a table is a folder with metadata/*.metadata.json (Iceberg) or schema/schema-<N> (Paimon), "
+    "or the path of an Iceberg metadata file"
+)
+
+
+@overload
+def load_table(
+    location: str | os.PathLike[str],
+    *,
+    format: Literal["iceberg"],
+    relocate: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+    allowed_locations: Sequence[str] = (),
+) -> IcebergTable: ...
+@overload
+def load_table(
+    location: str | os.PathLike[str],
+    *,
+    format: Literal["paimon"],
+    relocate: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+    allowed_locations: Sequence[str] = (),
+) -> PaimonTable: ...
+@overload
+def load_table(
+    location: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    relocate: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+    allowed_locations: Sequence[str] = (),
+) -> IcebergTable | PaimonTable: ...
+def load_table(
+    location: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the word that users of Spark type
+    relocate: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+    allowed_locations: Sequence[str] = (),
+) -> IcebergTable | PaimonTable:
+    """Open the table in a folder, or an Iceberg table by one of its metadata files.
+
+    Args:
+        location: A folder or a `metadata.json`, as a path or a URI (`s3://`, `gs://`, `abfss://`, `https://`).
+        format: `iceberg` or `paimon`; found by looking when not given. A Paimon table that keeps Iceberg metadata
+            beside its own is a Paimon table unless this says otherwise.
+        relocate: Recorded prefixes to where the files lie now, for tables that were moved or copied. A table that
+            is opened in another folder than it records needs none.
+        storage: Options of the storage, such as `s3.endpoint` or `s3.access-key-id`.
+        allowed_locations: Paths or URIs that this table may access besides its own folder and those in
+            `frazil.config.allowed_locations`.
+
+    Raises:
+        NoSuchTableError: There is no table at the location.
+        CorruptMetadataError: The table's metadata contradicts its specification.
+        UnsupportedError: The table is of a format or version that this release does not read.
+
+    >>> load_table("tests/golden/iceberg/del_pos_file_parquet_part").location
+    '/golden/iceberg/del_pos_file_parquet_part'
+    """
+    location = path_text("location", location)
+    if format is not None and format not in FORMATS:
+        message = f"unknown table format {format!r}, expected one of {', '.join(FORMATS)}"
+        raise InvalidArgumentError(message)
+    options = opened_with(relocations(relocate), storage_options(storage), locations(allowed_locations))
+    if (format or _format_of(location, options)) == "paimon":
+        from frazil.paimon._table import Table as PaimonTable
+
+        return PaimonTable.open(location, **options)
+    from frazil.iceberg._table import Table as IcebergTable
+
+    try:
+        return IcebergTable.open(location, **options)
+    except NoSuchTableError as error:
+        if format is not None or error.hint is not None:
+            raise
+        raise NoSuchTableError(error.message, context=error.context, hint=_what_is_there(location, options)) from None
+
+
+def create_table(
+    location: str | os.PathLike[str],
+    schema: Any,
+    *,
+    partition_by: Sequence[str] = (),
+    format_version: int = 2,
+    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> IcebergTable:
+    """Make an Iceberg table in a folder, without a catalog.
+
+    Args:
+        location: The folder, as a path or a URI. There may be no table in it.
+        schema: An Arrow schema: names, types and what may be NULL.
+        partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`.
+        format_version: 1, 2 or 3.
+        properties: Properties of the table, such as `write.parquet.compression-codec`. A `write.data.path` or
+            `write.metadata.path` outside the folder is allowed for this handle; see `load_table` for later ones.
+        storage: Options of the storage, such as `s3.endpoint`. They are not written into the table.
+
+    Raises:
+        AlreadyExistsError: There is a table in the folder.
+        InvalidArgumentError: A type that Iceberg does not have, or a partition field that is none.
+
+    >>> import tempfile, pyarrow as pa
+    >>> schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))])
+    >>> table = create_table(tempfile.mkdtemp() + "/events", schema, partition_by=["bucket(4, id)"])
+    >>> table.append([{"id": 1}, {"id": 2}, {"id": 3}]).added_records
+    3
+    >>> sorted(table.scan().to_arrow()["id"].to_pylist())
+    [1, 2, 3]
+    """
+    from frazil.iceberg._table import Table as IcebergTable
+
+    return IcebergTable.create(
+        location,
+        schema,
+        partition_by=partition_by,
+        format_version=format_version,
+        properties=properties,
+        storage=storage,
+    )
+
+
+def _format_of(location: str, options: Mapping[str, Any]) -> str:
+    """Look: a Paimon table has files `schema/schema-<number>`. What cannot be looked at is left to the opening."""
+    folder = location.rstrip("/")
+    if not folder or folder.endswith((".json", ".json.gz")):
+        return "iceberg"
+    names = _file_names(f"{folder}/schema", folder, options)
+    return "paimon" if any(_is_schema_file(name) for name in names) else "iceberg"
+
+
+def _what_is_there(location: str, options: Mapping[str, Any]) -> str:
+    """Say what a location without a table holds, for users who pass the wrong one."""
+    folder = location.rstrip("/") or "/"
+    local = local_path(location)
+    if local is not None and not local.exists():
+        return "the folder does not exist"
+    if local is not None and local.is_file():
+        return "this is a file; pass the folder of the table, or a *.metadata.json"
+    if folder.rpartition("/")[2] in _INNER_FOLDERS:
+        return f"pass the folder of the table, perhaps {folder.rpartition('/')[0]!r}"
+    for inner, name in _OTHER_FORMATS.items():
+        if _file_names(f"{folder}/{inner}", folder, options):
+            return f"this is a {name} table, which frazil does not read"
+    return _tables_in(folder, options) or _EXPECTED
+
+
+def _tables_in(folder: str, options: Mapping[str, Any]) -> str | None:
+    """Name some tables in the folders of a folder; None if there are none."""
+    try:
+        inside = sorted(table_files(folder, **options).folders(folder))
+    except FrazilError:
+        inside = []
+    tables = [name for name in inside if _has_table(f"{folder}/{name}", options)][:_SHOWN_TABLES]
+    return f"tables are in its folders, such as {', '.join(repr(name) for name in tables)}" if tables else None
+
+
+def _has_table(folder: str, options: Mapping[str, Any]) -> bool:
+    iceberg = (name.endswith(".metadata.json") for name in _file_names(f"{folder}/metadata", folder, options))
+    return any(iceberg) or _format_of(folder, options) == "paimon"
+
+
+def _file_names(folder: str, root: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files in a folder; none if it cannot be listed."""
+    try:
+        return [place.rpartition("/")[2] for place, _, _ in table_files(root, **options).list(folder)]
+    except FrazilError:
+        return []
+
+
+def _is_schema_file(name: str) -> bool:
+    return name.startswith("schema-") and name.removeprefix("schema-").isdecimal()

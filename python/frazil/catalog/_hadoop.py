@@ -1,0 +1,138 @@
+"""Catalogs that are a folder: namespaces are its folders, tables are folders with `metadata/` inside.
+
+warehouse/
+  sales/                        namespace sales
+    eu/                         namespace sales.eu
+      orders/metadata/v1.metadata.json    table sales.eu.orders
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from frazil.catalog._base import Catalog
+from frazil.catalog._identifiers import dotted
+from frazil.catalog._purge import PurgePlan
+from frazil.catalog._table import CatalogTable
+from frazil.catalog._warehouse import Warehouse
+from frazil.errors import AlreadyExistsError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from frazil.catalog._identifiers import Levels
+    from frazil.iceberg._new_table import NewTable
+
+METADATA = "metadata"
+_METADATA_FILES = (".metadata.json", ".metadata.json.gz")
+
+
+class HadoopCatalog(Catalog[CatalogTable]):
+    """The tables of a warehouse folder, as Java's `HadoopCatalog` lays them out."""
+
+    type: ClassVar[str] = "hadoop"
+
+    def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
+        """Take `warehouse`, a path or a URI, from the properties; a local folder is created by the first write."""
+        self._warehouse = Warehouse(name, self.type, properties, may_be_new=True)
+        super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
+
+    def _child_namespaces(self, levels: Levels) -> set[Levels]:
+        found = self._warehouse.folders_where(levels, lambda folder: METADATA not in self._warehouse.folders(folder))
+        return {(*levels, name) for name in found}
+
+    def _tables(self, levels: Levels) -> set[Levels]:
+        return {(*levels, name) for name in self._warehouse.folders_where(levels, self._has_table)}
+
+    def _has_table(self, levels: Levels) -> bool:
+        return any(name.endswith(_METADATA_FILES) for name in self._warehouse.file_names((*levels, METADATA)))
+
+    def _has_namespace(self, levels: Levels) -> bool:
+        return self._warehouse.has_folder(levels) and METADATA not in self._warehouse.folders(levels)
+
+    def _namespace_properties(self, levels: Levels) -> dict[str, str]:
+        return {"location": self._warehouse.place(*levels)}
+
+    def _open(self, levels: Levels) -> CatalogTable:
+        return CatalogTable.load(self, levels, self._warehouse.table(levels), relocate=self._readable())
+
+    def row(self, levels: Levels) -> None:
+        """Give None: the newest state is the newest file in the folder of the table."""
+
+    def _create(self, levels: Levels, new: NewTable) -> None:
+        if new.location != self._warehouse.place(*levels):
+            self._refuse("keep a table elsewhere than in their folder", "leave out the location")
+        if self._has_table(levels):
+            raise self._exists_already(levels)
+        _check_names(levels)
+        if self._has_namespace(levels):
+            message = f"catalog {self.name!r} has a namespace {dotted(levels)!r}, whose folder the table would take"
+            raise AlreadyExistsError(message, context={"catalog": self.name, "namespace": dotted(levels)})
+        self._warehouse.table(levels)
+        new.make(self._files_of_new(levels, new), None)
+
+    def _drop(self, levels: Levels, expected: str | None) -> None:  # noqa: ARG002 - there is no row to compare
+        if not self._has_table(levels):
+            raise self._no_such_table(levels)
+        hint = "use purge_table, or move the folder of the table out of the warehouse"
+        self._refuse("forget a table and keep its files", hint)
+
+    def _purge(self, plan: PurgePlan) -> None:
+        """Delete a table whose place is its folder.
+
+        First the name of the next state is taken, by an empty file, which readers pass over: who commits now loses.
+        Then the metadata files go, the newest of them last, and then what they named.
+        """
+        folder = plan.metadata_location.rpartition("/")[0]
+        barrier = self._next_state(plan)
+        if PurgePlan.state_of(self.load_table(plan.identifier)) != plan.metadata_location:
+            raise self._changed_meanwhile(plan.identifier)
+        try:
+            plan.files.put(barrier, b"")
+        except AlreadyExistsError:
+            raise self._changed_meanwhile(plan.identifier) from None
+        try:
+            metadata = plan.of_kind("metadata")
+            for location in (*metadata, f"{folder}/version-hint.text"):
+                plan.files.delete(location)
+            plan.delete(keep=frozenset(metadata))
+        finally:
+            plan.files.delete(barrier)
+        self._warehouse.remove_empty_folders(plan.identifier)
+
+    def _next_state(self, plan: PurgePlan) -> str:
+        folder, _, name = plan.metadata_location.rpartition("/")
+        version, _, ending = name.removeprefix("v").partition(".")
+        if not name.startswith("v") or not version.isdecimal():
+            self._refuse("delete a table that another catalog keeps", "delete it there")
+        return f"{folder}/v{int(version) + 1}.{ending}"
+
+    def _check_namespace_of_new(self, namespace: Levels) -> None:
+        # Object stores have no empty folders: there a namespace begins with its first table.
+        if self._warehouse.is_local:
+            self._existing(namespace)
+
+    def _folder_of(self, namespace: Levels) -> str:
+        return self._warehouse.place(*namespace)
+
+    def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
+        if properties:
+            self._refuse("keep properties of namespaces")
+        _check_names(levels)
+        for end in range(1, len(levels)):
+            if METADATA in self._warehouse.folders(levels[:end]):
+                message = f"{dotted(levels[:end])!r} is a table, in which there is no place for a namespace"
+                raise InvalidArgumentError(message, context={"catalog": self.name, "namespace": dotted(levels)})
+        if self._warehouse.folders(levels) or self._has_table(levels):
+            return False
+        return self._warehouse.make_folder(levels)
+
+    def _drop_namespace(self, levels: Levels) -> bool:
+        return self._warehouse.remove_empty_folder(levels)
+
+
+def _check_names(levels: Levels) -> None:
+    """Refuse names whose folders are something else in a warehouse."""
+    if levels[-1] == METADATA or levels[-1].startswith((".", "_")):
+        message = f"{levels[-1]!r} is the name of a folder inside of tables or of a hidden one, and cannot be given"
+        raise InvalidArgumentError(message)

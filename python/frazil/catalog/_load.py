@@ -1,0 +1,152 @@
+"""Making a catalog of its properties."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from frazil._arguments import locations
+from frazil.catalog._settings import configured_names, configured_properties
+from frazil.errors import InvalidArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    from frazil.catalog._base import Catalog
+
+TYPES = ("hadoop", "local", "memory", "paimon", "sql")
+"""The types of catalogs that exist."""
+
+_LATER = ("bigquery", "dynamodb", "glue", "hive", "nessie", "rest")
+_ALIASES = {"jdbc": "sql", "in-memory": "memory"}
+_BY_SCHEME = {
+    "http": "rest",
+    "https": "rest",
+    "jdbc": "sql",
+    "mariadb": "sql",
+    "mssql": "sql",
+    "mysql": "sql",
+    "oracle": "sql",
+    "postgres": "sql",
+    "postgresql": "sql",
+    "sqlite": "sql",
+    "thrift": "hive",
+}
+
+
+def load_catalog(name: str | None = "default", **properties: str | Mapping[str, str] | None) -> Catalog[Any]:
+    """Give the catalog of a name: as configured, and as the properties say, which win.
+
+    Args:
+        name: The name in configuration files and in environment variables, and in the rows of a SQL catalog.
+        **properties: `type` (`local`, `hadoop`, `sql`, `memory`, `paimon`), `path`, `warehouse`, `uri`, and options of
+            the storage such as `s3.endpoint`; keys with dots and hyphens go in as `**{"s3.endpoint": ...}`. Without a
+            `type`, the scheme of `uri` tells it, a `path` alone is a lake in a folder: `local`, and a `warehouse`
+            alone is a folder of tables: `hadoop`. A `metastore` (`filesystem`, `jdbc`) is of type `paimon`.
+            `relocate` maps recorded prefixes to where the files lie now, for warehouses that were moved or copied.
+
+    Configuration comes from `FRAZIL_CATALOG__<NAME>__<KEY>` and `.frazil.yaml`, then from `PYICEBERG_CATALOG__...` and
+    `.pyiceberg.yaml`. Nothing is made before the catalog is first changed.
+
+    Raises:
+        InvalidArgumentError: The properties do not make a catalog.
+        MissingFileError: The warehouse folder or the database file is not there.
+        UnsupportedError: There are no catalogs of this type yet.
+
+    >>> import frazil
+    >>> catalog = frazil.load_catalog("local", type="hadoop", warehouse="tests/golden")
+    >>> ("iceberg",) in catalog.list_namespaces()
+    True
+    >>> catalog.load_table("iceberg.del_pos_file_parquet_part").scan().count()
+    52
+    """
+    name = "default" if name is None else name
+    if not isinstance(name, str) or not name:
+        message = f"the name of a catalog is text, not {name!r}"
+        raise InvalidArgumentError(message)
+    merged = {**configured_properties(name), **_as_text(properties)}
+    mapping = _mapping(merged.pop("relocate", None))
+    catalog_type = _type_of(name, merged)
+    if catalog_type == "hadoop":
+        from frazil.catalog._hadoop import HadoopCatalog
+
+        return HadoopCatalog(name, merged, mapping)
+    if catalog_type == "memory":
+        from frazil.catalog._memory import MemoryCatalog
+
+        return MemoryCatalog(name, merged, mapping)
+    if catalog_type == "paimon":
+        from frazil.catalog._paimon import paimon_catalog
+
+        return paimon_catalog(name, merged, mapping)
+    if catalog_type == "local":
+        from frazil.catalog._local import LocalCatalog
+
+        return LocalCatalog(name, merged, mapping)
+    from frazil.catalog._sql import SqlCatalog
+
+    return SqlCatalog(name, merged, mapping)
+
+
+def _type_of(name: str, properties: Mapping[str, str]) -> str:
+    given = properties.get("type")
+    found = _ALIASES.get(given.lower(), given.lower()) if given else _inferred(name, properties)
+    if found in TYPES:
+        return found
+    hint = f"the types of catalogs are {', '.join(TYPES)}"
+    if found in _LATER:
+        message = f"this release does not have catalogs of type {found!r} yet, which {name!r} is"
+        raise UnsupportedError(message, context={"catalog": name}, hint=hint)
+    message = f"catalog {name!r} has the unknown type {given!r}"
+    raise InvalidArgumentError(message, context={"catalog": name}, hint=hint)
+
+
+def _inferred(name: str, properties: Mapping[str, str]) -> str:
+    if properties.get("metastore"):
+        return "paimon"
+    uri = properties.get("uri")
+    if uri:
+        scheme = uri.partition(":")[0].partition("+")[0].lower()
+        if scheme in _BY_SCHEME:
+            return _BY_SCHEME[scheme]
+        message = f"the type of catalog {name!r} does not follow from its uri"
+        raise InvalidArgumentError(message, context={"catalog": name}, hint=f"give it a type: {', '.join(TYPES)}")
+    if properties.get("path"):
+        return "local"
+    if properties.get("warehouse"):
+        return "hadoop"
+    message = f"catalog {name!r} is not configured, and neither type, uri, path nor warehouse is given"
+    names = ", ".join(repr(known) for known in configured_names())
+    hint = f"pass path=, warehouse= or uri=, or configure it in .frazil.yaml (configured are: {names or 'none'})"
+    raise InvalidArgumentError(message, context={"catalog": name}, hint=hint)
+
+
+def _as_text(properties: Mapping[str, object]) -> dict[str, str]:
+    """Take what users write for text: paths, numbers, booleans; None is as if not given, a mapping becomes JSON."""
+    return {key: _text(key, value) for key, value in properties.items() if value is not None}
+
+
+def _text(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if key == "allowed_locations" and not isinstance(value, str):
+        return json.dumps(locations(value))  # type: ignore[arg-type]
+    if not isinstance(value, Mapping):
+        return str(value)
+    if key != "relocate":
+        message = f"the property {key!r} is text, not a mapping"
+        raise InvalidArgumentError(message, hint="pass properties one by one, as in load_catalog(name, **properties)")
+    return json.dumps({str(recorded): str(place) for recorded, place in value.items()})
+
+
+def _mapping(recorded: str | None) -> dict[str, str]:
+    """Read a mapping that was given, or configured as JSON."""
+    if recorded is None:
+        return {}
+    try:
+        parsed = json.loads(recorded)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict) or not all(isinstance(place, str) for place in parsed.values()):
+        message = "relocate is no mapping of recorded prefixes to where they lie now"
+        raise InvalidArgumentError(message)
+    return parsed

@@ -1,0 +1,113 @@
+"""Catalogs that are one folder, with nothing to configure.
+
+lake/
+  catalog.db         a SQLite catalog, as in `sql`; its tables are those of the catalog named "local"
+  warehouse/         the tables
+
+A lake may be moved or copied. The table `frazil_lake_roots` of the database holds every folder in which it was changed;
+what is recorded below one of these is looked for where the lake is now.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from frazil._folders import removed_on_failure
+from frazil.catalog._sql import NEW_LAYOUT, TABLES, Layout, SqlCatalog
+from frazil.catalog._sqlite import SqliteDatabase
+from frazil.catalog._statements import NewTable
+from frazil.errors import InvalidArgumentError, StorageError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from frazil.catalog._base import Catalog
+    from frazil.catalog._statements import Session
+    from frazil.catalog._table import CatalogTable
+
+_ROOTS = NewTable("frazil_lake_roots", {"root": 1000}, {})
+
+
+class LocalCatalog(SqlCatalog):
+    """A SQLite catalog and its warehouse in one folder, made by the first change."""
+
+    type: ClassVar[str] = "local"
+
+    def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
+        """Take `path`, the folder, from the properties."""
+        path = properties.get("path")
+        if not path:
+            message = f"catalog {name!r} of type local needs the property 'path'"
+            raise InvalidArgumentError(message, context={"catalog": name}, hint='such as path="./lake"')
+        if "://" in path:
+            message = f"catalog {name!r} of type local is a folder of this machine, not {path!r}"
+            raise UnsupportedError(message, context={"catalog": name}, hint="use a catalog of type hadoop or sql")
+        if "warehouse" in properties or "uri" in properties:
+            message = f"catalog {name!r} of type local has a warehouse of its own and a database in its folder"
+            raise InvalidArgumentError(message, context={"catalog": name}, hint="leave out warehouse and uri")
+        # resolve() would follow links, which are how some people name their disks.
+        self._path = os.path.abspath(path)  # noqa: PTH100
+        made = {"path": self._path, "warehouse": f"{self._path}/warehouse"}
+        super().__init__(name, {**properties, **made}, relocate)
+
+    def recipe(self) -> tuple[Callable[..., Catalog[CatalogTable]], tuple[Any, ...]]:
+        """Give what makes this catalog again, in another process too: a function and its arguments."""
+        given = {key: value for key, value in self.properties.items() if key != "warehouse"}
+        return type(self), (self.name, given, dict(self._relocate))
+
+    @property
+    def _key(self) -> str:
+        return "local"
+
+    def _new_database(self) -> SqliteDatabase:
+        return SqliteDatabase(self.name, Path(self._path) / "catalog.db", may_be_absent=True)
+
+    @property
+    def _layout(self) -> Layout:
+        return super()._layout if self._is_made() else NEW_LAYOUT
+
+    def _rows(
+        self, table: str, columns: Sequence[str], where: Mapping[str, str], condition: str = ""
+    ) -> list[tuple[Any, ...]]:
+        return super()._rows(table, columns, where, condition) if self._is_made() else []
+
+    def _hint(self) -> str | None:
+        return None
+
+    def _is_made(self) -> bool:
+        """Whether the lake was ever changed; before that it is empty."""
+        if self._known is not None:
+            return True
+        return self._database.is_present and self._database.columns(TABLES) is not None
+
+    @contextmanager
+    def _changing(self) -> Iterator[Session]:
+        warehouse = Path(self._path, "warehouse")
+        with removed_on_failure(warehouse), self._made(warehouse), super()._changing() as session:
+            session.create(_ROOTS)
+            if not session.select(_ROOTS.name, ["root"], {"root": self._path}):
+                session.insert(_ROOTS.name, {"root": self._path})
+            yield session
+
+    @contextmanager
+    def _made(self, warehouse: Path) -> Iterator[None]:
+        try:
+            warehouse.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"the folder of catalog {self.name!r} cannot be made: {error}"
+            raise StorageError(message, context={"catalog": self.name, "file": self._path}) from error
+        yield
+
+    def _mapping(self) -> dict[str, str]:
+        here = f"{self._path}/warehouse"
+        return {f"{root}/warehouse": here for root in (*self._roots, self._path)} | self._relocate
+
+    @property
+    def _roots(self) -> list[str]:
+        """Every folder in which the lake was changed. Another one than this is only added when it is copied."""
+        if not self._is_made() or self._database.columns(_ROOTS.name) is None:
+            return []
+        return [root for (root,) in self._database.select(_ROOTS.name, ["root"], {})]

@@ -1,0 +1,180 @@
+"""What every catalog answers of what is in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from frazil import _native
+from frazil._arguments import listed_locations
+from frazil.catalog._identifiers import dotted, namespace_levels, table_levels
+from frazil.catalog._properties import Properties, of_storage
+from frazil.errors import FrazilError, NoSuchNamespaceError, NoSuchTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from frazil.catalog._identifiers import Identifier, Levels
+    from frazil.catalog._table import NamedTable
+
+_SHOWN_NAMES = 8
+
+T = TypeVar("T", bound="NamedTable")
+"""The tables of a catalog."""
+
+
+class Lookups(ABC, Generic[T]):
+    """The reading half of a catalog. A name is text with dots between its levels, or a tuple of them."""
+
+    type: ClassVar[str]
+    """The `type` by which `frazil.load_catalog` knows this catalog."""
+
+    def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
+        """Keep the name, the properties and where recorded prefixes lie now."""
+        self.name = name
+        self.properties = Properties(properties)
+        self._relocate = dict(relocate)
+        self._own: dict[Levels, list[str]] = {}
+
+    @property
+    def storage_properties(self) -> Properties:
+        """The properties that go to the storage of the tables."""
+        return of_storage(self.properties)
+
+    @property
+    def allowed_locations(self) -> list[str]:
+        """The locations that tables of this catalog may access besides their own and those of the warehouse."""
+        return listed_locations(self.properties.get("allowed_locations", ""))
+
+    def allowed_for(self, levels: Levels) -> list[str]:
+        """Return the locations that one table may access: those of the catalog, and what `allow` added."""
+        return [*self.allowed_locations, *self._own.get(levels, ())]
+
+    def allow(self, levels: Levels, locations: Sequence[str]) -> None:
+        """Let one table access locations that the user of this catalog named for its files."""
+        self._own.setdefault(levels, []).extend(locations)
+
+    def list_namespaces(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
+        """List the namespaces directly below one, or the outermost ones.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+        """
+        return sorted(self._child_namespaces(self._existing(namespace)))
+
+    def list_tables(self, namespace: Identifier) -> list[tuple[str, ...]]:
+        """List the tables of a namespace, by their whole names.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+        """
+        return sorted(self._tables(self._existing(namespace)))
+
+    def load_table(self, identifier: Identifier) -> T:
+        """Open a table.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+            CorruptMetadataError: The table's metadata contradicts its specification.
+            UnsupportedError: The table is of a format or version that this release does not read.
+        """
+        levels = table_levels(identifier)
+        try:
+            return self._open(levels)
+        except NoSuchTableError as error:
+            if error.context.get("catalog") == self.name:
+                raise
+            raise self._no_such_table(levels, str(error)) from error
+
+    def table_exists(self, identifier: Identifier) -> bool:
+        """Say whether there is such a table; it is not opened."""
+        return self._has_table(table_levels(identifier))
+
+    def namespace_exists(self, namespace: Identifier) -> bool:
+        """Say whether there is such a namespace."""
+        return self._has_namespace(namespace_levels(namespace))
+
+    def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
+        """Give the properties of a namespace; `location` is where its tables go, if that is known.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+        """
+        return self._namespace_properties(self._existing(namespace))
+
+    @abstractmethod
+    def _child_namespaces(self, levels: Levels) -> set[Levels]: ...
+
+    @abstractmethod
+    def _tables(self, levels: Levels) -> set[Levels]: ...
+
+    @abstractmethod
+    def _has_table(self, levels: Levels) -> bool: ...
+
+    @abstractmethod
+    def _has_namespace(self, levels: Levels) -> bool: ...
+
+    @abstractmethod
+    def _namespace_properties(self, levels: Levels) -> dict[str, str]: ...
+
+    @abstractmethod
+    def _open(self, levels: Levels) -> T:
+        """Open a table; `NoSuchTableError` when the catalog knows of none or there is none where it says."""
+
+    def _existing(self, namespace: Identifier) -> Levels:
+        levels = namespace_levels(namespace)
+        if not self._has_namespace(levels):
+            raise self._no_such_namespace(levels)
+        return levels
+
+    def _no_such_namespace(self, levels: Levels) -> NoSuchNamespaceError:
+        message = f"catalog {self.name!r} has no namespace {dotted(levels)!r}"
+        hint = self._hint() or self._shown(self._siblings(levels, self._child_namespaces))
+        return NoSuchNamespaceError(message, context={"catalog": self.name, "namespace": dotted(levels)}, hint=hint)
+
+    def _no_such_table(self, levels: Levels, why: str | None = None) -> NoSuchTableError:
+        message = f"catalog {self.name!r} has no table {dotted(levels)!r}" + (f": {why}" if why else "")
+        hint = self._hint() or self._shown(self._siblings(levels, self._tables))
+        return NoSuchTableError(message, context={"catalog": self.name, "table": dotted(levels)}, hint=hint)
+
+    def _siblings(self, levels: Levels, listed: Callable[[Levels], set[Levels]]) -> list[str]:
+        """Return the names next to one that does not exist; none if listing them would take long or fails."""
+        if not levels or not self._lists_fast:
+            return []
+        try:
+            return sorted(dotted(found) for found in listed(levels[:-1]))
+        except FrazilError:
+            return []
+
+    @staticmethod
+    def _shown(names: list[str]) -> str | None:
+        more = ", …" if len(names) > _SHOWN_NAMES else ""
+        return f"there are {', '.join(repr(name) for name in names[:_SHOWN_NAMES])}{more}" if names else None
+
+    _lists_fast: ClassVar[bool] = False
+    """Whether names are listed by one question, without looking at each table."""
+
+    def _hint(self) -> str | None:
+        """Say what may be wrong when a name is not found."""
+        return None
+
+    def _relocated(self, location: str) -> str:
+        """Where a recorded location lies now."""
+        mapping = self._mapping()
+        if not mapping:
+            return location
+        files = _native.Files("/", list(mapping.items()), [location], {})
+        return str(files.openable(location))
+
+    def _mapping(self) -> dict[str, str]:
+        """Recorded prefixes to where they lie now."""
+        return self._relocate
+
+    def _readable(self) -> dict[str, str]:
+        """The mappings to open a table with. The warehouse maps to itself, so that its tables may read all of it."""
+        warehouse = self.properties.get("warehouse")
+        return self._mapping() or ({warehouse: warehouse} if warehouse else {})
+
+    def __repr__(self) -> str:
+        """Give type, name and properties, without secrets."""
+        return f"<frazil.catalog.{type(self).__name__} {self.name!r} {self.properties!r}>"

@@ -1,0 +1,174 @@
+"""Catalogs of Paimon tables.
+
+`metastore` says where the names are kept; `filesystem` unless given:
+
+    warehouse/sales.db/orders/schema/schema-0         filesystem: database sales, table sales.orders
+    paimon_tables                  jdbc:              catalog_key, database_name, table_name
+    paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
+
+A database of a JDBC catalog lies where its property `location` says, or where it would lie in the warehouse. The table
+`orders$branch_b1` is the branch `b1` of `orders`; `orders$ro` and `orders$audit_log` are views of it. Other tables such
+as `orders$snapshots`, and those of the database `sys`, are computed by Paimon and not read. No listing has these names.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from frazil.catalog._base import Catalog
+from frazil.catalog._table import NamedTable
+from frazil.catalog._warehouse import Warehouse
+from frazil.errors import UnsupportedError
+from frazil.paimon._table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from frazil.catalog._identifiers import Levels
+    from frazil.paimon._table import View
+
+DATABASE_SUFFIX = ".db"
+BRANCH = "branch_"
+SYSTEM_DATABASE = "sys"
+
+_INSTEAD = {
+    "branches": "branches()",
+    "consumers": "consumers()",
+    "files": "scan().plan()",
+    "options": "options",
+    "schemas": "schemas()",
+    "snapshots": "snapshots()",
+    "tags": "tags()",
+}
+"""What tells the rows of a system table."""
+
+_VIEWS: dict[str, View] = {"ro": "read-optimized", "audit_log": "audit-log"}
+
+
+class PaimonCatalogTable(NamedTable, Table):
+    """A Paimon table that was loaded by its name. Pickles without the catalog, by its location."""
+
+    def refresh(self) -> PaimonCatalogTable:
+        """Give the table with its newest schema, where the catalog has it now.
+
+        Raises:
+            NoSuchTableError: The catalog does not have the table any more.
+        """
+        newest: PaimonCatalogTable = self.catalog.load_table(self.levels)
+        return newest
+
+
+class PaimonCatalog(Catalog[PaimonCatalogTable]):
+    """What the catalogs of Paimon have in common: databases do not nest, and tables are folders."""
+
+    type: ClassVar[str] = "paimon"
+
+    def _open(self, levels: Levels) -> PaimonCatalogTable:
+        name, branch, system = _parts(levels[-1])
+        if (system is not None and system not in _VIEWS) or levels[:-1] == (SYSTEM_DATABASE,):
+            raise self._is_of_the_system(levels, name, system)
+        location = self._location((*levels[:-1], name))
+        opened = PaimonCatalogTable.open(
+            location,
+            relocate=self._readable(),
+            storage=self.storage_properties,
+            allowed_locations=self.allowed_for(levels),
+            branch=branch,
+            view=_VIEWS[system] if system else "rows",
+        )
+        table = cast("PaimonCatalogTable", opened)
+        table.catalog = self
+        table.levels = levels
+        return table
+
+    def _has_table(self, levels: Levels) -> bool:
+        if len(levels) != 2:  # noqa: PLR2004 - database and table
+            return False
+        name, branch, system = _parts(levels[-1])
+        if (system is not None and system not in _VIEWS) or not self._has_main((levels[0], name)):
+            return False
+        return branch is None or branch in self._open((levels[0], name)).branches()
+
+    def _is_of_the_system(self, levels: Levels, table: str, system: str | None) -> UnsupportedError:
+        instead = _INSTEAD.get(system or "")
+        hint = f"load {table!r}; its {instead} tells the same" if instead else None
+        message = f"this release does not read system tables yet, which {'.'.join(levels)!r} is"
+        return UnsupportedError(message, context={"catalog": self.name, "table": ".".join(levels)}, hint=hint)
+
+    @abstractmethod
+    def _has_main(self, levels: Levels) -> bool:
+        """Say whether there is such a table; its name has no branch."""
+
+    @abstractmethod
+    def _location(self, levels: Levels) -> str:
+        """Where the folder of a table lies now; `NoSuchTableError` when the catalog knows of none."""
+
+
+class PaimonFolderCatalog(PaimonCatalog):
+    """The tables of a warehouse folder, as Java's `FileSystemCatalog` lays them out."""
+
+    def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
+        """Take `warehouse`, a path or a URI, from the properties."""
+        self._warehouse = Warehouse(name, self.type, properties)
+        super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
+
+    def _child_namespaces(self, levels: Levels) -> set[Levels]:
+        names = () if levels else self._warehouse.folders(())
+        return {(name.removesuffix(DATABASE_SUFFIX),) for name in names if name.endswith(DATABASE_SUFFIX)}
+
+    def _tables(self, levels: Levels) -> set[Levels]:
+        if len(levels) != 1:
+            return set()
+        return {(*levels, name) for name in self._warehouse.folders_where(_folder(levels), self._is_table)}
+
+    def _has_main(self, levels: Levels) -> bool:
+        return self._is_table(_folder(levels))
+
+    def _is_table(self, folder: Levels) -> bool:
+        return any(name.startswith("schema-") for name in self._warehouse.file_names((*folder, "schema")))
+
+    def _has_namespace(self, levels: Levels) -> bool:
+        return len(levels) < 2 and self._warehouse.has_folder(_folder(levels))  # noqa: PLR2004 - no nesting
+
+    def _namespace_properties(self, levels: Levels) -> dict[str, str]:
+        return {"location": self._warehouse.place(*_folder(levels))}
+
+    def _location(self, levels: Levels) -> str:
+        if len(levels) != 2:  # noqa: PLR2004 - database and table
+            raise self._no_such_table(levels, "a name is a database and a table")
+        return self._warehouse.table(_folder(levels))
+
+
+def _folder(levels: Levels) -> Levels:
+    return (levels[0] + DATABASE_SUFFIX, *levels[1:]) if levels else ()
+
+
+def _parts(name: str) -> tuple[str, str | None, str | None]:
+    """Give the table, the branch and the system table that a name such as `orders$branch_b1$files` is made of.
+
+    >>> _parts("t"), _parts("t$branch_b"), _parts("t$files"), _parts("t$branch_b$files")
+    (('t', None, None), ('t', 'b', None), ('t', None, 'files'), ('t', 'b', 'files'))
+    """
+    table, separator, rest = name.partition("$")
+    if not rest.startswith(BRANCH):
+        return table, None, rest if separator else None
+    branch, separator, system = rest.removeprefix(BRANCH).partition("$")
+    return table, branch, system if separator else None
+
+
+def paimon_catalog(name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> Catalog[Any]:
+    """Give the catalog that `metastore` names.
+
+    Raises:
+        UnsupportedError: There are no such catalogs yet.
+    """
+    metastore = properties.get("metastore", "filesystem").lower()
+    if metastore == "filesystem":
+        return PaimonFolderCatalog(name, properties, relocate)
+    if metastore == "jdbc":
+        from frazil.catalog._paimon_jdbc import PaimonJdbcCatalog
+
+        return PaimonJdbcCatalog(name, properties, relocate)
+    message = f"this release does not have Paimon catalogs with the metastore {metastore!r} yet, which {name!r} is"
+    raise UnsupportedError(message, context={"catalog": name}, hint="the metastores are filesystem, jdbc")

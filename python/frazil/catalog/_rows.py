@@ -1,0 +1,71 @@
+"""Catalogs that keep a row for each table, which names its newest metadata file."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from frazil import errors
+from frazil.catalog._base import Catalog
+from frazil.catalog._identifiers import dotted
+from frazil.catalog._table import CatalogTable
+
+if TYPE_CHECKING:
+    from frazil.catalog._identifiers import Levels
+    from frazil.catalog._purge import PurgePlan
+    from frazil.iceberg._new_table import NewTable
+    from frazil.iceberg._row import CatalogRow
+
+
+class RowCatalog(Catalog[CatalogTable]):
+    """What catalogs with rows have in common: a change of a table is one change of its row."""
+
+    _lists_fast = True
+
+    @abstractmethod
+    def row(self, levels: Levels) -> CatalogRow:
+        """Give the row of a table, whether there is one or not."""
+
+    @abstractmethod
+    def _others(self, levels: Levels) -> list[tuple[str, str]]:
+        """Give all tables but this one, each with its metadata file."""
+
+    def _load(self, levels: Levels, recorded: str) -> CatalogTable:
+        place = self._relocated(recorded)
+        return CatalogTable.load(self, levels, place, relocate=self._readable(), recorded=recorded)
+
+    def _create(self, levels: Levels, new: NewTable) -> None:
+        if self._has_table(levels):
+            raise self._exists_already(levels)
+        new.make(self._files_of_new(levels, new), self.row(levels))
+
+    def _register(self, levels: Levels, metadata_location: str) -> None:
+        if not metadata_location.endswith((".metadata.json", ".metadata.json.gz")):
+            message = f"{metadata_location!r} is no metadata file, such as 00003-<uuid>.metadata.json"
+            raise errors.InvalidArgumentError(message)
+        self._load(levels, metadata_location)
+        if not self.row(levels).replace(None, metadata_location):
+            raise self._exists_already(levels)
+
+    def _purge(self, plan: PurgePlan) -> None:
+        self._check_shares_nothing(plan.identifier, plan)
+        self._drop(plan.identifier, plan.metadata_location)
+        plan.delete()
+
+    def _is_taken(self, levels: Levels, location: str) -> bool:
+        folder = _folder(f"{location}/metadata/0.metadata.json")
+        return any(_folder(place) == folder for _, place in self._others(levels))
+
+    def _check_shares_nothing(self, levels: Levels, plan: PurgePlan) -> None:
+        folder = _folder(plan.metadata_location)
+        for other, place in self._others(levels):
+            if _folder(place) == folder:
+                message = f"table {dotted(levels)!r} shares its folder with table {other!r}"
+                context = {"catalog": self.name, "table": dotted(levels), "folder": folder}
+                raise errors.CommitValidationError(message, context=context, hint="drop it without deleting files")
+
+
+def _folder(metadata_location: str) -> str:
+    """Give the folder of a metadata file without its scheme, of which there are several for one place."""
+    head, colon, rest = metadata_location.rpartition("/")[0].partition(":")
+    return (rest if colon and "/" not in head else metadata_location.rpartition("/")[0]).strip("/")

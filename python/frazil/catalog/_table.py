@@ -1,0 +1,122 @@
+"""Tables that a catalog knows by name."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any, cast
+
+from frazil.catalog._identifiers import dotted
+from frazil.errors import CorruptMetadataError
+from frazil.iceberg._table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from frazil import _native
+    from frazil.catalog._base import Catalog
+    from frazil.catalog._identifiers import Levels
+    from frazil.iceberg._row import CatalogRow
+
+
+class NamedTable:
+    """A table that was loaded by its name."""
+
+    catalog: Catalog[Any]
+    """The catalog that the table was loaded from."""
+
+    levels: Levels
+    """The name in the catalog, without the catalog's own."""
+
+    def name(self) -> tuple[str, ...]:
+        """Give the name in the catalog, without the catalog's own."""
+        return self.levels
+
+
+class CatalogTable(NamedTable, Table):
+    """An Iceberg table that was loaded by its name. Its writes go through the catalog, after pickling too."""
+
+    @classmethod
+    def load(
+        cls,
+        catalog: Catalog[CatalogTable],
+        levels: Levels,
+        location: str,
+        *,
+        relocate: Mapping[str, str],
+        recorded: str | None = None,
+    ) -> CatalogTable:
+        """Open the table that `catalog` keeps at `location`, which it calls `recorded`."""
+        opened = cls.open(
+            location,
+            relocate=relocate,
+            storage=catalog.storage_properties,
+            allowed_locations=catalog.allowed_for(levels),
+            recorded=recorded,
+        )
+        table = cast("CatalogTable", opened)
+        table.catalog = catalog
+        table.levels = levels
+        return table
+
+    @property
+    def _row(self) -> CatalogRow | None:
+        return self.catalog.row(self.levels)
+
+    def refresh(self) -> CatalogTable:
+        """Give the table at the metadata that the catalog names now.
+
+        Raises:
+            CorruptMetadataError: The name belongs to another table now.
+            NoSuchTableError: The catalog does not have the table any more.
+        """
+        newest: CatalogTable = self.catalog.load_table(self.levels)
+        ours, theirs = self.uuid, newest.uuid
+        if ours and theirs and ours.lower() != theirs.lower():
+            message = f"table {ours} was replaced by table {theirs}"
+            context = {"table": dotted(self.levels), "file": newest.metadata_location}
+            raise CorruptMetadataError(message, context=context, hint="load the table anew if that was meant")
+        return newest
+
+    def _allow(self, own: list[str]) -> None:
+        """Let tables of this name access locations that the user of the catalog named."""
+        self.catalog.allow(self.levels, own)
+        newest = self.refresh()
+        self._native, self._files, self._options = newest._native, newest._files, newest._options  # noqa: SLF001
+
+    def _at(self, native: _native.Table) -> CatalogTable:
+        """Give the same table at another state."""
+        table = CatalogTable(native, self._files, self._opened, self._options)
+        table.catalog, table.levels = self.catalog, self.levels
+        return table
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the catalog of a table that was pickled when it is first asked for: reading needs none."""
+        if name != "catalog" or "_recipe" not in self.__dict__:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message)
+        make, arguments = self.__dict__["_recipe"]
+        self.catalog = make(*arguments)
+        return self.catalog
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the metadata file, with what makes the catalog again."""
+        recipe = self.__dict__.get("_recipe") or self.catalog.recipe()
+        location, recorded = self.metadata_location, self._native.recorded_location
+        return _reopen, (location, recorded, self._options, self.levels, _Recipe(recipe))
+
+
+class _Recipe:
+    """A function and its arguments, pickled apart, so that what it needs is imported only when it is used."""
+
+    def __init__(self, recipe: tuple[Any, ...]) -> None:
+        self.pickled = pickle.dumps(recipe)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(pickle.loads(self.pickled))  # noqa: S301 - part of a pickle itself
+
+
+def _reopen(location: str, recorded: str, options: dict[str, Any], levels: Levels, recipe: _Recipe) -> CatalogTable:
+    table = cast("CatalogTable", CatalogTable.open(location, recorded=recorded, **options))
+    table.levels = levels
+    table.__dict__["_recipe"] = recipe
+    return table

@@ -1,0 +1,197 @@
+"""Warehouses that are a folder, on this machine or in an object store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from frazil._arguments import table_files
+from frazil._folders import removed_on_failure
+from frazil.catalog._properties import masked, of_storage
+from frazil.config import config
+from frazil.errors import InvalidArgumentError, MissingFileError, PathNotAllowedError, StorageError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from frazil import _native
+    from frazil.catalog._identifiers import Levels
+
+
+class Warehouse:
+    """The folder of a catalog. Nothing outside of it is looked at; links to folders are passed over by listings."""
+
+    def __init__(
+        self, catalog: str, catalog_type: str, properties: Mapping[str, str], *, may_be_new: bool = False
+    ) -> None:
+        """Take `warehouse`, a path or a URI, from the properties of a catalog.
+
+        With `may_be_new` a local folder that does not exist is empty until something is created in it.
+
+        Raises:
+            InvalidArgumentError: There is no such property.
+            MissingFileError: There is no such folder on this machine.
+        """
+        warehouse = properties.get("warehouse")
+        if not warehouse:
+            message = f"catalog {catalog!r} of type {catalog_type} needs the property 'warehouse'"
+            raise InvalidArgumentError(message)
+        root = _local_path(warehouse)
+        if root is not None and not root.is_dir() and (root.exists() or not may_be_new):
+            what = "is not a folder" if root.exists() else "does not exist"
+            message = f"the warehouse {root} of catalog {catalog!r} {what}"
+            raise MissingFileError(message, context={"catalog": catalog, "file": str(root)})
+        self._properties = of_storage(properties)
+        self.location = warehouse.rstrip("/") if root is None else str(root)
+
+    def place(self, *names: str) -> str:
+        """Give the location of a folder below it."""
+        return "/".join((self.location.rstrip("/"), *names))
+
+    def table(self, levels: Levels) -> str:
+        """Give the location of the folder of a table.
+
+        Raises:
+            PathNotAllowedError: A link leads out of the warehouse.
+        """
+        place = self.place(*levels)
+        files = self._files
+        try:
+            files.openable(place)
+        except PathNotAllowedError:
+            raise
+        except MissingFileError:
+            # The table knows better how to say that it is not there.
+            return place
+        return place
+
+    def folders(self, levels: Levels) -> list[str]:
+        """Give the names of the folders in one, sorted; none where there is no such folder. Hidden ones are left out.
+
+        Raises:
+            StorageError: The folder cannot be listed, or another error of the storage.
+        """
+        place = self.place(*levels)
+        names = self._files.folders(place) if self._may_look(place) else []
+        return sorted(name for name in names if not name.startswith("."))
+
+    def folders_where(self, levels: Levels, holds: Callable[[Levels], bool]) -> list[str]:
+        """Give the names of the folders in one for which `holds` says so; many are asked at the same time.
+
+        Raises:
+            StorageError: As `folders`.
+        """
+        names = self.folders(levels)
+        with ThreadPoolExecutor(max_workers=config.max_workers, thread_name_prefix="frazil-list") as pool:
+            answers = list(pool.map(lambda name: holds((*levels, name)), names))
+        return [name for name, answer in zip(names, answers, strict=True) if answer]
+
+    def has_folder(self, levels: Levels) -> bool:
+        """Say whether there is such a folder; in an object store, whether it holds anything.
+
+        Raises:
+            StorageError: As `folders`.
+        """
+        return not levels or levels[-1] in self.folders(levels[:-1])
+
+    def file_names(self, levels: Levels) -> list[str]:
+        """Give the names of the files in a folder; none where there is no such folder.
+
+        Raises:
+            StorageError: As `folders`.
+        """
+        place = self.place(*levels)
+        found = self._files.list(place) if self._may_look(place) else []
+        return [location.rpartition("/")[2] for location, _, _ in found]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return _local_path(self.location) is not None
+
+    def make_folder(self, levels: Levels) -> bool:
+        """Make a folder and those around it; say whether there was none.
+
+        Raises:
+            StorageError: The folder cannot be made.
+            UnsupportedError: An object store has no empty folders.
+        """
+        with _changing(self.place(*levels)) as path, removed_on_failure(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                path.mkdir()
+            except FileExistsError:
+                return False
+            return True
+
+    def remove_empty_folder(self, levels: Levels) -> bool:
+        """Remove a folder if nothing is in it; say whether it was empty.
+
+        Raises:
+            StorageError: The folder cannot be removed.
+            UnsupportedError: An object store has no empty folders.
+        """
+        with _changing(self.place(*levels)) as path:
+            if any(path.iterdir()):
+                return False
+            path.rmdir()
+            return True
+
+    def remove_empty_folders(self, levels: Levels) -> None:
+        """Remove a folder and all in it, as far as there is no file; a folder that cannot be removed stays.
+
+        What marks the folder as that of a table stays if anything does, or it would be a namespace.
+        """
+        root = _local_path(self.place(*levels))
+        if root is None:
+            return
+        with contextlib.suppress(OSError):
+            if any(files for _, _, files in os.walk(root)):
+                return
+            for folder, _, _ in os.walk(root, topdown=False):
+                Path(folder).rmdir()
+
+    def _may_look(self, place: str) -> bool:
+        """Whether there may be such a folder; behind a link that leads out of the warehouse there is none."""
+        files = self._files
+        try:
+            files.openable(place)
+        except MissingFileError:
+            return False
+        return True
+
+    @cached_property
+    def _files(self) -> _native.Files:
+        return table_files(self.location, {}, self._properties)
+
+
+@contextmanager
+def _changing(place: str) -> Iterator[Path]:
+    path = _local_path(place)
+    if path is None:
+        message = "an object store has no empty folders, so a namespace begins and ends with its tables there"
+        raise UnsupportedError(message, context={"warehouse": masked(place)})
+    try:
+        yield path
+    except OSError as error:
+        message = f"a folder of the warehouse cannot be changed: {error}"
+        raise StorageError(message, context={"file": str(path)}) from error
+
+
+def _local_path(warehouse: str) -> Path | None:
+    """Give the absolute path of a local warehouse; None for a remote one."""
+    scheme, colon, rest = warehouse.partition(":")
+    if colon and scheme.lower() == "file":
+        path = rest if not rest.startswith("//") else "/" + rest.lstrip("/")
+        if rest.startswith("//") and not rest.startswith("///"):
+            message = "the warehouse is a file: URI with a host"
+            raise PathNotAllowedError(message, context={"warehouse": masked(warehouse)}, hint="write file:///path")
+        return Path(path)
+    if "://" in warehouse:
+        return None
+    return Path(os.path.abspath(warehouse))  # noqa: PTH100 - resolve() would follow links

@@ -1,0 +1,344 @@
+"""Writing data files: rows go to the files of their partitions, and to the next file when one is long enough."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil import _native
+from frazil.config import config
+from frazil.errors import FrazilError, StorageError
+from frazil.iceberg._file_format import Properties, file_format
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from frazil.config import Progress
+    from frazil.iceberg._file_format import FileFormat, FormatWriter
+
+__all__ = ["DataFileWriter", "Sink", "named", "write_memory"]
+
+GROUP_ROWS = 1 << 20
+"""A row group has at most so many rows, however short they are."""
+
+BATCH_ROWS = 131_072
+"""Rows that are put into their partitions at once."""
+
+_MOST_BUFFERED_BYTES = 256 << 20
+_SHARE_OF_MEMORY = 4
+_BUFFER_BYTES = 1 << 20
+_STEPS = 32
+"""A file is about so many steps long: its length is looked at after each of them."""
+
+
+def write_memory() -> int:
+    """Give how many bytes of rows a write holds before it sorts, and again before it encodes."""
+    return min(_MOST_BUFFERED_BYTES, max(1, config.memory_limit // _SHARE_OF_MEMORY))
+
+
+class DataFileWriter:
+    """Writes rows into data files and tells `rows` of each.
+
+    Files of the first partitions that rows fall into are written at once. What goes to further ones, and every row of
+    a table with a sort order, waits until all rows are there, in temporary files if need be, and is then written one
+    partition behind the other. Either way memory is bounded, however many partitions there are.
+
+    `progress` is called with the rows, bytes and files that are written so far, after every row group and file.
+    """
+
+    def __init__(
+        self,
+        files: _native.Files,
+        rows: _native.RowWriter,
+        properties: Mapping[str, str],
+        *,
+        data_format: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """As the properties of a table say; `data_format` wins over its format."""
+        self._files, self._progress = files, progress
+        self.rows = rows
+        """What is known of the files, for a commit."""
+        self._format = file_format(rows, properties, data_format)
+        self._target_bytes = Properties(properties).number("write.target-file-size-bytes", 512 << 20)
+        self._memory_bytes = write_memory()
+        self._ratio = _Ratio()
+        self._open: dict[int, _File] = {}
+        self._counts: dict[int, int] = {}
+        self._paths: list[str] = []
+        self._written_rows = 0
+        self._bytes_per_row = 1.0
+
+    def write(self, data: Iterable[pa.RecordBatch]) -> None:
+        """Write the rows of batches of any schema that fits the table."""
+        for batch in data:
+            for part in self._steps(batch):
+                self._put(self.rows.split(part))
+
+    def close(self) -> None:
+        """Write what waits, and end all files."""
+        self._close_others(None)
+        while (parts := self.rows.next_sorted(self._step_rows())) is not None:
+            for partition, rows in parts:
+                self._close_others(partition)
+                self._put([(partition, rows)])
+        self._close_others(None)
+
+    def abort(self) -> None:
+        """Delete what was written; what cannot be deleted is an orphan and no second failure."""
+        for file in self._open.values():
+            with contextlib.suppress(Exception):
+                file.discard()
+        self._open.clear()
+        for path in self._paths:
+            with contextlib.suppress(FrazilError):
+                self._files.delete(path)
+
+    def _steps(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        if batch.num_rows:
+            self._bytes_per_row = max(1.0, batch.nbytes / batch.num_rows)
+        step = self._step_rows()
+        return (batch.slice(start, step) for start in range(0, max(batch.num_rows, 1), step))
+
+    def _step_rows(self) -> int:
+        step_bytes = min(self._target_bytes / _STEPS, self._memory_bytes / _STEPS, self._format.group_bytes / 8)
+        return max(1, min(BATCH_ROWS, int(step_bytes / self._bytes_per_row)))
+
+    def _put(self, parts: list[tuple[int, pa.RecordBatch]]) -> None:
+        for partition, rows in parts:
+            file = self._open.get(partition)
+            if file is None:
+                file = self._open[partition] = self._new_file(partition)
+            file.add(rows)
+            if file.is_long(self._target_bytes):
+                self._close(partition)
+            elif file.is_full(self._target_bytes):
+                self._flush(file)
+        while sum(file.buffered_bytes for file in self._open.values()) > self._memory_bytes:
+            self._flush(max(self._open.values(), key=lambda file: file.buffered_bytes))
+
+    def _new_file(self, partition: int) -> _File:
+        count = self._counts[partition] = self._counts.get(partition, 0) + 1
+        path = self.rows.new_location(partition, count, self._format.extension)
+        self._paths.append(path)
+        return _File(self._files, path, self._format, self._ratio)
+
+    def _flush(self, file: _File) -> None:
+        self._written_rows += file.flush()
+        self._tell()
+
+    def _close_others(self, partition: int | None) -> None:
+        for other in [other for other in self._open if other != partition]:
+            self._close(other)
+
+    def _close(self, partition: int) -> None:
+        file = self._open.pop(partition)
+        try:
+            self._written_rows += file.flush()
+            size, column_sizes, split_offsets = file.close()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                file.discard()
+            raise
+        self.rows.close(partition, file.path, self._format.name, size, column_sizes, split_offsets)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            count, _, size = self.rows.written()
+            self._progress(self._written_rows, size + sum(file.encoded_bytes() for file in self._open.values()), count)
+
+
+class _Ratio:
+    """How long rows are once they are encoded, learnt from those that are."""
+
+    def __init__(self) -> None:
+        self._encoded = self._plain = 0
+
+    def add(self, encoded: int, plain: int) -> None:
+        self._encoded, self._plain = self._encoded + encoded, self._plain + plain
+
+    def of(self, plain: int) -> float | None:
+        """Give how long so many bytes of rows will be; None where nothing is known."""
+        return plain * self._encoded / self._plain if self._encoded and self._plain else None
+
+
+class _File:
+    """A data file, from its first row to its end. It is made when its first rows are encoded."""
+
+    def __init__(self, files: _native.Files, path: str, data_format: FileFormat, ratio: _Ratio) -> None:
+        self.path, self.buffered_bytes = path, 0
+        self._files, self._format, self._ratio = files, data_format, ratio
+        self._buffer: list[pa.RecordBatch] = []
+        self._buffered_rows = 0
+        # Rows that the writer of the format has and the file has not.
+        self._pending_bytes = 0
+        self._sink: Sink | None = None
+        self._writer: FormatWriter | None = None
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        self._buffer.append(rows)
+        self._buffered_rows += rows.num_rows
+        self.buffered_bytes += rows.nbytes
+
+    def encoded_bytes(self) -> int:
+        """Give how many bytes of it are encoded."""
+        return 0 if self._sink is None else self._sink.tell()
+
+    def is_long(self, target_bytes: int) -> bool:
+        """Tell whether the file would have its length if it ended now."""
+        rest = self._ratio.of(self.buffered_bytes + self._pending_bytes)
+        return rest is not None and self.encoded_bytes() + rest >= target_bytes
+
+    def is_full(self, target_bytes: int) -> bool:
+        """Tell whether a row group waits."""
+        group_bytes = min(self._format.group_bytes, target_bytes)
+        return self.buffered_bytes >= group_bytes or self._buffered_rows >= GROUP_ROWS
+
+    def flush(self) -> int:
+        """Write what waits as a row group; give how many rows it has."""
+        if not self._buffer:
+            return 0
+        rows = pa.Table.from_batches(self._buffer)
+        plain = self.buffered_bytes + self._pending_bytes
+        self._buffer, self._buffered_rows, self.buffered_bytes = [], 0, 0
+        with named(self.path):
+            writer = self._opened(rows)
+            before = self.encoded_bytes()
+            writer.write(rows)
+            encoded = self.encoded_bytes() - before
+        if encoded:
+            self._ratio.add(encoded, plain)
+        self._pending_bytes = 0 if encoded else plain
+        return int(rows.num_rows)
+
+    def close(self) -> tuple[int, dict[int, int], list[int] | None]:
+        """End the file; give its length, the bytes of its columns, and where its row groups begin."""
+        with named(self.path):
+            column_sizes, split_offsets = self._writer.close() if self._writer else ({}, None)
+            size = self.encoded_bytes()
+        if self._sink is not None:
+            self._sink.end()
+        return size, column_sizes, split_offsets
+
+    def discard(self) -> None:
+        """Give up the file."""
+        if self._writer is not None:
+            with contextlib.suppress(Exception):
+                self._writer.close()
+        if self._sink is not None:
+            self._sink.discard()
+
+    def _opened(self, first: pa.Table) -> FormatWriter:
+        """Give the writer; it is made for the first rows."""
+        if self._writer is None:
+            self._sink = Sink(self._files, self.path)
+            self._writer = self._format.open(self._sink.stream, first)
+        return self._writer
+
+
+class Sink:
+    """Where the bytes of a new file go: into it on this machine, part by part to an object store."""
+
+    def __init__(self, files: _native.Files, path: str) -> None:
+        """Make the file, with the folders around it; in an object store there is none before its end."""
+        self._path = path
+        location = files.writable(path)
+        self._parts: _Parts | None = None
+        with named(path):
+            if location.startswith("/"):
+                Path(location).parent.mkdir(parents=True, exist_ok=True)
+                self.stream: Any = pa.OSFile(location, mode="wb")
+            else:
+                self._parts = _Parts(files, path)
+                self.stream = pa.BufferedOutputStream(pa.PythonFile(self._parts, mode="w"), _BUFFER_BYTES)
+
+    def tell(self) -> int:
+        """Give how many bytes came."""
+        return int(self.stream.tell())
+
+    def end(self) -> None:
+        """End the file."""
+        with named(self._path):
+            self.stream.close()
+            if self._parts is not None:
+                self._parts.end()
+
+    def discard(self) -> None:
+        """Give up the file, of which there may be a part."""
+        with contextlib.suppress(OSError):
+            self.stream.close()
+        if self._parts is not None:
+            self._parts.discard()
+
+
+class _Parts:
+    """A file of an object store, as pyarrow takes files: it is sent in parts, or at once if it has but one."""
+
+    def __init__(self, files: _native.Files, path: str) -> None:
+        self._files, self._path = files, path
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = self._position = 0
+        self._upload: _native.Upload | None = None
+        self._takes_parts = True
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        content = bytes(data)
+        self._waiting.append(content)
+        self._waiting_bytes += len(content)
+        self._position += len(content)
+        while self._takes_parts and self._waiting_bytes > _native.Upload.PART_BYTES:
+            self._send_part()
+        return len(content)
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        """Nothing is sent before there is a part of it."""
+
+    def close(self) -> None:
+        self.closed = True
+
+    def end(self) -> None:
+        if self._upload is None:
+            self._files.put(self._path, b"".join(self._waiting))
+        else:
+            self._upload.part(b"".join(self._waiting))
+            self._upload.finish()
+            self._upload = None
+        self._waiting = []
+
+    def discard(self) -> None:
+        """Give up what was sent; what cannot be given up is seen by nobody."""
+        if self._upload is not None:
+            with contextlib.suppress(FrazilError):
+                self._upload.abort()
+            self._upload = None
+
+    def _send_part(self) -> None:
+        if self._upload is None:
+            self._upload = self._files.upload(self._path)
+        if self._upload is None:
+            self._takes_parts = False
+            return
+        content = b"".join(self._waiting)
+        part, rest = content[: self._upload.PART_BYTES], content[self._upload.PART_BYTES :]
+        self._waiting, self._waiting_bytes = [rest], len(rest)
+        self._upload.part(part)
+
+
+@contextlib.contextmanager
+def named(path: str) -> Iterator[None]:
+    """Turn what pyarrow raises into errors that name the file."""
+    try:
+        yield
+    except FrazilError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        message = f"a data file cannot be written: {error} (file: {path})"
+        raise StorageError(message, context={"file": path}) from error

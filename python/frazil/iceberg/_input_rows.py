@@ -1,0 +1,122 @@
+"""Rows as users have them: batch by batch, whatever library they come from."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil.errors import FrazilError, InvalidArgumentError
+from frazil.iceberg._python_values import batch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["batches", "no_rows"]
+
+_BAD_DATA = (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError)
+_UNNAMED_LEVEL = re.compile(r"__index_level_\d+__")
+_PANDAS_COLUMN = re.compile(r"Conversion failed for column (.*) with type ", re.DOTALL)
+
+
+def batches(data: Any, schema: pa.Schema, *, source: bool = False) -> Iterator[pa.RecordBatch]:
+    """Read anything that speaks Arrow, a list of dictionaries, or an iterator of these, batch by batch.
+
+    Args:
+        data: The rows.
+        schema: The columns of the table, whose types Python values take.
+        source: Whether the rows are those of a merge: dictionaries may have columns that the table does not have, and
+            a stream without batches gives an empty one, which has its columns.
+
+    Raises:
+        InvalidArgumentError: Data of another kind, or a value that does not fit its column.
+    """
+    for batch in _batches(data, schema, 0, source=source):
+        yield _without_pandas_index(batch, schema)
+
+
+def _batches(data: Any, schema: pa.Schema, first_row: int, *, source: bool) -> Iterator[pa.RecordBatch]:
+    if isinstance(data, pa.RecordBatch):
+        yield data
+    elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
+        yield batch_of(data, schema, first_row, infer=source)
+    elif hasattr(data, "__arrow_c_stream__"):
+        yield from _stream(data, source=source)
+    elif hasattr(data, "__arrow_c_array__"):
+        yield _read(data, lambda: pa.record_batch(data))
+    elif isinstance(data, Iterator):
+        for part in data:
+            for batch in _batches(part, schema, first_row, source=source):
+                first_row += batch.num_rows
+                yield batch
+    else:
+        message = f"rows come as Arrow, pandas, Polars, DuckDB or a list of dictionaries, not as {type(data).__name__}"
+        hint = "one row goes into a list: [row]; columns go into a table: pyarrow.table(columns)"
+        raise InvalidArgumentError(message, hint=hint if isinstance(data, dict) else None)
+
+
+def _without_pandas_index(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Drop the levels of an index without a name, which pandas exports as columns after a filter or a concatenation."""
+    levels = [name for name in _unnamed_levels(batch.schema) if name in batch.schema.names and name not in schema.names]
+    return batch.drop_columns(levels) if levels else batch
+
+
+def _unnamed_levels(schema: pa.Schema) -> list[str]:
+    if b"pandas" not in (schema.metadata or {}):
+        return []
+    try:
+        index = schema.pandas_metadata["index_columns"]
+    except (ValueError, KeyError, TypeError):
+        # Anybody can write metadata of this name.
+        return []
+    return [name for name in index if isinstance(name, str) and _UNNAMED_LEVEL.fullmatch(name)]
+
+
+def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:
+    _check_objects(data)
+    reader = data
+    if not isinstance(data, pa.RecordBatchReader):
+        # One of pyarrow is read as it is: what its source raises stays what it is.
+        reader = _read(data, lambda: pa.RecordBatchReader.from_stream(data))
+    count = 0
+    while (batch := _read(data, lambda: next(reader, None))) is not None:
+        count += 1
+        yield batch
+    if source and not count:
+        yield no_rows(reader.schema)
+
+
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch without rows, whatever the types are."""
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def _read(data: Any, read: Callable[[], Any]) -> Any:
+    """Turn what a library says of values that it cannot convert into errors that name the column."""
+    try:
+        return read()
+    except (FrazilError, MemoryError):
+        raise
+    except Exception as error:
+        if not isinstance(error, _BAD_DATA) and not type(error).__module__.startswith("polars."):
+            raise
+        found = _PANDAS_COLUMN.search(" ".join(map(str, error.args)))
+        column = found[1] if found else None
+        where = "" if column is None else f"the column `{column}` of "
+        message = f"{where}the {type(data).__name__} cannot be read as Arrow data: {error.args[0] if column else error}"
+        hint = "convert the column to one type" if column else None
+        raise InvalidArgumentError(message, context={"column": column} if column else None, hint=hint) from error
+
+
+def _check_objects(data: Any) -> None:
+    """Reject Python objects in Polars, which exports addresses of memory for them."""
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(data, polars.DataFrame):
+        return
+    for name, data_type in data.schema.items():
+        if data_type == polars.Object:
+            message = f"the column `{name}` of the DataFrame has the type Object, which has no Arrow type"
+            raise InvalidArgumentError(message, context={"column": name}, hint="cast the column to a type of Polars")

@@ -1,0 +1,147 @@
+"""What is asked of a MERGE, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+
+from frazil import _native
+from frazil._arguments import field_names, optional_text, text
+from frazil._literal import lit
+from frazil.errors import InvalidArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import pyarrow as pa
+
+    from frazil._literal import Value
+    from frazil._native import _MergeClause
+
+Result = TypeVar("Result")
+
+
+def set_clause(values: Mapping[str, Value]) -> list[tuple[str, str]]:
+    """Give SQL text by column: text as it is, other values as literals."""
+    if not isinstance(values, Mapping):
+        message = f"values are given by column, as in {{'price': 'price * 2'}}, not as {type(values).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgumentError(message)
+    if not values:
+        message = "no column is set"
+        raise InvalidArgumentError(message)
+    return [
+        (text("the name of a column", name), value if isinstance(value, str) else str(lit(value)))
+        for name, value in values.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    """A MERGE as it was asked for."""
+
+    on: str | list[str]
+    source_alias: str
+    target_alias: str
+    clauses: tuple[_MergeClause, ...]
+
+    def merger(self, target_schema: pa.Schema, source_schema: pa.Schema) -> _native.Merger:
+        """Check the plan against the schemas of both sides; raises `InvalidArgumentError` for what cannot be meant."""
+        aliases = (self.target_alias, self.source_alias)
+        return _native.Merger(self.on, self.clauses, target_schema, source_schema, aliases)
+
+
+class MergeBuilder(Generic[Result]):
+    """Collects the clauses of a MERGE; `execute` carries it out.
+
+    Clauses of one kind are tried in their order, and the first whose condition is true decides about a row. Conditions
+    and the values of columns are SQL text that calls both sides by their aliases; other Python values, and what
+    `frazil.lit` gives, are literals.
+    """
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        message = "a merge that is being described cannot be pickled; execute it in this process"
+        raise UnsupportedError(message)
+
+    def __init__(
+        self,
+        execute: Callable[[MergePlan], Result],
+        on: str | Sequence[str],
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+    ) -> None:
+        self._execute = execute
+        self._plan = MergePlan(
+            on if isinstance(on, str) else field_names(on, "on"),
+            text("source_alias", source_alias),
+            text("target_alias", target_alias),
+            (),
+        )
+
+    @property
+    def plan(self) -> MergePlan:
+        """What is asked for so far."""
+        return self._plan
+
+    def when_matched_update(self, set: Mapping[str, Value], condition: str | None = None) -> MergeBuilder[Result]:  # noqa: A002
+        """Set columns of rows that match."""
+        return self._with("matched", condition, "update", set_clause(set))
+
+    def when_matched_update_all(
+        self, condition: str | None = None, except_columns: Iterable[str] = ()
+    ) -> MergeBuilder[Result]:
+        """Set every column that the source has, but these, of rows that match."""
+        return self._with("matched", condition, "update_all", except_columns=except_columns)
+
+    def when_matched_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
+        """Delete rows that match."""
+        return self._with("matched", condition, "delete")
+
+    def when_not_matched_insert(
+        self, values: Mapping[str, Value], condition: str | None = None
+    ) -> MergeBuilder[Result]:
+        """Insert a row for each row of the source that matches nothing; columns without a value get their defaults."""
+        return self._with("not_matched", condition, "insert", set_clause(values))
+
+    def when_not_matched_insert_all(
+        self, condition: str | None = None, except_columns: Iterable[str] = ()
+    ) -> MergeBuilder[Result]:
+        """Insert the rows of the source that match nothing, with every column that the source has, but these."""
+        return self._with("not_matched", condition, "insert_all", except_columns=except_columns)
+
+    def when_not_matched_by_source_update(
+        self,
+        set: Mapping[str, Value],  # noqa: A002
+        condition: str | None = None,
+    ) -> MergeBuilder[Result]:
+        """Set columns of rows of the table that match no row of the source."""
+        return self._with("not_matched_by_source", condition, "update", set_clause(set))
+
+    def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
+        """Delete rows of the table that match no row of the source."""
+        return self._with("not_matched_by_source", condition, "delete")
+
+    def execute(self) -> Result:
+        """Carry it out."""
+        if not self._plan.clauses:
+            message = "a merge without clauses does nothing"
+            raise InvalidArgumentError(message, hint="add one, as when_matched_update_all()")
+        return self._execute(self._plan)
+
+    def _with(
+        self,
+        when: str,
+        condition: str | None,
+        action: str,
+        values: list[tuple[str, str]] | None = None,
+        except_columns: Iterable[str] = (),
+    ) -> MergeBuilder[Result]:
+        excepted = field_names(except_columns, "except_columns")
+        clause = (when, optional_text("condition", condition), action, values or [], excepted)
+        plan = self._plan
+        plan = MergePlan(plan.on, plan.source_alias, plan.target_alias, (*plan.clauses, clause))
+        built = MergeBuilder(self._execute, plan.on, source_alias=plan.source_alias, target_alias=plan.target_alias)
+        built._plan = plan
+        return built

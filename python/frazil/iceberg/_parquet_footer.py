@@ -1,0 +1,130 @@
+"""Says in the footer of a Parquet file which groups are variants, for which pyarrow's writer has no words.
+
+A file ends with `FileMetaData` in Thrift's compact protocol, its length as four bytes, and `PAR1`:
+
+    FileMetaData  = 1: version | 2: list<SchemaElement> | ...
+    SchemaElement = 1: type | ... | 9: field_id | 10: logicalType
+    LogicalType   = 16: VariantType (1: specification_version, i8)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil._thrift import CompactCursor
+from frazil.errors import InternalError
+from frazil.iceberg._leaves import is_variant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["VariantSink", "variant_groups"]
+
+_TAIL_BYTES = 8
+
+_VARIANT = bytes([0x1C, 0x0C, 0x20, 0x13, 0x01, 0x00, 0x00])
+"""The field 10 behind a field 9: a union whose field 16 is a struct with the version 1."""
+
+_FIELD_ID, _SCHEMA = 9, 2
+
+
+def variant_groups(schema: pa.Schema) -> list[int]:
+    """Find the elements of the file's schema that are variants; the root is element 0."""
+    elements = [found for field in schema for found in _elements(field)]
+    return [position for position, found in enumerate(elements, start=1) if found]
+
+
+class VariantSink:
+    """What pyarrow writes a file to: passes it on, but for its end, which is held to be changed."""
+
+    def __init__(self, sink: Any, groups: list[int]) -> None:
+        """For the groups that `variant_groups` finds."""
+        self._sink, self._groups = sink, groups
+        self._held: bytearray | None = None
+        self.closed = False
+
+    def hold(self) -> None:
+        """Hold what comes from now on: the end of the file, from before its footer."""
+        self._held = bytearray()
+
+    def finish(self) -> None:
+        """Pass on what is held, with the variants in the footer."""
+        held = bytes(self._held or b"")
+        length = int.from_bytes(held[-_TAIL_BYTES:-4], "little")
+        start = len(held) - _TAIL_BYTES - length
+        if length == 0 or start < 0:
+            message = "a footer was written before its file was closed"
+            raise InternalError(message)
+        self._sink.write(held[:start])
+        self._sink.write(_annotated(held[start:], self._groups))
+
+    def write(self, data: Any) -> int:
+        """Take bytes."""
+        if self._held is None:
+            return int(self._sink.write(data))
+        self._held += data
+        return len(data)
+
+    def tell(self) -> int:
+        """Give how many bytes came."""
+        return int(self._sink.tell()) + len(self._held or b"")
+
+    def writable(self) -> bool:
+        """Tell that it is written."""
+        return True
+
+    def readable(self) -> bool:
+        """Tell that it is not read."""
+        return False
+
+    def seekable(self) -> bool:
+        """Tell that bytes come one behind the other."""
+        return False
+
+    def flush(self) -> None:
+        """Do nothing: the sink is its owner's."""
+
+    def close(self) -> None:
+        """Do nothing: the sink is its owner's."""
+
+
+def _annotated(footer: bytes, groups: list[int]) -> bytes:
+    """Give the footer, length and magic included, with these groups of its schema as variants."""
+    cursor = CompactCursor(footer)
+    for kind, field in cursor.fields():
+        if field == _SCHEMA:
+            break
+        cursor.skip(kind)
+    count, _ = cursor.list_header()
+    out, copied = [], 0
+    for element in range(count):
+        last = 0
+        for kind, field in cursor.fields():
+            cursor.skip(kind)
+            last = field
+        if element in groups:
+            if last != _FIELD_ID:
+                message = f"the element {element} of a schema ends with its field {last}"
+                raise InternalError(message)
+            end = cursor.position - 1
+            out += [footer[copied:end], _VARIANT]
+            copied = end
+    metadata = b"".join([*out, footer[copied:-_TAIL_BYTES]])
+    return metadata + len(metadata).to_bytes(4, "little") + footer[-4:]
+
+
+def _elements(field: pa.Field) -> Iterator[bool]:
+    data_type = field.type
+    yield is_variant(field)
+    if pa.types.is_struct(data_type):
+        for part in data_type:
+            yield from _elements(part)
+    elif pa.types.is_map(data_type):
+        yield False
+        yield from _elements(data_type.key_field)
+        yield from _elements(data_type.item_field)
+    elif pa.types.is_list(data_type):
+        yield False
+        yield from _elements(data_type.value_field)

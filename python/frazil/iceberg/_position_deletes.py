@@ -1,0 +1,47 @@
+"""Position delete files, which tables of v2 have (spec: "Position Delete Files")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from frazil.iceberg._data_files import Sink, named
+
+if TYPE_CHECKING:
+    from frazil import _native
+    from frazil.iceberg._table import Table
+
+
+def write_position_deletes(table: Table, delta: _native.RowDelta, paths: list[str], *, by_file: bool) -> None:
+    """Write the deletes of the data files that stay, and add to `paths` where, each before it is written."""
+    native = table._native  # noqa: SLF001 - of one package
+    for deletes in delta.position_deletes(native, by_file):
+        paths.append(deletes.path)
+        size, column_sizes = _write(native.files, deletes)
+        delta.add_position_deletes(native, deletes, size, column_sizes)
+
+
+def _write(files: _native.Files, deletes: _native.PositionDeletes) -> tuple[int, list[int]]:
+    rows = pa.Table.from_batches([deletes.rows()])
+    collected: list[pq.FileMetaData] = []
+    sink = Sink(files, deletes.path)
+    try:
+        with named(deletes.path):
+            pq.write_table(
+                rows,
+                sink.stream,
+                compression="zstd",
+                store_schema=False,
+                write_page_checksum=True,
+                metadata_collector=collected,
+            )
+        size = sink.tell()
+    except BaseException:
+        sink.discard()
+        raise
+    sink.end()
+    [metadata] = collected
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    return size, [sum(group.column(i).total_compressed_size for group in groups) for i in range(metadata.num_columns)]

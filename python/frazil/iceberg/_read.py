@@ -1,0 +1,168 @@
+"""Executing tasks: open files, push their batches through the native reader, stream rows."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Literal
+from weakref import WeakValueDictionary
+
+from frazil._data_file import BATCH_ROWS, open_data_file
+from frazil._read_ahead import read_parts
+from frazil.errors import CorruptDataError, CorruptDeletesError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from frazil import _native
+    from frazil._data_file import DataFile, Statistics, Wanted
+
+INT96_UNIT: Literal["us"] = "us"
+"""Iceberg knows INT96 only from imported files, whose years may be too far for nanoseconds."""
+
+
+POSITION_DELETES = 1
+"""The content of a delete file that holds paths and positions; equality deletes have 2."""
+
+
+def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of one task.
+
+    Raises:
+        MissingFileError: The data file or one of its delete files is not there.
+        CorruptDataFileError: The data file cannot be decoded or is not the recorded one.
+        CorruptDeletesError: A delete file cannot be decoded.
+    """
+    yield from rows_of(task, with_deletes(task))
+
+
+def rows_of(
+    task: _native.FileScanTask, reader: _native.TaskReader, finder: _native.TaskReader | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of a task whose deletes are loaded.
+
+    `finder` finds the same rows by fewer columns: row groups without any are read by these columns alone.
+    """
+    if reader.is_empty:
+        return
+    files = task.files
+    with open_data_file(files, task.file_path, task.file_format, int96_unit=INT96_UNIT) as data:
+        wanted = reader.open(data.schema)
+        selected = None
+        if data.row_groups:
+            groups = data.statistics(reader.statistics_leaves())
+            selected = reader.select_row_groups(groups)
+            if finder is not None:
+                yield from _found_rows(
+                    data, (finder, finder.open(data.schema)), (reader, wanted), _parts(groups, selected)
+                )
+                return
+        rows = 0
+        for position, batch, count in data.batches(wanted, selected):
+            rows += count
+            result = reader.apply(batch, position, count)
+            if result is not None:
+                yield result
+        if selected is None:
+            reader.check_rows(rows)
+
+
+_LIKELY = 2
+"""After so many parts of a file with rows that match, it is likely that the next has some."""
+
+
+def _found_rows(
+    data: DataFile,
+    finder: tuple[_native.TaskReader, Wanted],
+    reader: tuple[_native.TaskReader, Wanted],
+    parts: Iterable[list[bool]],
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of parts of a file, after a look whether a part has any.
+
+    A look ends at the first row, and after two parts with rows the next is read without one, so that matches in every
+    row group cost nearly no second read of the columns of the filter.
+    """
+    in_succession = 0
+    for part in parts:
+        if in_succession < _LIKELY and next(_applied(data, *finder, part), None) is None:
+            in_succession = 0
+            continue
+        found = False
+        for batch in _applied(data, *reader, part):
+            found = True
+            yield batch
+        in_succession = in_succession + 1 if found else 0
+
+
+def _applied(
+    data: DataFile, reader: _native.TaskReader, wanted: Wanted, selected: Sequence[bool]
+) -> Iterator[pa.RecordBatch]:
+    for position, batch, count in data.batches(wanted, selected):
+        result = reader.apply(batch, position, count)
+        if result is not None:
+            yield result
+
+
+def _parts(groups: Sequence[Statistics], selected: list[bool]) -> Iterator[list[bool]]:
+    """Split the selected row groups into parts of a batch of rows or more, which are worth a call of the reader."""
+    part, held = [False] * len(groups), 0
+    for group, (rows, *_) in enumerate(groups):
+        if selected[group]:
+            part[group], held = True, held + rows
+        if held >= BATCH_ROWS:
+            yield part
+            part, held = [False] * len(groups), 0
+    if held:
+        yield part
+
+
+def read_tasks(
+    tasks: Iterable[_native.FileScanTask], *, workers: int, limit: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of tasks in their order; up to `workers` threads read ahead."""
+    return read_parts(tasks, read_task, workers=workers, limit=limit)
+
+
+class _Turn:
+    """Whose turn it is to read some delete files; others find them in the cache of their table afterwards."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+_turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+"""By the first of the delete files."""
+# A thread of the parent that has its turn does not come along.
+os.register_at_fork(after_in_child=_turns.clear)
+
+
+def with_deletes(task: _native.FileScanTask) -> _native.TaskReader:
+    """Start to read a task: load its deletes."""
+    reader = task.reader()
+    pending = [] if reader.is_empty else reader.pending_deletes()
+    if not pending:
+        return reader
+    turn = _turns.setdefault(pending[0].file_path, _Turn())
+    with turn.lock:
+        reader = task.reader()
+        for deletes in reader.pending_deletes():
+            _read_deletes(reader, task.files, deletes)
+    return reader
+
+
+def _read_deletes(reader: _native.TaskReader, files: _native.Files, deletes: _native.DeleteFile) -> None:
+    path, file_format = deletes.file_path, deletes.file_format
+    # The paths of position deletes are few.
+    dictionaries = deletes.content == POSITION_DELETES
+    try:
+        with open_data_file(files, path, file_format, int96_unit=INT96_UNIT, dictionaries=dictionaries) as data:
+            pushed = reader.open_deletes(deletes, data.schema)
+            for _, batch, _ in data.batches(pushed.wanted, None):
+                reader.push_deletes(pushed, batch)
+            reader.finish_deletes(pushed)
+    except CorruptDeletesError:
+        raise
+    except CorruptDataError as error:
+        raise CorruptDeletesError(str(error), context=error.context, hint=error.hint) from error

@@ -1,0 +1,79 @@
+"""Scans of Iceberg tables: plan, execute, give rows."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil import _scan as scan
+from frazil.iceberg._task import FileScanTask
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    import pyarrow as pa
+
+
+class Plan(scan.Plan[_native.Plan]):
+    """The data files of a scan with their deletes, as columns."""
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Stream the plan, one batch for each manifest."""
+        import pyarrow as pa
+
+        batches = (self._native.batch(index) for index in range(self._native.batch_count))
+        return pa.RecordBatchReader.from_batches(self._native.schema(), batches)
+
+    def groups(self, target_bytes: int, open_cost_bytes: int, *, without: Collection[int] = ()) -> list[bytes]:
+        """Give the files in groups of about `target_bytes`, each as a wire form, which can be read anywhere.
+
+        Args:
+            target_bytes: How many bytes of files a group has at most; larger files are split.
+            open_cost_bytes: What each file counts at least.
+            without: The places of files that are left out.
+        """
+        return self._native.groups(target_bytes, open_cost_bytes, set(without))
+
+    def explain(self) -> str:
+        """Say in one line what was kept and what was left out."""
+        m = self.metrics
+        return (
+            f"{m['tasks']} of {m['files']} files in {m['manifests'] - m['manifests_skipped']} of {m['manifests']}"
+            f" manifests; pruned: {m['manifests_skipped']} manifests by partition summaries,"
+            f" {m['files_skipped_by_partition']} files by partition, {m['files_skipped_by_bounds']} files by bounds;"
+            f" {m['delete_files']} delete files"
+        )
+
+
+class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
+    """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
+
+    def __init__(self, table: _native.Table, arguments: dict[str, Any]) -> None:
+        """Use `Table.scan` instead."""
+        super().__init__(_native.Scan(table, **arguments), arguments["limit"])
+        self._table = table
+        self._arguments = arguments
+
+    def plan(self) -> Plan:
+        """Plan the scan: which data files are read, with which deletes."""
+        return Plan(self._plan())
+
+    def plan_files(self) -> Iterator[FileScanTask]:
+        """Give the data files to read, one task each."""
+        plan = self._plan()
+        return (FileScanTask(plan.task(index)) for index in range(len(plan)))
+
+    def _place(self) -> str:
+        return str(json.loads(self._table.metadata_json("location")))
+
+    def _without_columns(self) -> _native.Scan:
+        return _native.Scan(self._table, **self._arguments | {"selected_fields": []})
+
+    def _part(self, plan: _native.Plan, index: int) -> _native.FileScanTask:
+        return plan.task(index)
+
+    def _read(self, part: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
+        from frazil.iceberg._read import read_task
+
+        return read_task(part)

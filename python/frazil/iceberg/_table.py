@@ -1,0 +1,341 @@
+"""Iceberg tables."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil._arguments import (
+    field_names,
+    filter_text,
+    flag,
+    place_of_new,
+    property_texts,
+    row_limit,
+    snapshot_choice,
+    storage_options,
+    table_files,
+    whole_number,
+)
+from frazil._opened import Opened, opened_with
+from frazil._operation import operation
+from frazil.iceberg._new_table import NewTable, own_locations
+from frazil.iceberg._scan import Scan
+from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
+from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
+from frazil.iceberg._transaction import Transaction, alone, alone_with
+from frazil.iceberg._writing import Writing
+
+if TYPE_CHECKING:
+    import datetime
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from frazil._arguments import SnapshotChoice
+    from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._transaction import Rows
+    from frazil.iceberg._write_result import WriteResult
+
+
+class Table(Opened, Writing):
+    """An Iceberg table at one state of its metadata.
+
+    Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
+    """
+
+    def __init__(self, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]) -> None:
+        """Use `frazil.load_table` or a catalog instead."""
+        self._native = native
+        self._files = files
+        self._opened = location
+        self._options = options
+
+    @classmethod
+    def open(
+        cls,
+        location: str,
+        *,
+        relocate: Mapping[str, str],
+        storage: Mapping[str, str],
+        allowed_locations: Sequence[str] = (),
+        recorded: str | None = None,
+    ) -> Table:
+        """Open the table in a folder, or by one of its metadata files; see `frazil.load_table`.
+
+        `recorded` is what a catalog calls the metadata file.
+        """
+        options = opened_with(relocate, storage, allowed_locations)
+        files = table_files(_folder(location), **options)
+        with operation("load_table", lambda: location):
+            return cls(_native.Table.open(files, location, recorded), files, location, options)
+
+    def refresh(self) -> Table:
+        """Give the table at its newest metadata.
+
+        Raises:
+            CorruptMetadataError: Another table lies at the location now.
+        """
+        with operation("refresh", self._place):
+            return self._at(self._native.refresh(self._files, self._opened))
+
+    @classmethod
+    def create(
+        cls,
+        location: str | os.PathLike[str],
+        schema: Any,
+        *,
+        partition_by: Sequence[str] = (),
+        format_version: int = 2,
+        properties: Mapping[str, str] | None = None,
+        storage: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Make a table in a folder; see `frazil.create_table`."""
+        location = place_of_new(location)
+        new = NewTable(location, schema, partition_by, format_version, properties)
+        options = opened_with({}, storage_options(storage), new.own_locations())
+        files = table_files(location, **options)
+        native = new.make(files, None)
+        return cls(native, files, location, options)
+
+    @property
+    def _row(self) -> CatalogRow | None:
+        """Where the catalog keeps the newest state; None for a table without a catalog."""
+        return None
+
+    def transaction(self) -> Transaction:
+        """Begin several changes of the newest state that are committed as one, when the `with` block ends."""
+        self._reload()
+        return Transaction(self)
+
+    def _reload(self) -> None:
+        """Go to the newest state, which a change begins with.
+
+        Raises:
+            UnsupportedError: A catalog keeps the table, which was opened without it.
+        """
+        self._native = self._native.newest(self._row)
+
+    def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
+        """Set properties, leaving others as they are. A `write.data.path` set so is allowed for this handle.
+
+        Raises:
+            InvalidArgumentError: A value that a known property does not take, or a name that is reserved.
+        """
+        super().set_properties(properties, **more)
+        if own := own_locations(property_texts(properties) | property_texts(more)):
+            self._allow(own)
+
+    def _allow(self, own: list[str]) -> None:
+        """Let this handle access locations that its user named."""
+        self._options = self._options | {"allowed_locations": [*self._options["allowed_locations"], *own]}
+        self._files = table_files(_folder(self._opened), **self._options)
+        self._native = self._native.refresh(self._files, self._opened)
+
+    def _at(self, native: _native.Table) -> Table:
+        """Give the same table at another state."""
+        return Table(native, self._files, self._opened, self._options)
+
+    def _place(self) -> str:
+        return self.location
+
+    def _now(self) -> Table:
+        self._reload()
+        return self
+
+    def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
+        self._reload()
+        return alone(self, change)
+
+    def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
+        return alone_with(self, data, change)
+
+    def _commit(self, change: dict[str, Any]) -> None:
+        known = self._native
+        with operation("commit", self._place):
+            self._reload()
+            try:
+                with Transaction(self) as changes:
+                    changes._evolve(change, known)  # noqa: SLF001 - one module in two files
+            except BaseException:
+                # The caller has not seen the newest state: what conflicts with it conflicts the next time too.
+                self._native = known
+                raise
+
+    @property
+    def metadata_location(self) -> str:
+        """The metadata file."""
+        return self._native.metadata_location
+
+    @property
+    def format_version(self) -> int:
+        """The version of the Iceberg format: 1, 2 or 3."""
+        return self._native.format_version
+
+    @property
+    def location(self) -> str:
+        """The location that the table records for itself."""
+        return str(self._part("location"))
+
+    @property
+    def uuid(self) -> str | None:
+        """The id of the table."""
+        found = self._part("table-uuid")
+        return None if found is None else str(found)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties of the table."""
+        return dict(self._part("properties"))
+
+    def schema(self) -> Schema:
+        """Give the current schema."""
+        current = self._part("current-schema-id")
+        return next(schema for schema in self.schemas() if schema.schema_id == current)
+
+    def schemas(self) -> list[Schema]:
+        """Give all schemas that the table knows."""
+        return [Schema.from_json(schema) for schema in self._part("schemas")]
+
+    def spec(self) -> PartitionSpec:
+        """Give the partition spec of new files."""
+        default = self._part("default-spec-id")
+        return next(spec for spec in self.specs() if spec.spec_id == default)
+
+    def specs(self) -> list[PartitionSpec]:
+        """Give all partition specs that the table knows."""
+        return [PartitionSpec.from_json(spec) for spec in self._part("partition-specs")]
+
+    def sort_order(self) -> SortOrder:
+        """Give the sort order of new files."""
+        default = self._part("default-sort-order-id")
+        orders = (SortOrder.from_json(order) for order in self._part("sort-orders"))
+        return next((order for order in orders if order.order_id == default), SortOrder(0))
+
+    def snapshots(self) -> list[Snapshot]:
+        """Give the snapshots, the oldest first."""
+        return [Snapshot.from_json(snapshot) for snapshot in self._part("snapshots")]
+
+    def current_snapshot(self) -> Snapshot | None:
+        """Give the current snapshot of `main`; None for a table without one."""
+        current = self._part("current-snapshot-id")
+        return next((s for s in self.snapshots() if s.snapshot_id == current), None)
+
+    def refs(self) -> dict[str, SnapshotRef]:
+        """Give the branches and tags by name."""
+        return {name: SnapshotRef.from_json(ref) for name, ref in self._part("refs").items()}
+
+    def history(self) -> list[HistoryEntry]:
+        """Give when which snapshot became current, the oldest first."""
+        return [HistoryEntry(entry["timestamp-ms"], entry["snapshot-id"]) for entry in self._part("snapshot-log")]
+
+    def scan(  # noqa: PLR0913 - as PyIceberg has it, and three ways to travel in time
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: int | str | datetime.datetime | None = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """Describe a read; nothing is read before rows are asked for.
+
+        Args:
+            row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+            selected_fields: Column names, `s.x` for a field of a struct, `*` for all, and the metadata columns
+                `_file`, `_pos`, `_deleted`, `_spec_id`, `_partition`, `_row_id`, `_last_updated_sequence_number`.
+            case_sensitive: Whether `ID` is another column than `id`.
+            snapshot_id: A snapshot to read, with its own schema.
+            ref: A branch to read, with the current schema, or a tag, with the schema of its snapshot.
+            as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+                text such as `2024-01-31T12:00:00Z`; inclusive.
+            limit: At most so many rows.
+
+        Raises:
+            InvalidArgumentError: A column, literal or option that does not fit.
+            NoSuchSnapshotError: No such snapshot, branch or tag.
+        """
+        choice = snapshot_choice(snapshot_id, ref, as_of)
+        return self._scan(row_filter, selected_fields, choice, None, limit, case_sensitive)
+
+    def incremental_append_scan(
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        from_snapshot_id_exclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """Describe a read of the rows that append snapshots added.
+
+        Args:
+            row_filter: As in `scan`.
+            selected_fields: As in `scan`.
+            case_sensitive: As in `scan`.
+            from_snapshot_id_exclusive: The snapshot after which to begin; None to begin with the first.
+            to_snapshot_id_inclusive: The last snapshot; None for the current one.
+            limit: At most so many rows.
+
+        Raises:
+            InvalidArgumentError: The first snapshot is no ancestor of the last.
+            NoSuchSnapshotError: The table does not have the last snapshot.
+        """
+        first, last = from_snapshot_id_exclusive, to_snapshot_id_inclusive
+        append = (
+            None if first is None else whole_number("from_snapshot_id_exclusive", first),
+            None if last is None else whole_number("to_snapshot_id_inclusive", last),
+        )
+        return self._scan(row_filter, selected_fields, None, append, limit, case_sensitive)
+
+    def _scan(
+        self,
+        row_filter: str | bool,  # noqa: FBT001
+        selected_fields: Sequence[str],
+        snapshot: SnapshotChoice | None,
+        append: tuple[int | None, int | None] | None,
+        limit: int | None,
+        case_sensitive: bool,  # noqa: FBT001
+    ) -> Scan:
+        arguments: dict[str, Any] = {
+            "row_filter": filter_text(row_filter),
+            "selected_fields": field_names(selected_fields),
+            "snapshot": snapshot,
+            "append": append,
+            "limit": row_limit(limit),
+            "case_sensitive": flag("case_sensitive", case_sensitive),
+        }
+        return Scan(self._native, arguments)
+
+    def _part(self, name: str) -> Any:
+        return json.loads(self._native.metadata_json(name))
+
+    def __repr__(self) -> str:
+        """Give location, version and the size of the current state."""
+        snapshot = self.current_snapshot()
+        rows = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
+        if snapshot is not None and "total-records" in snapshot.summary:
+            rows += f", {snapshot.summary['total-records']} records"
+        columns = ", ".join(self.schema().column_names)
+        return f"<frazil.iceberg.Table v{self.format_version} {self._opened!r}: {rows}; columns {columns}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the metadata file, so that another process sees the same state."""
+        return _reopen, (self.metadata_location, self._options)
+
+
+def _reopen(location: str, options: dict[str, Any]) -> Table:
+    return Table.open(location, **options)
+
+
+def _folder(location: str) -> str:
+    """Give the table folder of a metadata file; the location itself otherwise."""
+    trimmed = location.rstrip("/")
+    head, _, tail = trimmed.rpartition("/")
+    if tail.endswith((".json", ".json.gz")):
+        parent, _, last = head.rpartition("/")
+        return (parent or "/") if last == "metadata" else head or "."
+    return trimmed or "/"

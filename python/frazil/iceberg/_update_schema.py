@@ -1,0 +1,184 @@
+"""Changes of a table's schema."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import math
+import uuid
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from frazil import _native
+from frazil._arguments import flag, optional_text, text
+from frazil._literal import plain
+from frazil.errors import InvalidArgumentError
+from frazil.iceberg._change import Change
+
+if TYPE_CHECKING:
+    from typing import Self
+
+Path: TypeAlias = "str | tuple[str, ...]"
+
+
+class UpdateSchema(Change):
+    """Adds, drops, renames, widens and moves columns.
+
+    Columns are named as `a.b`, or as `("a", "b")` where a dot is part of a name; `element` of lists and `value` of maps
+    may be left out. Types are Arrow types or Iceberg's text: `timestamptz`, `decimal(9, 2)`, `list<int>`.
+    Operations are made one after the other, each on what those before it left.
+    """
+
+    _update = "schema"
+
+    def add_column(
+        self,
+        path: Path,
+        field_type: Any,
+        doc: str | None = None,
+        required: bool = False,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        default_value: Any = None,
+    ) -> Self:
+        """Add a column at the end of its struct.
+
+        Args:
+            path: Its name, behind those of the columns around it.
+            field_type: An Arrow type or Iceberg's text.
+            doc: What it holds.
+            required: Whether it is never NULL; takes a default.
+            default_value: The value of the rows that are there, and of rows that are written without one (format
+                version 3).
+        """
+        return self._then(
+            "add_column",
+            path=_path(path),
+            type=_type(field_type),
+            doc=optional_text("doc", doc),
+            required=flag("required", required),
+            default=_json_default(default_value),
+        )
+
+    def delete_column(self, path: Path) -> Self:
+        """Drop a column; files keep its values, and no later column gets them."""
+        return self._then("delete_column", path=_path(path))
+
+    def rename_column(self, path_from: Path, new_name: str) -> Self:
+        """Rename a column; `new_name` is its own name, without those around it."""
+        return self._then("rename_column", path=_path(path_from), name=text("new_name", new_name))
+
+    def update_column(
+        self,
+        path: Path,
+        field_type: Any = None,
+        required: bool | None = None,  # noqa: FBT001 - as PyIceberg has it
+        doc: str | None = None,
+    ) -> Self:
+        """Widen the type, change whether it may be NULL, or its documentation; what is None stays.
+
+        int widens to long, float to double, a decimal to more digits; in format version 3 also date to timestamp and
+        timestamp_ns, and unknown to anything.
+        """
+        widened = None if field_type is None else _type(field_type)
+        required = None if required is None else flag("required", required)
+        doc = optional_text("doc", doc)
+        return self._then("update_column", path=_path(path), type=widened, required=required, doc=doc)
+
+    def make_column_optional(self, path: Path) -> Self:
+        """Let a column hold NULL."""
+        return self.update_column(path, required=False)
+
+    def set_default_value(self, path: Path, default_value: Any) -> Self:
+        """Set the value of rows that are written without one from now on (format version 3); None for NULL."""
+        return self._then("set_write_default", path=_path(path), default=_json_default(default_value))
+
+    def move_first(self, path: Path) -> Self:
+        """Make a column the first of its struct."""
+        return self._then("move_first", path=_path(path))
+
+    def move_before(self, path: Path, before_path: Path) -> Self:
+        """Put a column before another one of its struct."""
+        return self._then("move_before", path=_path(path), other=_path(before_path))
+
+    def move_after(self, path: Path, after_name: Path) -> Self:
+        """Put a column after another one of its struct."""
+        return self._then("move_after", path=_path(path), other=_path(after_name))
+
+    def set_identifier_fields(self, *fields: Path) -> Self:
+        """Say which columns identify a row: required ones, no floating point, not in lists or maps."""
+        return self._then("set_identifier_fields", paths=[_path(field) for field in fields])
+
+    def union_by_name(self, new_schema: Any) -> Self:
+        """Make the table hold the rows of an Arrow schema, or of anything that has one.
+
+        Columns that are missing are added, types widened, columns made optional. Nothing is dropped or made narrower.
+        """
+        return self._then("union_by_name", schema=_native.schema_json(_arrow_schema(new_schema)))
+
+
+def _path(path: Path) -> str | list[str]:
+    if isinstance(path, str):
+        return path
+    if isinstance(path, (tuple, list)) and path and all(isinstance(name, str) for name in path):
+        return list(path)
+    message = f"a column is named by a text or a tuple of texts, not {path!r}"
+    raise InvalidArgumentError(message)
+
+
+def _type(field_type: Any) -> str:
+    """Give the text or the JSON of a type."""
+    if isinstance(field_type, str):
+        return field_type
+    import pyarrow as pa
+
+    if isinstance(field_type, pa.DataType):
+        [column] = json.loads(_native.schema_json(pa.schema([pa.field("column", field_type)])))["fields"]
+        found = column["type"]
+        return found if isinstance(found, str) else json.dumps(found)
+    message = f"a type is an Arrow type or a text such as 'decimal(9, 2)', not {field_type!r}"
+    raise InvalidArgumentError(message)
+
+
+def _arrow_schema(schema: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(schema, pa.Schema):
+        return schema
+    for candidate in (schema, getattr(schema, "schema", None)):
+        if hasattr(candidate, "__arrow_c_schema__"):
+            return pa.schema(candidate)
+    if hasattr(schema, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(schema).schema
+    message = f"expected an Arrow schema, not {type(schema).__name__}"
+    raise InvalidArgumentError(message)
+
+
+def _json_default(value: Any) -> str | None:
+    """Give the JSON of a default (spec: appendix D); None for NULL."""
+    value = plain(value)
+    return None if value is None else json.dumps(_plain(value))
+
+
+def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        names = {math.inf: "Infinity", -math.inf: "-Infinity"}
+        return "NaN" if math.isnan(value) else names.get(value, value)
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, dt.datetime):
+        return (value if value.tzinfo is None else value.astimezone(dt.UTC)).isoformat()
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex()
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    if isinstance(value, dict):
+        # {} is the default of a struct; one with values that of a map.
+        keys, values = list(value), list(value.values())
+        return {"keys": [_plain(key) for key in keys], "values": [_plain(part) for part in values]} if value else {}
+    message = f"a default is a plain value, not {type(value).__name__}"
+    raise InvalidArgumentError(message)

@@ -1,0 +1,42 @@
+"""Writing rows into data files that are to be committed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil._progress import reported
+from frazil.config import config
+from frazil.iceberg._data_files import DataFileWriter, write_memory
+from frazil.iceberg._input_rows import batches
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["write_rows"]
+
+
+def write_rows(
+    table: _native.Table,
+    properties: Mapping[str, str],
+    data: Any,
+    *,
+    lineage: bool = False,
+    data_format: str | None = None,
+    operation: tuple[int, str] | None = None,
+) -> DataFileWriter:
+    """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
+
+    With `lineage` rows bring `_row_id` and `_last_updated_sequence_number` along. `operation` is the number of a task
+    and the id of what it is part of, which names of files hold.
+    """
+    rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage=lineage, operation=operation)
+    with reported(config.progress) as progress:
+        writer = DataFileWriter(table.files, rows, properties, data_format=data_format, progress=progress)
+        try:
+            writer.write(batches(data, rows.schema()))
+            writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+    return writer

@@ -1,0 +1,271 @@
+"""Format tables (documentation: "Format Table"): files of one format, in folders named for their partitions.
+
+    table/p=a/q=1/data-0.csv          partition (a, 1): values are unescaped and typed, the default name is NULL
+    table/a/1/data-0.csv              the same with the option `format-table.partition-path-only-value`
+
+Files and folders whose names begin with a dot or an underscore are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from frazil._arguments import table_files
+from frazil.errors import CorruptMetadataError, InvalidArgumentError, UnsupportedError
+from frazil.paimon._folder import files_below
+from frazil.paimon._plain_scan import PlainScan, filtered
+from frazil.paimon._schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from frazil import _native
+    from frazil.paimon._folder import FoundFile
+
+FORMATS = ("CSV", "JSON", "ORC", "PARQUET", "TEXT")
+DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
+
+_COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}
+_FORMAT_OF = {".csv": "CSV", ".json": "JSON", ".orc": "ORC", ".parquet": "PARQUET", ".text": "TEXT", ".txt": "TEXT"}
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class FormatFile:
+    """A file of a format table."""
+
+    file_path: str
+    file_format: str
+    file_size_in_bytes: int
+    partition: dict[str, str | None] = field(default_factory=dict)
+
+
+class FormatTable:
+    """Files of one format as a table. What is there is looked up by every scan."""
+
+    def __init__(
+        self, location: str, schema: Schema, files: _native.Files, arguments: tuple[dict[str, str], dict[str, str]]
+    ) -> None:
+        """Use `frazil.paimon.format_table` instead."""
+        self._location, self._schema, self._files, self._arguments = location, schema, files, arguments
+
+    @property
+    def location(self) -> str:
+        """The folder of the table."""
+        return self._location
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the table."""
+        return dict(self._schema.options)
+
+    @property
+    def partition_keys(self) -> list[str]:
+        """The columns whose values stand in the names of folders, the outermost first."""
+        return list(self._schema.partition_keys)
+
+    @property
+    def primary_keys(self) -> list[str]:
+        """None: rows of format tables have no key."""
+        return []
+
+    @property
+    def comment(self) -> str | None:
+        """The comment on the table."""
+        return self._schema.comment
+
+    @property
+    def table_type(self) -> str:
+        """`format-table`."""
+        return "format-table"
+
+    def schema(self) -> Schema:
+        """Give the schema."""
+        return self._schema
+
+    def scan(
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        limit: int | None = None,
+    ) -> FormatScan:
+        """Describe a read; nothing is read before rows are asked for.
+
+        Args:
+            row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+            selected_fields: Column names, or `*` for all.
+            case_sensitive: Whether `ID` is another column than `id`.
+            limit: At most so many rows.
+
+        Raises:
+            InvalidArgumentError: A column or literal that does not fit.
+        """
+        return FormatScan(self, row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
+
+    def files(self) -> Iterator[FormatFile]:
+        """Give the files by path, with the texts of their partitions.
+
+        Raises:
+            CorruptMetadataError: A file does not lie in a folder of a partition.
+            NoSuchTableError: There is no such folder.
+        """
+        for found in files_below(self._files, self._location):
+            *folders, name = found.relative.split("/")
+            if not any(part.startswith((".", "_")) for part in (*folders[len(self.partition_keys) :], name)):
+                partition = self._partition(folders, found)
+                if partition is not None:
+                    yield FormatFile(found.path, self._format(name), found.size_bytes, partition)
+
+    def _partition(self, folders: list[str], found: FoundFile) -> dict[str, str | None] | None:
+        """Give the texts of the values; None for a file outside of all partitions, which is not of the table."""
+        keys = self.partition_keys
+        only_values = self.options.get("format-table.partition-path-only-value", "false").lower() == "true"
+        default = self.options.get("partition.default-name", DEFAULT_PARTITION)
+        if len(folders) < len(keys):
+            return None
+        partition: dict[str, str | None] = {}
+        for key, folder in zip(keys, folders, strict=False):
+            name, separator, text = ("", "=", folder) if only_values else folder.partition("=")
+            if folder.startswith(".") or (folder.startswith("_") and folder != default):
+                return None
+            if not separator or (not only_values and _unescaped(name) != key):
+                message = f"a file lies in folder {folder!r}, which names no value of {key!r}"
+                raise CorruptMetadataError(message, context={"table": self._location, "file": found.path})
+            partition[key] = None if _unescaped(text) == default else _unescaped(text)
+        return partition
+
+    def _format(self, name: str) -> str:
+        given = self.options.get("file.format", self.options.get("format"))
+        if given is not None and given.upper() in FORMATS:
+            return given.upper()
+        path = PurePosixPath(name)
+        extension = (path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path).suffix
+        found = _FORMAT_OF.get(extension.lower()) if given is None else None
+        if found is None:
+            what = f"files of format {given}" if given is not None else f"files named *{extension}"
+            message = f"format tables of {what} are not supported"
+            hint = f"the option file.format is one of {', '.join(FORMATS).lower()}"
+            raise UnsupportedError(message, context={"table": self._location}, hint=hint)
+        return found
+
+    def __repr__(self) -> str:
+        """Give location and columns."""
+        return f"<frazil.paimon.FormatTable {self._location!r}: columns {', '.join(self._schema.column_names)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by location and schema."""
+        relocate, storage = self._arguments
+        return _reopen, (self._location, self._schema.to_json(), relocate, storage)
+
+
+class FormatScan(PlainScan[FormatFile]):
+    """A read of a format table."""
+
+    def __init__(
+        self,
+        table: FormatTable,
+        row_filter: str | bool,  # noqa: FBT001
+        selected_fields: Sequence[str],
+        *,
+        case_sensitive: bool,
+        limit: int | None,
+    ) -> None:
+        """Use `FormatTable.scan` instead."""
+        super().__init__(table.schema(), row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
+        self._table = table
+
+    def plan_files(self) -> Iterator[FormatFile]:
+        """Give the files to read: those of partitions that the filter does not exclude."""
+        keys = self._table.partition_keys
+        kept: dict[tuple[str | None, ...], bool] = {}
+        for file in self._table.files():
+            values = tuple(file.partition[key] for key in keys)
+            if values not in kept:
+                kept[values] = not self._filter or not keys or self._may_match(file)
+            if kept[values]:
+                yield file
+
+    def explain(self) -> str:
+        """Say what the plan keeps and what it leaves out."""
+        files = list(self._table.files())
+        return f"{len(list(self.plan_files()))} of {len(files)} files; the others pruned by partition"
+
+    def _parts(self) -> Iterator[FormatFile]:
+        return self.plan_files()
+
+    def _read(self, part: FormatFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        from frazil.paimon._format_file import read_format_file
+
+        return read_format_file(self._table._files, part, self._table_schema, names)  # noqa: SLF001 - one module
+
+    def _may_match(self, file: FormatFile) -> bool:
+        """Whether the filter keeps rows of a partition, where it is about partition columns alone."""
+        from frazil.paimon._format_file import partition_columns
+
+        schema = self._table_schema
+        keys = [schema.find_field(key) for key in schema.partition_keys]
+        try:
+            partition = partition_columns(file, schema, schema.partition_keys, 1)
+            kept = filtered(partition, Schema(0, tuple(keys)), self._filter, case_sensitive=self._case_sensitive)
+        except InvalidArgumentError:
+            return True
+        return bool(kept.num_rows)
+
+
+def format_table(
+    path: str | os.PathLike[str],
+    *,
+    schema: Schema | pa.Schema | Mapping[str, Any] | Sequence[tuple[str, str]],
+    partition_keys: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    relocate: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> FormatTable:
+    """Read the files in a folder as a table.
+
+    Args:
+        path: The folder.
+        schema: Names with Paimon's types, as in `[("id", "INT NOT NULL"), ("day", "DATE")]`, a `pyarrow.Schema`, or
+            the JSON form of a Paimon schema. Files hold the columns that are no partition keys, text in their order.
+        partition_keys: The columns whose values stand in the names of folders, the outermost first.
+        options: The options of the table, such as `file.format` and `csv.field-delimiter`. Without `file.format` the
+            name of each file tells it.
+        relocate: As in `frazil.load_table`.
+        storage: Options of the storage.
+
+    Raises:
+        InvalidArgumentError: The schema or an option cannot be meant.
+
+    >>> import frazil.paimon
+    >>> table = frazil.paimon.format_table("docs/csv", schema=[("id", "INT"), ("day", "DATE")], partition_keys=["day"])
+    >>> table.scan(selected_fields=["id"]).schema().names
+    ['id']
+    """
+    location = os.fspath(path).rstrip("/") or "/"
+    made = Schema.of(schema, partition_keys, {str(name): str(value) for name, value in (options or {}).items()})
+    if set(made.partition_keys) >= set(made.column_names):
+        message = "a format table has a column that is no partition key"
+        raise InvalidArgumentError(message, context={"table": location})
+    arguments = dict(relocate or {}), dict(storage or {})
+    return FormatTable(location, made, table_files(location, *arguments), arguments)
+
+
+def compression_of(path: str) -> str | None:
+    """Give the compression that the name of a text file tells."""
+    return _COMPRESSIONS.get(PurePosixPath(path).suffix.lower())
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def _reopen(location: str, schema: dict[str, Any], relocate: dict[str, str], storage: dict[str, str]) -> FormatTable:
+    return format_table(location, schema=schema, relocate=relocate, storage=storage)

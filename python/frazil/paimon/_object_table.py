@@ -1,0 +1,130 @@
+"""Object tables (documentation: "Object Table"): the files below a folder, as rows."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from frazil._arguments import table_files
+from frazil.paimon._folder import files_below
+from frazil.paimon._plain_scan import PlainScan
+from frazil.paimon._schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from frazil import _native
+    from frazil.paimon._folder import FoundFile
+
+BATCH_ROWS = 65_536
+
+SCHEMA = Schema.of(
+    [
+        ("path", "STRING NOT NULL"),
+        ("name", "STRING NOT NULL"),
+        ("length", "BIGINT NOT NULL"),
+        ("mtime", "BIGINT NOT NULL"),
+        ("atime", "BIGINT NOT NULL"),
+        ("owner", "STRING"),
+    ]
+)
+"""Path below the folder, name, length in bytes, times of change and of access in milliseconds, owner.
+
+Java's file systems tell neither access nor owner unless Hadoop does: 0 and NULL."""
+
+
+class ObjectTable:
+    """The files below a folder, as rows. They are looked up by every scan."""
+
+    def __init__(self, location: str, files: _native.Files, arguments: tuple[dict[str, str], dict[str, str]]) -> None:
+        """Use `frazil.paimon.object_table` instead."""
+        self._location, self._files, self._arguments = location, files, arguments
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return self._location
+
+    @property
+    def table_type(self) -> str:
+        """`object-table`."""
+        return "object-table"
+
+    def schema(self) -> Schema:
+        """Give the schema, which all object tables share."""
+        return SCHEMA
+
+    def scan(
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        limit: int | None = None,
+    ) -> ObjectScan:
+        """Describe a read; see `FormatTable.scan` for the arguments."""
+        return ObjectScan(self, row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
+
+    def __repr__(self) -> str:
+        """Give the location."""
+        return f"<frazil.paimon.ObjectTable {self._location!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by location."""
+        return _reopen, (self._location, *self._arguments)
+
+
+class ObjectScan(PlainScan[list["FoundFile"]]):
+    """A read of an object table."""
+
+    def __init__(
+        self,
+        table: ObjectTable,
+        row_filter: str | bool,  # noqa: FBT001
+        selected_fields: Sequence[str],
+        *,
+        case_sensitive: bool,
+        limit: int | None,
+    ) -> None:
+        """Use `ObjectTable.scan` instead."""
+        super().__init__(SCHEMA, row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
+        self._table = table
+
+    def _parts(self) -> Iterator[list[FoundFile]]:
+        found = files_below(self._table._files, self._table.location)  # noqa: SLF001 - one module
+        return (found[start : start + BATCH_ROWS] for start in range(0, len(found), BATCH_ROWS))
+
+    def _read(self, part: list[FoundFile], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        columns: dict[str, list[Any]] = {
+            "path": [file.relative for file in part],
+            "name": [file.name for file in part],
+            "length": [file.size_bytes for file in part],
+            "mtime": [file.modified_ms for file in part],
+            "atime": [0] * len(part),
+            "owner": [None] * len(part),
+        }
+        yield pa.RecordBatch.from_pydict({name: columns[name] for name in names}, SCHEMA.arrow(names))
+
+
+def object_table(
+    path: str | os.PathLike[str],
+    *,
+    relocate: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> ObjectTable:
+    """Read what files there are below a folder as a table, with the columns of `SCHEMA`.
+
+    Args:
+        path: The folder.
+        relocate: As in `frazil.load_table`.
+        storage: Options of the storage.
+    """
+    return _reopen(os.fspath(path).rstrip("/") or "/", dict(relocate or {}), dict(storage or {}))
+
+
+def _reopen(location: str, relocate: dict[str, str], storage: dict[str, str]) -> ObjectTable:
+    return ObjectTable(location, table_files(location, relocate, storage), (relocate, storage))

@@ -1,0 +1,84 @@
+"""Executing splits: open files, push their batches through the native reader, stream rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from frazil._data_file import BATCH_ROWS, open_data_file
+from frazil._read_ahead import read_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
+    import pyarrow as pa
+
+    from frazil import _native
+
+MERGED_ROWS = 4 * BATCH_ROWS
+"""Rows that the files of a merge have at hand, all together; each has at least `LEAST_ROWS`."""
+
+LEAST_ROWS = 8192
+"""Decoding costs more per row below this."""
+
+Batch = tuple[int, "pa.RecordBatch | None", int]
+"""Position of the first row in the file, columns (None where none is wanted), number of rows."""
+
+
+def read_split(split: _native.PaimonSplit) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of one split. Files are opened when the reader asks for them, and closed where they end.
+
+    Raises:
+        MissingFileError: A data file or deletion vector is not there.
+        CorruptDataFileError: A data file cannot be decoded or is not the recorded one.
+        CorruptDeletesError: A deletion vector cannot be decoded.
+    """
+    reader = split.reader()
+    files = split.files
+    batch_rows = _batch_rows(split)
+    opened: dict[int, Generator[Batch, None, None]] = {}
+    try:
+        while (step := reader.step()) is not None:
+            if not isinstance(step, tuple):
+                yield step
+                continue
+            what, index = step
+            if what == "open":
+                opened[index] = _file(files, reader, index, batch_rows)
+                next(opened[index])
+                continue
+            batch = next(opened[index], None)
+            if batch is None:
+                opened.pop(index).close()
+                reader.end(index)
+            else:
+                reader.push(index, *batch)
+    finally:
+        for file in opened.values():
+            file.close()
+
+
+def read_splits(
+    splits: Iterable[_native.PaimonSplit], *, workers: int, limit: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of splits in their order; up to `workers` threads read ahead."""
+    return read_parts(splits, read_split, workers=workers, limit=limit)
+
+
+def _batch_rows(split: _native.PaimonSplit) -> int:
+    if split.raw_convertible:
+        return BATCH_ROWS
+    return min(BATCH_ROWS, max(LEAST_ROWS, MERGED_ROWS // max(1, len(split.data_files()))))
+
+
+def _file(
+    files: _native.Files, reader: _native.SplitReader, index: int, batch_rows: int
+) -> Generator[Batch, None, None]:
+    """Open a file, which the first step does, and give its batches. Every error of pyarrow passes `open_data_file`."""
+    path, file_format, has_nanoseconds = reader.file(index)
+    # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96; files that a table took over from Spark have any as such.
+    int96_unit: Literal["us", "ns"] = "ns" if has_nanoseconds else "us"
+    opened = open_data_file(files, path, file_format, int96_unit=int96_unit, dictionaries=True)
+    with opened as data:
+        wanted = reader.open(index, data.schema)
+        yield -1, None, 0
+        yield from data.batches(wanted, None, batch_rows)

@@ -1,0 +1,81 @@
+"""What Iceberg tables do and Paimon tables do not do yet."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from frazil.errors import UnsupportedError
+
+
+class ReadOnly:
+    """The methods of an Iceberg table that change it: each says that frazil only reads Paimon."""
+
+    location: str
+
+    def append(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("append")
+
+    def overwrite(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("overwrite")
+
+    def dynamic_partition_overwrite(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("dynamic_partition_overwrite")
+
+    def delete(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("delete")
+
+    def update(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("update")
+
+    def upsert(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("upsert")
+
+    def merge(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("merge")
+
+    def transaction(self) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("transaction")
+
+    def update_schema(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("update_schema")
+
+    def manage_snapshots(self) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("manage_snapshots")
+
+    def set_properties(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("set_properties")
+
+    def remove_properties(self, *_: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("remove_properties")
+
+    def update_spec(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("update_spec")
+
+    def update_sort_order(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("update_sort_order")
+
+    def update_location(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("update_location")
+
+    def upgrade(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("upgrade")
+
+    def _refuse(self, method: str) -> NoReturn:
+        message = f"{method}: frazil does not write Paimon tables yet, it reads them"
+        raise UnsupportedError(message, context={"table": self.location}, hint="write it with Paimon's own connectors")

@@ -1,0 +1,183 @@
+"""Schemas of tables (spec: "Schema")."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from frazil.errors import CorruptMetadataError, InvalidArgumentError
+from frazil.paimon._types import DataType, parse_type, type_of_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class DataField:
+    """A column."""
+
+    field_id: int
+    name: str
+    data_type: DataType
+    description: str | None = None
+    default_value: str | None = None
+
+    @property
+    def type(self) -> str:
+        """The type as SQL text: `INT NOT NULL`, `ROW<``x`` INT>`."""
+        return str(self.data_type)
+
+    @property
+    def nullable(self) -> bool:
+        """Whether NULL is one of its values."""
+        return self.data_type.nullable
+
+    def __str__(self) -> str:
+        """Give the column as one line."""
+        comment = f" ({self.description})" if self.description else ""
+        return f"{self.field_id}: {self.name}: {self.type}{comment}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One state of a table's definition."""
+
+    schema_id: int
+    fields: tuple[DataField, ...]
+    partition_keys: tuple[str, ...] = ()
+    primary_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    timestamp_ms: int = 0
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self.fields]
+
+    def find_field(self, name_or_id: str | int) -> DataField:
+        """Find a column by its id or by its name.
+
+        Raises:
+            KeyError: The schema has no such column.
+        """
+        for column in self.fields:
+            if name_or_id in (column.field_id, column.name):
+                return column
+        raise KeyError(name_or_id)
+
+    def arrow(self, names: Iterable[str] | None = None) -> pa.Schema:
+        """Give the Arrow schema of the columns, or of some of them."""
+        import pyarrow as pa
+
+        columns = self.fields if names is None else [self.find_field(name) for name in names]
+        return pa.schema([pa.field(column.name, column.data_type.arrow(), column.nullable) for column in columns])
+
+    def __str__(self) -> str:
+        """Give one line for each column."""
+        return "table {\n" + "".join(f"  {column}\n" for column in self.fields) + "}"
+
+    @classmethod
+    def from_json(cls, json: dict[str, Any]) -> Schema:
+        """Make a schema of the form in schema files."""
+        try:
+            comment = json.get("comment")
+            return cls(
+                schema_id=int(json.get("id", 0)),
+                fields=tuple(_field(column) for column in json["fields"]),
+                partition_keys=tuple(json.get("partitionKeys", ())),
+                primary_keys=tuple(json.get("primaryKeys", ())),
+                options=dict(json.get("options") or {}),
+                comment=None if comment is None else str(comment),
+                timestamp_ms=int(json.get("timeMillis") or 0),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"the schema is not as specified: {error}"
+            raise CorruptMetadataError(message) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the form in schema files."""
+        return {
+            "version": 3,
+            "id": self.schema_id,
+            "fields": [_field_json(column) for column in self.fields],
+            "highestFieldId": max((column.field_id for column in self.fields), default=-1),
+            "partitionKeys": list(self.partition_keys),
+            "primaryKeys": list(self.primary_keys),
+            "options": dict(self.options),
+            "timeMillis": self.timestamp_ms,
+        } | ({"comment": self.comment} if self.comment else {})
+
+    @classmethod
+    def of(
+        cls,
+        columns: Schema | pa.Schema | Mapping[str, Any] | Sequence[tuple[str, str]],
+        partition_keys: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+    ) -> Schema:
+        """Make a schema of what users write: another schema, an Arrow schema, its JSON form, or names with types.
+
+        Raises:
+            InvalidArgumentError: The columns do not make a schema.
+
+        >>> Schema.of([("id", "INT NOT NULL"), ("day", "DATE")], ["day"]).column_names
+        ['id', 'day']
+        """
+        made = _schema_of(columns)
+        names = made.column_names
+        doubled = next((name for name in names if names.count(name) > 1), None)
+        keys = tuple(partition_keys) or made.partition_keys
+        missing = next((key for key in keys if key not in names), None)
+        if isinstance(partition_keys, str) or doubled is not None or missing is not None:
+            what = f"two columns {doubled!r}" if doubled is not None else f"no column {missing!r} to be partitioned by"
+            message = f"the schema has {what}"
+            raise InvalidArgumentError(message)
+        options = {**made.options, **(options or {})}
+        return cls(made.schema_id, made.fields, keys, made.primary_keys, options, made.comment, made.timestamp_ms)
+
+
+def _schema_of(columns: Any) -> Schema:
+    if isinstance(columns, Schema):
+        return columns
+    if hasattr(columns, "__arrow_c_schema__"):
+        import pyarrow as pa
+
+        arrow = pa.schema(columns)
+        # Ids are unique in a schema, those of fields inside columns included.
+        ids = itertools.count(len(arrow))
+        fields = (
+            DataField(number, column.name, type_of_arrow(column.type, lambda: next(ids), nullable=column.nullable))
+            for number, column in enumerate(arrow)
+        )
+        return Schema(0, tuple(fields))
+    if isinstance(columns, dict):
+        return Schema.from_json(columns)
+    ids = itertools.count()
+    try:
+        pairs = [(next(ids), name, parse_type(text, lambda: next(ids))) for name, text in columns]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
+        message = "a schema is a list of names with types, a pyarrow.Schema, or the JSON form of a Paimon schema"
+        raise InvalidArgumentError(message) from error
+    return Schema(0, tuple(DataField(number, name, data_type) for number, name, data_type in pairs))
+
+
+def _field(json: dict[str, Any]) -> DataField:
+    return DataField(
+        field_id=int(json["id"]),
+        name=str(json["name"]),
+        data_type=parse_type(json["type"]),
+        description=json.get("description"),
+        default_value=json.get("defaultValue"),
+    )
+
+
+def _field_json(column: DataField) -> dict[str, Any]:
+    form: dict[str, Any] = {"id": column.field_id, "name": column.name, "type": column.data_type.to_json()}
+    if column.description:
+        form["description"] = column.description
+    return form | ({} if column.default_value is None else {"defaultValue": column.default_value})

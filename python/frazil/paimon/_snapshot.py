@@ -1,0 +1,100 @@
+"""Snapshots, tags and history of Paimon tables (spec: "Snapshot"; documentation: "Manage Tags")."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.errors import CorruptMetadataError
+
+NO_WATERMARK = -(2**63)
+"""What Java writes where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of a table."""
+
+    snapshot_id: int
+    schema_id: int
+    commit_kind: str
+    timestamp_ms: int
+    commit_user: str
+    commit_identifier: int
+    base_manifest_list: str
+    delta_manifest_list: str
+    changelog_manifest_list: str | None = None
+    index_manifest: str | None = None
+    total_record_count: int | None = None
+    delta_record_count: int | None = None
+    changelog_record_count: int | None = None
+    watermark: int | None = None
+    statistics: str | None = None
+    next_row_id: int | None = None
+
+    @property
+    def operation(self) -> str:
+        """What made the snapshot: `append`, `compact`, `overwrite` or `analyze`."""
+        return self.commit_kind.lower()
+
+    @property
+    def committed_at(self) -> datetime.datetime:
+        """When it was committed, in UTC."""
+        return datetime.datetime.fromtimestamp(self.timestamp_ms / 1000, tz=datetime.UTC)
+
+    @classmethod
+    def from_json(cls, json: dict[str, Any]) -> Snapshot:
+        """Make a snapshot of the form in snapshot files."""
+        watermark = json.get("watermark")
+        try:
+            return cls(
+                snapshot_id=json["id"],
+                schema_id=json["schemaId"],
+                commit_kind=json["commitKind"],
+                timestamp_ms=json["timeMillis"],
+                commit_user=json["commitUser"],
+                commit_identifier=json["commitIdentifier"],
+                base_manifest_list=json["baseManifestList"],
+                delta_manifest_list=json["deltaManifestList"],
+                changelog_manifest_list=json.get("changelogManifestList"),
+                index_manifest=json.get("indexManifest"),
+                total_record_count=json.get("totalRecordCount"),
+                delta_record_count=json.get("deltaRecordCount"),
+                changelog_record_count=json.get("changelogRecordCount"),
+                watermark=None if watermark == NO_WATERMARK else watermark,
+                statistics=json.get("statistics"),
+                next_row_id=json.get("nextRowId"),
+            )
+        except KeyError as error:
+            message = f"the snapshot does not say its {error.args[0]}"
+            raise CorruptMetadataError(message) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A snapshot under a name, kept when snapshots expire."""
+
+    name: str
+    snapshot: Snapshot
+    time_retained: datetime.timedelta | None = None
+
+    @property
+    def snapshot_id(self) -> int:
+        """The number of the snapshot."""
+        return self.snapshot.snapshot_id
+
+    @classmethod
+    def from_json(cls, name: str, json: dict[str, Any]) -> Tag:
+        """Make a tag of the form in tag files."""
+        retained = json.get("tagTimeRetained")
+        kept = datetime.timedelta(seconds=retained) if isinstance(retained, int | float) else None
+        return cls(name, Snapshot.from_json(json), kept)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """When a snapshot became the current one."""
+
+    timestamp_ms: int
+    snapshot_id: int

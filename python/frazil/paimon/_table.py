@@ -1,0 +1,271 @@
+"""Paimon tables."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from frazil import _native
+from frazil._arguments import field_names, filter_text, flag, row_limit, snapshot_choice, table_files
+from frazil._opened import Opened, opened_with
+from frazil._operation import operation
+from frazil.errors import CorruptMetadataError, InvalidArgumentError
+from frazil.paimon._options import scan_options
+from frazil.paimon._read_only import ReadOnly
+from frazil.paimon._scan import Scan
+from frazil.paimon._schema import Schema
+from frazil.paimon._snapshot import HistoryEntry, Snapshot, Tag
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+View: TypeAlias = Literal["rows", "read-optimized", "audit-log"]
+
+MAIN = "main"
+"""The branch that a table has from the beginning."""
+
+BRANCH_FOLDER = "/branch/branch-"
+"""What stands between the folder of a table and the name of a branch in the folder of the branch."""
+
+
+class Table(Opened, ReadOnly):
+    """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
+
+    def __init__(
+        self, native: _native.PaimonTable, files: _native.Files, options: dict[str, Any], view: View = "rows"
+    ) -> None:
+        """Use `frazil.load_table` or a catalog instead."""
+        self._native = native
+        self._files = files
+        self._options = options
+        self._view: View = view
+
+    @classmethod
+    def open(
+        cls,
+        location: str,
+        *,
+        relocate: Mapping[str, str],
+        storage: Mapping[str, str],
+        allowed_locations: Sequence[str] = (),
+        branch: str | None = None,
+        view: View = "rows",
+    ) -> Table:
+        """Open the table in a folder, or one of its branches or views; see `frazil.load_table`."""
+        options = opened_with(relocate, storage, allowed_locations)
+        folder = location.rstrip("/") or "/"
+        table, separator, name = folder.rpartition(BRANCH_FOLDER)
+        if separator and table and "/" not in name:
+            # It has schemas and snapshots, so that it would open; what these name lies in the folder of the table.
+            message = f"the location is the branch {name!r} of a table, not a table"
+            raise InvalidArgumentError(
+                message, context={"location": folder}, hint="open the table, and call with_branch"
+            )
+        files = table_files(folder, **options)
+        with operation("load_table", lambda: folder):
+            return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
+
+    def refresh(self) -> Table:
+        """Give the table with its newest schema."""
+        return Table(self._native.refresh(), self._files, self._options, self._view)
+
+    def read_optimized(self) -> Table:
+        """Give the table whose scans read only files that need no merge (`$ro`): fast, without the newest rows."""
+        return Table(self._native, self._files, self._options, "read-optimized")
+
+    def audit_log(self) -> Table:
+        """Give the table whose scans have rows that only delete, too (`$audit_log`), and `rowkind` as first column."""
+        return Table(self._native, self._files, self._options, "audit-log")
+
+    def with_branch(self, branch: str) -> Table:
+        """Give the table as it is on a branch; `main` is the one that tables are opened on.
+
+        Raises:
+            NoSuchSnapshotError: The table has no such branch.
+        """
+        return Table(self._on_branch(branch), self._files, self._options, self._view)
+
+    @property
+    def location(self) -> str:  # type: ignore[override]
+        """The folder of the table."""
+        return self._native.location
+
+    @property
+    def branch(self) -> str:
+        """The branch that is read: `main` unless another one was asked for."""
+        return self._native.branch
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the table, as they were written."""
+        return dict(self.schema().options)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The options of the table, under the name that Iceberg has for them."""
+        return self.options
+
+    @property
+    def primary_keys(self) -> list[str]:
+        """The columns that name a row; none for append tables."""
+        return list(self.schema().primary_keys)
+
+    @property
+    def partition_keys(self) -> list[str]:
+        """The columns whose values are equal in a partition, the outermost first."""
+        return list(self.schema().partition_keys)
+
+    @property
+    def comment(self) -> str | None:
+        """The comment on the table."""
+        return self.schema().comment
+
+    @property
+    def table_type(self) -> str:
+        """`table`, `materialized-table` and so on."""
+        return self.options.get("type", "table")
+
+    @property
+    def definition_query(self) -> str | None:
+        """The query that a materialized table holds the rows of."""
+        return self.options.get("materialized-table.definition-query")
+
+    def schema(self) -> Schema:
+        """Give the newest schema."""
+        return Schema.from_json(json.loads(self._native.schema_json(None)))
+
+    def schemas(self) -> list[Schema]:
+        """Give all schemas that the table knows, the oldest first."""
+        return [Schema.from_json(json.loads(self._native.schema_json(number))) for number in self._native.schema_ids()]
+
+    def snapshots(self) -> list[Snapshot]:
+        """Give the snapshots that did not expire, the oldest first."""
+        texts = (self._native.snapshot_json(number) for number in self._native.snapshot_ids())
+        return [Snapshot.from_json(json.loads(text)) for text in texts]
+
+    def current_snapshot(self) -> Snapshot | None:
+        """Give the newest snapshot; None for a table without one."""
+        found = json.loads(self._native.snapshot_json(None))
+        return None if found is None else Snapshot.from_json(found)
+
+    def tags(self) -> dict[str, Tag]:
+        """Give the tags by name."""
+        return {name: Tag.from_json(name, tag) for name, tag in json.loads(self._native.tags_json()).items()}
+
+    def branches(self) -> list[str]:
+        """Give the names of the branches besides `main`."""
+        return self._native.branches()
+
+    def consumers(self) -> dict[str, int]:
+        """Give the consumers with the snapshot that each reads next.
+
+        Raises:
+            CorruptMetadataError: A consumer does not say it.
+        """
+        try:
+            consumers = json.loads(self._native.consumers_json()).items()
+            return {name: int(consumer["nextSnapshot"]) for name, consumer in consumers}
+        except (KeyError, TypeError, ValueError) as error:
+            message = "a consumer does not say its nextSnapshot"
+            raise CorruptMetadataError(message, context={"table": self.location}) from error
+
+    def history(self) -> list[HistoryEntry]:
+        """Give when which snapshot became current, the oldest first."""
+        return [HistoryEntry(snapshot.timestamp_ms, snapshot.snapshot_id) for snapshot in self.snapshots()]
+
+    def scan(  # noqa: PLR0913 - as the Iceberg table has it, and options
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: int | str | datetime.datetime | None = None,
+        limit: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Scan:
+        """Describe a read; nothing is read before rows are asked for.
+
+        Args:
+            row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+            selected_fields: Column names, `s.x` for a field of a ROW, `*` for all columns, and the metadata columns
+                `_ROW_KIND`, `_SEQUENCE_NUMBER`, `_ROW_ID`.
+            case_sensitive: Whether `ID` is another column than `id`.
+            snapshot_id: A snapshot to read, with its own schema.
+            ref: A tag to read, with the schema of its snapshot, or a branch.
+            as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+                text such as `2024-01-31T12:00:00Z`; inclusive.
+            limit: At most so many rows.
+            options: Options of the table for this read, such as `scan.timestamp-millis` or `incremental-between`.
+                A list becomes text with commas: `{"incremental-between": (1, 10)}`.
+
+        Raises:
+            InvalidArgumentError: A column, literal or option that does not fit.
+            NoSuchSnapshotError: No such snapshot, tag or branch.
+            UnsupportedError: The table has a feature that this release does not read.
+        """
+        arguments: dict[str, Any] = {
+            "view": self._view,
+            "row_filter": filter_text(row_filter),
+            "selected_fields": field_names(selected_fields),
+            "snapshot": snapshot_choice(snapshot_id, ref, as_of),
+            "options": scan_options(options),
+            "limit": row_limit(limit),
+            "case_sensitive": flag("case_sensitive", case_sensitive),
+        }
+        return Scan(self._native, arguments)
+
+    def bucket_ids(self, rows: object) -> pa.Array:
+        """Give the bucket of each row, as Java computes it.
+
+        Args:
+            rows: What the Arrow PyCapsule interface exports, with the columns of the bucket key by their names.
+
+        Raises:
+            InvalidArgumentError: The table has no fixed buckets, or a column is missing or of another type.
+        """
+        import pyarrow as pa
+
+        if isinstance(rows, pa.RecordBatch):
+            return self._native.bucket_ids(rows)
+        try:
+            table = pa.table(rows)
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            message = f"rows are what the Arrow PyCapsule interface exports, not {type(rows).__name__}: {error}"
+            raise InvalidArgumentError(message) from error
+        batches = table.combine_chunks().to_batches()
+        found = [self._native.bucket_ids(batch) for batch in batches]
+        return pa.concat_arrays(found) if found else pa.array([], pa.int32())
+
+    def _on_branch(self, branch: str) -> _native.PaimonTable:
+        if branch == self.branch:
+            return self._native
+        return _native.PaimonTable.open(self._files, self.location, None if branch == MAIN else branch)
+
+    def __repr__(self) -> str:
+        """Give location and the size of the current state."""
+        snapshot = self.current_snapshot()
+        rows = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
+        branch = "" if self.branch == MAIN else f" branch {self.branch!r}"
+        keys = f" with key {', '.join(self.primary_keys)}" if self.primary_keys else ""
+        columns = ", ".join(self.schema().column_names)
+        view = "" if self._view == "rows" else f" {self._view}"
+        return f"<frazil.paimon.Table {self.location!r}{branch}{view}: {rows}; columns {columns}{keys}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by location and branch; another process sees the state of its own time."""
+        branch = None if self.branch == MAIN else self.branch
+        return _reopen, (self.location, branch, self._options, self._view)
+
+
+def bucket_ids(table: Table, rows: object) -> pa.Array:
+    """Give the bucket of each row; see `Table.bucket_ids`."""
+    return table.bucket_ids(rows)
+
+
+def _reopen(location: str, branch: str | None, options: dict[str, Any], view: View) -> Table:
+    return Table.open(location, branch=branch, view=view, **options)

@@ -1,0 +1,102 @@
+"""Which task writes which rows (`write.distribution-mode`).
+
+| mode | rows |
+|---|---|
+| none | stay where they are |
+| hash | of one partition go to one task, or to few where they are many |
+| range | go to tasks in the order of the partitions and of the sort order |
+
+As in Java a table with a sort order has `range`, a partitioned one has `hash`. Tasks sort their rows by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from frazil._arguments import optional_text
+from frazil.errors import InvalidArgumentError
+from frazil.spark import functions
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from frazil.iceberg import Table
+
+MODES = ("none", "hash", "range")
+
+_TIMES = {"year": functions.years, "month": functions.months, "day": functions.days, "hour": functions.hours}
+_WITH_NUMBER = re.compile(r"(bucket|truncate)\[(\d+)\]")
+
+
+def distributed(frame: DataFrame, table: Table, mode: str | None) -> DataFrame:
+    """Give the rows to the tasks that write them.
+
+    Raises:
+        InvalidArgumentError: No such mode.
+    """
+    order = table.sort_order().fields
+    partitions = [part for part in table.spec().fields if part.transform != "void"]
+    default = "range" if order else "hash" if partitions else "none"
+    given = optional_text("distribution_mode", mode) or table.properties.get("write.distribution-mode")
+    mode = (given or default).lower()
+    if mode not in MODES:
+        message = f"the distribution mode is {mode!r}, expected one of {', '.join(MODES)}"
+        raise InvalidArgumentError(message)
+    keys = [_key(frame, table, part.source_ids, part.transform) for part in partitions]
+    if mode == "hash":
+        names, frame = _with_keys(frame, keys)
+        return frame.hint("rebalance", *names).drop(*names) if names else frame
+    if mode == "none":
+        return frame
+    from pyspark.sql import functions as sql
+
+    names, frame = _with_keys(frame, [*keys, *(_key(frame, table, part.source_ids, part.transform) for part in order)])
+    if not names:
+        return frame
+    sorts = [sql.col(name).asc_nulls_first() for name in names[: len(keys)]]
+    for name, part in zip(names[len(keys) :], order, strict=True):
+        way = f"{part.direction}_{part.null_order.replace('-', '_')}"
+        sorts.append(getattr(sql.col(name), way)())
+    return frame.repartitionByRange(*sorts).drop(*names)
+
+
+def _with_keys(frame: DataFrame, keys: list[Column]) -> tuple[list[str], DataFrame]:
+    names = [f"__frazil_key_{place}" for place in range(len(keys))]
+    return names, frame.select("*", *(key.alias(name) for key, name in zip(keys, names, strict=True)))
+
+
+def _key(frame: DataFrame, table: Table, source_ids: tuple[int, ...], transform: str) -> Column:
+    """Give what is equal in rows with the same value of a transform."""
+    from pyspark.sql import functions as sql
+
+    names = _names(table, source_ids[0])
+    if names[0] not in frame.columns:
+        # It is NULL, or a default, in all rows.
+        return sql.lit(0)
+    column = sql.col(".".join(f"`{name.replace('`', '``')}`" for name in names))
+    if transform in _TIMES:
+        return _TIMES[transform](column)
+    found = _WITH_NUMBER.fullmatch(transform)
+    if found is None:
+        return column
+    if found[1] == "bucket":
+        return functions.bucket(int(found[2]), column)
+    return functions.truncate(int(found[2]), column, frame.select(column.alias("key")).schema["key"].dataType)
+
+
+def _names(table: Table, source_id: int) -> list[str]:
+    """Give the names that lead to a field."""
+
+    def search(fields: tuple, names: list[str]) -> list[str] | None:  # type: ignore[type-arg]
+        for part in fields:
+            found = [*names, part.name] if part.field_id == source_id else search(part.fields, [*names, part.name])
+            if found:
+                return found
+        return None
+
+    found = search(table.schema().fields, [])
+    if found is None:
+        message = f"no column has the id {source_id}"
+        raise InvalidArgumentError(message)
+    return found

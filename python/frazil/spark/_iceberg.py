@@ -1,0 +1,128 @@
+"""Iceberg tables in Spark: options named as those of Spark's Iceberg connector, and reads of one metadata file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil.errors import InvalidArgumentError
+from frazil.spark._options import SNAPSHOT_OPTIONS, check_names, exclude, number
+from frazil.spark._state import TableState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from frazil.iceberg import Scan, Table
+    from frazil.spark._options import ReadOptions
+
+NATIVE_FILES = "native-files"
+"""The option by which `frazil.spark.read` names the data files that Spark reads itself."""
+
+_APPEND = ("start-snapshot-id", "end-snapshot-id")
+# They tune Spark's Iceberg connector and change no row.
+_WITHOUT_EFFECT = ("lookback", "locality", "vectorization-enabled", "aggregate-push-down-enabled")
+_UNSUPPORTED = {
+    "start-timestamp": "changelogs are not supported; for appended rows give `start-snapshot-id`",
+    "end-timestamp": "changelogs are not supported; for appended rows give `end-snapshot-id`",
+    "stream-from-timestamp": "streaming reads are not supported",
+    "streaming-*": "streaming reads are not supported",
+    "async-*": "streaming reads are not supported",
+}
+
+
+class IcebergState(TableState):
+    """An Iceberg table as one metadata file describes it."""
+
+    def __init__(self, table: Table, asked: ReadOptions) -> None:
+        """Note which metadata file is the table's newest; every read is by that one."""
+        super().__init__(asked)
+        self._append, self._snapshot = scan_arguments(asked)
+        self.metadata_file = table.metadata_location
+        self._table: Table | None = table
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_table": None}
+
+    def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Scan:
+        """Describe a read of the state."""
+        common: dict[str, Any] = {"case_sensitive": self.asked.case_sensitive, "limit": limit}
+        if self._append:
+            return self._opened().incremental_append_scan(row_filter or True, columns, **common, **self._append)
+        return self._opened().scan(row_filter or True, columns, **common, **self._snapshot)
+
+    def table_sizes(self) -> tuple[int | None, int | None]:
+        """Give the sizes that the table's properties name."""
+        properties = self._opened().properties
+        return size_of(properties, "read.split.target-size"), size_of(properties, "read.split.open-file-cost")
+
+    def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
+        """Plan, and give the partitions, without the files that Spark reads itself."""
+        option = self.asked.given.get(NATIVE_FILES)
+        if option is None:
+            return super().groups(columns, row_filter, limit)
+        from frazil.spark._lanes import places_of
+
+        if limit is not None or self.asked.pushdown:
+            message = f"the option `{NATIVE_FILES}` goes with no limit and no `pushdown`"
+            raise InvalidArgumentError(message)
+        plan = self.scan(columns, row_filter).plan()
+        return [[content] for content in plan.groups(*self._sizes(), without=places_of(option, plan))]
+
+    def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Read tasks."""
+        from frazil import _native
+        from frazil.iceberg._read import read_tasks
+
+        files = self.files()
+        tasks = [task for content in contents for task in _native.FileScanTask.from_bytes(content, files)]
+        # One thread: Spark gives a task one core.
+        return tasks[0].schema(), read_tasks(tasks, workers=1, limit=limit)
+
+    def _opened(self) -> Table:
+        if self._table is None:
+            from frazil._table import load_table
+
+            self._table = load_table(self.metadata_file, format="iceberg", **self.asked.opening)
+        return self._table
+
+
+def scan_arguments(asked: ReadOptions) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the arguments of an incremental scan, and those of a scan; one of them or both are empty.
+
+    Raises:
+        InvalidArgumentError: An option that is unknown or contradicts another one.
+        UnsupportedError: An option of Spark's Iceberg connector that frazil does not have.
+    """
+    given = asked.given
+    check_names(asked.others, (*_APPEND, *_WITHOUT_EFFECT, NATIVE_FILES), _UNSUPPORTED)
+    exclude(given, "branch", *SNAPSHOT_OPTIONS)
+    for name in _APPEND:
+        exclude(given, name, "branch", *SNAPSHOT_OPTIONS)
+    start, end = (number(given, name) for name in _APPEND)
+    if start is not None:
+        return {"from_snapshot_id_exclusive": start, "to_snapshot_id_inclusive": end}, {}
+    if end is not None:
+        message = "the option `end-snapshot-id` needs `start-snapshot-id`"
+        raise InvalidArgumentError(message, hint="to read the table as of a snapshot give `snapshot-id`")
+    return {}, _snapshot(asked)
+
+
+def _snapshot(asked: ReadOptions) -> dict[str, Any]:
+    match asked.snapshot:
+        case None:
+            return {} if asked.branch is None else {"ref": asked.branch}
+        case ("id", value):
+            return {"snapshot_id": value}
+        case ("as_of", value):
+            return {"as_of": value}
+        case ("version", value) if value.isdecimal():
+            return {"snapshot_id": int(value)}
+        case (_, value):
+            return {"ref": value}
+
+
+def size_of(properties: Mapping[str, str], name: str) -> int | None:
+    """Give a number of bytes that the table names; None where it names none that makes sense."""
+    text = properties.get(name, "")
+    return int(text) if text.isdecimal() and int(text) > 0 else None

@@ -1,0 +1,155 @@
+"""Reading a table as a DataFrame, with columns and rows chosen before Spark sees any."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from frazil._arguments import field_names, filter_text, row_limit, snapshot_choice
+from frazil.errors import FrazilError, InvalidArgumentError
+from frazil.spark._options import READ_LANES, parse, quote_name
+from frazil.spark._worker_python import check_session
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from frazil import iceberg, paimon
+
+
+_SNAPSHOT_OPTIONS = {"id": "snapshot-id", "ref": "ref", "as_of": "as-of-timestamp"}
+
+
+def register(spark: SparkSession) -> None:
+    """Register the data source `frazil` in a session.
+
+    Spark finds the data source by itself where the wheel is installed for the driver's Python; this is for a session
+    that looked before the wheel was there, and for a Spark Connect server that has it elsewhere.
+    """
+    from frazil.spark._source import FrazilDataSource
+
+    check_session(spark)
+    spark.dataSource.register(FrazilDataSource)
+
+
+def read(  # noqa: PLR0913 - the arguments of `Table.scan`
+    spark: SparkSession,
+    table: str | os.PathLike[str] | iceberg.Table | paimon.Table,
+    row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as in `Table.scan`
+    selected_fields: Sequence[str] = ("*",),
+    *,
+    case_sensitive: bool = True,
+    snapshot_id: int | None = None,
+    ref: str | None = None,
+    as_of: int | str | dt.datetime | None = None,
+    limit: int | None = None,
+    relocate: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
+    read_lane: Literal["auto", "arrow", "native"] = "auto",
+) -> DataFrame:
+    """Read a table in the executors of Spark; only the chosen columns and rows reach Spark.
+
+    The state of the table is pinned here: an Iceberg `Table` is read as it is, a Paimon `Table` and a location as of
+    now. What `row_filter` and
+    `selected_fields` leave out is never read; a later `where` or `select` is applied by Spark to what was read.
+
+    Args:
+        spark: The session.
+        table: A folder or metadata file, or a table that was loaded, with its relocations and storage options.
+        row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+        selected_fields: Column names, `s.x` for a field of a struct, `*` for all, and metadata columns.
+        case_sensitive: Whether `ID` is another column than `id`.
+        snapshot_id: A snapshot to read, with its own schema.
+        ref: A branch or a tag to read.
+        as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+            text such as `2024-01-31T12:00:00Z`; inclusive.
+        limit: At most so many rows, which are then read in one partition.
+        relocate: As in `frazil.load_table`, for a table given by its location.
+        storage: Options of the storage. They travel in Spark's plans; prefer the environment for credentials.
+        options: Further options of the data source, such as `split-size`; of a Paimon table also Paimon's own, such as
+            `incremental-between`.
+        read_lane: Who reads the data files of an Iceberg table. `arrow`: frazil. `auto`: Spark's own Parquet reader
+            reads local files of which it gives the same rows, since these then need not go through Python; frazil reads
+            all others, those with deletes among them. `native`: as `auto`, also where the table requires a column,
+            which Spark then calls nullable. Over Spark Connect frazil reads everything.
+
+    Raises:
+        InvalidArgumentError: An argument that does not fit.
+        pyspark.errors.AnalysisException: The table cannot be read; the text names the error of frazil.
+    """
+    check_session(spark)
+    limit = row_limit(limit)
+    given: dict[str, Any] = {
+        "case-sensitive": str(case_sensitive).lower(),
+        "row-filter": filter_text(row_filter) or None,
+        "columns": ", ".join(quote_name(name) for name in field_names(selected_fields)),
+        "limit": limit,
+    }
+    chosen = snapshot_choice(snapshot_id, ref, as_of)
+    if chosen is not None:
+        given[_SNAPSHOT_OPTIONS[chosen[0]]] = chosen[1]
+    if not isinstance(table, str | os.PathLike):
+        given |= _of_table(table)
+        relocate = table.relocations | dict(relocate or {})
+        given["allowed-locations"] = json.dumps(table.allowed_locations) if table.allowed_locations else None
+        storage = table.storage_properties | dict(storage or {})
+    else:
+        given["path"] = os.fspath(table)
+    if relocate:
+        given["relocate"] = json.dumps(dict(relocate))
+    given |= dict(storage or {}) | dict(options or {})
+    given = {
+        name: value if isinstance(value, str) else str(value) for name, value in given.items() if value is not None
+    }
+    if read_lane not in READ_LANES:
+        message = f"read_lane is {read_lane!r}, expected one of {', '.join(READ_LANES)}"
+        raise InvalidArgumentError(message)
+    from pyspark.sql.utils import is_remote
+
+    if read_lane == "arrow" or is_remote():
+        return spark.read.format("frazil").options(**given).load()
+    return _by_lanes(spark, given, nullable=read_lane == "native")
+
+
+def _by_lanes(spark: SparkSession, given: dict[str, str], *, nullable: bool) -> DataFrame:
+    """Read by Spark what it reads with the same result, and the rest by frazil; both from one state of the table."""
+    from frazil.spark._iceberg import NATIVE_FILES, IcebergState
+    from frazil.spark._lanes import native_files
+    from frazil.spark._state import open_state
+    from frazil.spark._types import spark_schema
+
+    source = spark.read.format("frazil")
+    # What is wrong is said by the data source, as for every other read.
+    with contextlib.suppress(FrazilError):
+        asked = parse(given)
+        state = open_state(asked) if asked.limit is None and not asked.pushdown else None
+        if isinstance(state, IcebergState):
+            scan = state.scan(asked.columns, asked.row_filter)
+            schema = spark_schema(scan.schema(), asked.timestamp_ns)
+            files = native_files(scan, nullable=nullable)
+            given |= {"path": state.metadata_file}
+            if files is None:
+                return source.options(**given).load()
+            frame = files.frame(spark, schema)
+            if files.are_all:
+                return frame
+            return frame.unionByName(source.options(**given, **{NATIVE_FILES: files.option()}).load())
+    return source.options(**given).load()
+
+
+def _of_table(table: object) -> dict[str, str]:
+    """Give the options by which the data source opens a table that was loaded here."""
+    from frazil import iceberg, paimon
+
+    if isinstance(table, iceberg.Table):
+        return {"format": "iceberg", "path": table.metadata_location}
+    if isinstance(table, paimon.Table):
+        branch = {} if table.branch == "main" else {"branch": table.branch}
+        return {"format": "paimon", "path": table.location} | branch
+    message = f"a table of Iceberg or Paimon is read, or a location, not {type(table).__name__}"
+    raise InvalidArgumentError(message)

@@ -1,0 +1,85 @@
+"""What a DataFrame is made of: a table at one state, whatever its format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from frazil import _native, iceberg, paimon
+    from frazil.spark._options import ReadOptions
+
+    Scan = iceberg.Scan | paimon.Scan
+
+SPLIT_BYTES = 128 << 20
+"""How many bytes of files a partition reads where neither option nor table says it."""
+
+OPEN_COST_BYTES = 4 << 20
+"""What a file counts at least where neither option nor table says it."""
+
+_EVERYTHING_BYTES = (1 << 63) - 1
+
+
+class TableState(ABC):
+    """A table at the state that it had when this was made. Pickles without the open table, and reads the same rows."""
+
+    def __init__(self, asked: ReadOptions) -> None:
+        """Keep what is asked of the table."""
+        self.asked = asked
+
+    @abstractmethod
+    def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Scan:
+        """Describe a read of the state.
+
+        Raises:
+            InvalidArgumentError: A column or literal that does not fit.
+        """
+
+    @abstractmethod
+    def table_sizes(self) -> tuple[int | None, int | None]:
+        """Give what the table says of how many bytes a partition reads, and of what a file counts at least."""
+
+    @abstractmethod
+    def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Read what `groups` gave, perhaps in another process: the schema, and at most `limit` rows in all."""
+
+    def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
+        """Plan, and give the partitions: wire forms that are read together. With a limit there is one at most."""
+        split, cost = self._sizes()
+        plan = self.scan(columns, row_filter, limit).plan()
+        if limit is None:
+            return [[content] for content in plan.groups(split, cost)]
+        everything = plan.groups(_EVERYTHING_BYTES, cost)
+        return [everything] if everything else []
+
+    def files(self) -> _native.Files:
+        """Give the storage as an executor sees it: wire forms name their files by themselves."""
+        from frazil import _native
+
+        return _native.Files("/", [], [], self.asked.storage)
+
+    def _sizes(self) -> tuple[int, int]:
+        split, cost = self.table_sizes()
+        costs = (self.asked.open_cost_bytes, cost, OPEN_COST_BYTES)
+        return self.asked.split_bytes or split or SPLIT_BYTES, next(cost for cost in costs if cost is not None)
+
+
+def open_state(asked: ReadOptions) -> TableState:
+    """Open the table and note its state.
+
+    Raises:
+        InvalidArgumentError: An option that the format does not have, or that contradicts another one.
+        NoSuchTableError: There is no table.
+        NoSuchSnapshotError: The table does not have the state.
+    """
+    from frazil._table import load_table
+    from frazil.paimon._table import Table as PaimonTable
+    from frazil.spark._iceberg import IcebergState
+    from frazil.spark._paimon import PaimonState
+
+    table = load_table(asked.path, format=asked.format, **asked.opening)
+    return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)

@@ -1,0 +1,171 @@
+"""Columns as Spark has them, as a table takes them; the other way round is `frazil.spark.types`.
+
+| Spark | Iceberg |
+|---|---|
+| string | uuid |
+| binary | fixed |
+| variant | variant, whose parts have another order |
+
+All else is taken as it is, or refused where it does not widen to the type of the table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil.errors import InvalidArgumentError
+from frazil.spark._types import is_uuid, is_variant, storage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Convert = Callable[[pa.Array], pa.Array]
+
+_UUID_BYTES = 16
+
+
+class Taking:
+    """Turns batches of Spark into batches that fit a table."""
+
+    def __init__(self, target: pa.Schema) -> None:
+        """For rows of a table."""
+        self._target = target
+        self._rows = 0
+
+    def all(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert all batches of a task."""
+        for batch in batches:
+            yield self.apply(batch)
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Convert a batch; columns that fit are not copied.
+
+        Raises:
+            InvalidArgumentError: A value that the column does not take; the message names column and row.
+        """
+        columns = [self._column(field, column) for field, column in zip(batch.schema, batch.columns, strict=True)]
+        self._rows += batch.num_rows
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names) if columns else batch
+
+    def _column(self, field: pa.Field, values: pa.Array) -> pa.Array:
+        place = self._target.get_field_index(field.name)
+        convert = None if place < 0 else _convert(field.type, self._target.field(place))
+        if convert is None:
+            return values
+        try:
+            return convert(values)
+        except (pa.ArrowInvalid, ValueError) as error:
+            row = self._rows + _first_unfit(values, convert)
+            message = f"the value of `{field.name}` in row {row} does not fit: {error}"
+            raise InvalidArgumentError(message, context={"column": field.name}) from error
+
+
+def _first_unfit(values: pa.Array, convert: Convert) -> int:
+    """Find the first row that does not convert, by halves."""
+    low, high = 0, len(values)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            convert(values.slice(low, middle - low))
+        except (pa.ArrowInvalid, ValueError):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _convert(source: pa.DataType, target: pa.Field) -> Convert | None:
+    """Give what turns arrays of a type into those that the field takes; None when there is nothing to do."""
+    wanted = storage_of(target.type)
+    if is_variant(target):
+        is_other = pa.types.is_struct(source) and {part.name for part in source} == {"metadata", "value"}
+        return _variant if is_other else None
+    if not pa.types.is_fixed_size_binary(wanted):
+        return _convert_nested(source, wanted)
+    if is_uuid(target):
+        return _uuid if _is_text(source) else None
+    return (lambda array: _fixed(array, wanted.byte_width)) if _is_binary(source) else None
+
+
+def _convert_nested(source: pa.DataType, wanted: pa.DataType) -> Convert | None:
+    if pa.types.is_struct(source) and pa.types.is_struct(wanted):
+        return _convert_struct(source, wanted)
+    if pa.types.is_list(source) and pa.types.is_list(wanted):
+        element = _convert(source.value_type, wanted.value_field)
+        return None if element is None else lambda array: _list(array, element)
+    if pa.types.is_map(source) and pa.types.is_map(wanted):
+        key, item = _convert(source.key_type, wanted.key_field), _convert(source.item_type, wanted.item_field)
+        return None if key is item is None else lambda array: _map(array, key, item)
+    return None
+
+
+def _convert_struct(source: pa.StructType, wanted: pa.StructType) -> Convert | None:
+    known = {part.name: part for part in wanted}
+    converts = [_convert(part.type, known[part.name]) if part.name in known else None for part in source]
+    return (lambda array: _struct(array, converts)) if any(converts) else None
+
+
+def _is_text(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
+
+
+def _is_binary(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type))
+
+
+def _uuid(array: pa.Array) -> pa.Array:
+    """Read uuids of text: all digits to bytes at once."""
+    digits = pc.replace_substring(array.fill_null("0" * 2 * _UUID_BYTES), "-", "").cast(pa.string())
+    if not pc.all(pc.match_substring_regex(digits, "^[0-9a-fA-F]{32}$"), min_count=0).as_py():
+        message = "a uuid has 32 hexadecimal digits"
+        raise ValueError(message)
+    text = "".join(digits.to_pylist())
+    validity = pc.is_valid(array)
+    made = pa.Array.from_buffers(pa.binary(_UUID_BYTES), len(array), [None, pa.py_buffer(bytes.fromhex(text))])
+    return pc.if_else(validity, made, pa.scalar(None, pa.binary(_UUID_BYTES))) if array.null_count else made
+
+
+def _fixed(array: pa.Array, width: int) -> pa.Array:
+    lengths = pc.binary_length(array)
+    if not pc.all(pc.equal(lengths, width), min_count=0).as_py():
+        message = f"a value of another length than {width}"
+        raise ValueError(message)
+    return array.cast(pa.binary(width))
+
+
+def _variant(array: pa.StructArray) -> pa.Array:
+    names = ["metadata", "value"]
+    fields = [pa.field(name, pa.binary(), nullable=False) for name in names]
+    # The parts of a NULL are NULL in Spark, and those of a variant never are.
+    parts = [pc.struct_field(array, [name]).fill_null(b"") for name in names]
+    return pa.StructArray.from_arrays([part.cast(pa.binary()) for part in parts], fields=fields, mask=_mask(array))
+
+
+def _struct(array: pa.StructArray, converts: list[Convert | None]) -> pa.Array:
+    parts = [array.field(place) for place in range(array.type.num_fields)]
+    parts = [part if convert is None else convert(part) for part, convert in zip(parts, converts, strict=True)]
+    names = [part.name for part in array.type]
+    return pa.StructArray.from_arrays(parts, names=names, mask=_mask(array))
+
+
+def _list(array: pa.ListArray, convert: Convert) -> pa.Array:
+    # Offsets that begin in the middle stay as they are: the elements before them are converted too.
+    return pa.ListArray.from_arrays(_offsets(array), convert(array.values), mask=_mask(array))
+
+
+def _map(array: pa.MapArray, key: Convert | None, item: Convert | None) -> pa.Array:
+    keys = array.keys if key is None else key(array.keys)
+    items = array.items if item is None else item(array.items)
+    return pa.MapArray.from_arrays(_offsets(array), keys, items, mask=_mask(array))
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    _, offsets, *_ = array.buffers()
+    return pa.Array.from_buffers(pa.int32(), len(array) + 1, [None, offsets], offset=array.offset)
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return pc.is_null(array) if array.null_count else None

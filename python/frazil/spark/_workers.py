@@ -1,0 +1,164 @@
+"""What workers of Spark write, and how the messages of it come back.
+
+A worker gets the metadata file of the table and writes data files whose names hold its attempt and the id of the
+operation. It gives one small row: the bytes of a commit message. Only what the rows name that an action of Spark gave
+is committed. Where there may have been other attempts, their files are deleted when none of them runs any more: they
+are found by the id of the operation.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil import _native
+from frazil.iceberg._row_level import lineage
+from frazil.iceberg._write import write_rows
+from frazil.spark._attempts import KILL_TIMEOUT, Attempts, linger_seconds
+from frazil.spark._taking import Taking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from frazil.iceberg import Table
+    from frazil.spark._row_level import Asked
+
+_ROW = "message binary, linger double, number long, deleted long, updated long"
+_MEMORY_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One write into a table, as all processes know it."""
+
+    table: Table
+    write_format: str | None = None
+    target_bytes: int | None = None
+    ident: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, float]:
+        """Write rows of Spark in this task; give the commit message, and how many seconds others may still try it."""
+        task, linger = _task()
+        target = _native.RowWriter(self.table._native, memory_bytes=_MEMORY_BYTES).schema()  # noqa: SLF001
+        rows = self._rows(Taking(target).all(data), task)
+        return rows.message(), linger
+
+    def change(self, asked: Asked, branch: str, tasks: bytes) -> tuple[bytes, float, int, int]:
+        """Change rows of the files of `tasks`; give what `write` gives, rows deleted and rows updated."""
+        task, linger = _task()
+        native = self.table._native  # noqa: SLF001
+        change = asked.change(self.table, branch, _native.Tasks(tasks, native.files))
+        rows = self._rows(change.rows(), task, lineage=bool(lineage(self.table)))
+        return rows.message(change.operation.delta, change.matched()), linger, *change.counts()
+
+    def _rows(self, data: Iterator[pa.RecordBatch], task: int, *, lineage: bool = False) -> _native.RowWriter:
+        properties = self.table.properties
+        if self.target_bytes is not None:
+            properties["write.target-file-size-bytes"] = str(self.target_bytes)
+        return write_rows(
+            self.table._native,  # noqa: SLF001
+            properties,
+            data,
+            lineage=lineage,
+            data_format=self.write_format,
+            operation=(task, self.ident),
+        ).rows
+
+    def messages(self, found: Sequence[bytes], *, others: bool, linger: float = 0) -> _native.CommitMessages:
+        """Take messages; where there may have been other attempts, delete files that the messages do not name.
+
+        So many seconds such an attempt may go on and make more of them.
+        """
+        try:
+            messages = _native.CommitMessages(self.table._native, [bytes(message) for message in found])  # noqa: SLF001
+        except BaseException:
+            self.abort(linger)
+            raise
+        if others:
+            self._sweep(messages, linger)
+        return messages
+
+    def abort(self, linger: float = 0) -> None:
+        """Delete what the operation wrote; what cannot be found is an orphan and no second failure."""
+        self._sweep(None, linger)
+
+    def _sweep(self, kept: _native.CommitMessages | None, linger: float) -> None:
+        """Delete files that `kept` does not name; so many seconds attempts may make more of them."""
+        native = self.table._native  # noqa: SLF001
+        writer = _native.RowWriter(native, memory_bytes=_MEMORY_BYTES, operation=(0, self.ident))
+        if writer.sweep(native.files, kept) and linger:
+            time.sleep(linger)
+            writer.sweep(native.files, kept)
+
+
+def write_frame(frame: DataFrame, operation: Operation) -> _native.CommitMessages:
+    """Write a DataFrame in the workers; when it fails the files are deleted."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        message, linger = operation.write(batches)
+        yield _row(message, linger)
+
+    messages, _ = _run(frame, write, operation)
+    return messages
+
+
+def change_groups(
+    spark: SparkSession, operation: Operation, asked: Asked, branch: str, groups: Sequence[bytes]
+) -> tuple[_native.CommitMessages, list[Any]]:
+    """Change rows in the workers, a task of Spark for each group; give the messages, and what each says beside."""
+
+    def change(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                message, linger, deleted, updated = operation.change(asked, branch, groups[number])
+                yield _row(message, linger, number, deleted, updated)
+
+    if not groups:
+        return operation.messages([], others=False), []
+    return _run(spark.range(0, len(groups), 1, len(groups)), change, operation)
+
+
+def _run(frame: DataFrame, function: Any, operation: Operation) -> tuple[_native.CommitMessages, list[Any]]:
+    """Write in the workers; give the messages, and the rows that hold them."""
+    attempts = Attempts(frame.sparkSession, operation.ident)
+    others, seconds = False, 0.0
+    try:
+        # The action takes what the stage gives as it is: nothing may make Spark run it twice.
+        with attempts:
+            found = list(frame.mapInArrow(function, _ROW).collect())
+        others = any(row.linger for row in found) or attempts.ran_again()
+        if others:
+            seconds = attempts.wait()
+    except BaseException:
+        seconds = attempts.linger
+        try:
+            seconds = attempts.wait()
+        finally:
+            operation.abort(seconds)
+        raise
+    return operation.messages([row.message for row in found], others=others, linger=seconds), found
+
+
+def _row(message: bytes, linger: float, number: int = 0, deleted: int = 0, updated: int = 0) -> pa.RecordBatch:
+    columns = [pa.array([message], pa.binary()), pa.array([linger], pa.float64())]
+    columns += [pa.array([count], pa.int64()) for count in (number, deleted, updated)]
+    return pa.RecordBatch.from_arrays(columns, names=["message", "linger", "number", "deleted", "updated"])
+
+
+def _task() -> tuple[int, float]:
+    """Give the number of this attempt among all of the application, and how many seconds others may try its task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return 0, 0
+    # Spark gives tasks its settings along; a copy may run beside this attempt, which is the first then.
+    speculative = str(context.getLocalProperty("spark.speculation")).lower() == "true"
+    others = speculative or context.attemptNumber() > 0
+    return context.taskAttemptId(), linger_seconds(context.getLocalProperty(KILL_TIMEOUT)) if others else 0

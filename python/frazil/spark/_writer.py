@@ -1,0 +1,143 @@
+"""Writes by `df.write.format("frazil")` and by SQL: options named as those of Spark's Iceberg connector.
+
+Spark makes the writer in one process on the driver's host, runs `write` in the executors, and `commit` or `abort` in
+yet another process of the driver's host; the writer travels between them as a pickle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import WriterCommitMessage
+
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.spark._attempts import linger_seconds
+from frazil.spark._options import check_names, number, parse
+from frazil.spark._workers import Operation
+from frazil.spark._writes import check_branch, check_columns, commit, open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from frazil.spark._options import ReadOptions
+
+OPTIONS = ("overwrite-mode", "write-format", "target-file-size-bytes", "fanout-enabled", "distribution-mode")
+"""Options that only writes have, beside `snapshot-property.*`."""
+
+_PROPERTY = "snapshot-property."
+_COMMON = ("path", "format", "branch", "relocate")
+# Spark 4.0 hands rows over one by one.
+_ArrowWriter: Any = getattr(datasource, "DataSourceArrowWriter", datasource.DataSourceWriter)
+
+
+def of_reads(options: Mapping[str, str]) -> dict[str, str]:
+    """Leave out the options of writes: a view may serve reads and writes."""
+    return {name: value for name, value in options.items() if not _of_writes(name.lower())}
+
+
+def _of_writes(name: str) -> bool:
+    return name in OPTIONS or name.startswith(_PROPERTY)
+
+
+@dataclass
+class Message(WriterCommitMessage):
+    """What a task wrote: the bytes of a commit message, and how many seconds others may still try the task."""
+
+    content: bytes
+    linger: float
+
+
+class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
+    """Writes the files of a table in the executors, and commits them once."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
+        """Check options, columns and types before any task runs.
+
+        Raises:
+            InvalidArgumentError: An option that is unknown or has no meaning, or a column that does not fit.
+            UnsupportedError: A release of Spark without writers of Arrow batches; a table of Paimon.
+        """
+        if not hasattr(datasource, "DataSourceArrowWriter"):
+            message = "this release of Spark hands no Arrow batches to writers of Python"
+            raise UnsupportedError(message, hint="use `frazil.spark.write`")
+        asked = parse({name: value for name, value in options.items() if not name.lower().startswith(_PROPERTY)})
+        self._mode = _mode(asked, overwrite=overwrite)
+        _check(asked)
+        prefix = len(_PROPERTY)
+        self._branch = asked.branch or "main"
+        self._properties = {
+            name[prefix:]: value for name, value in options.items() if name.lower().startswith(_PROPERTY)
+        }
+        self._place = (asked.path, asked.relocate, asked.storage, asked.allowed_locations)
+        table = open_table(*self._place)
+        check_columns(table, schema)
+        check_branch(table, self._branch)
+        target = number(asked.given, "target-file-size-bytes", least=1)
+        self._operation = Operation(table, asked.given.get("write-format"), target)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
+        """Write the rows of a task."""
+        return Message(*self._operation.write(iterator))
+
+    def commit(self, messages: list[Any]) -> None:
+        """Commit what the tasks wrote.
+
+        Raises:
+            InvalidArgumentError: The result of a task is missing; nothing is committed then.
+        """
+        if any(message is None for message in messages):
+            missing = "the result of a task is missing"
+            raise InvalidArgumentError(missing)
+        linger = max((message.linger for message in messages), default=0)
+        try:
+            # The one of the operation is bound to its metadata file, and others may have committed since.
+            table = open_table(*self._place)
+        except BaseException:
+            self._operation.abort(linger)
+            raise
+        commit(
+            table,
+            self._operation,
+            self._operation.messages([message.content for message in messages], others=linger > 0, linger=linger),
+            self._mode,
+            branch=self._branch,
+            snapshot_properties=self._properties,
+        )
+
+    def abort(self, messages: list[Any]) -> None:
+        """Delete what was written when a task failed.
+
+        Spark aborts after a commit that failed as well. That commit has deleted the files, unless it is not known what
+        became of it, and then they may be part of the table: they stay.
+        """
+        if any(message is None for message in messages):
+            known = [message.linger for message in messages if message is not None]
+            self._operation.abort(max([linger_seconds(None), *known]))
+
+
+def _mode(asked: ReadOptions, *, overwrite: bool) -> str:
+    how = asked.given.get("overwrite-mode", "static").lower()
+    if how not in ("static", "dynamic"):
+        message = f"option `overwrite-mode` is {how!r}, expected static or dynamic"
+        raise InvalidArgumentError(message)
+    if not overwrite:
+        return "append"
+    return "dynamic" if how == "dynamic" else "overwrite"
+
+
+def _check(asked: ReadOptions) -> None:
+    """Check that there are only options of writes."""
+    check_names(asked.given, OPTIONS, {})
+    other = next((name for name in asked.given if name not in _COMMON and not _of_writes(name)), None)
+    if other is not None:
+        message = f"option `{other}` is one of reads"
+        raise InvalidArgumentError(message)
+    distribution = asked.given.get("distribution-mode", "none").lower()
+    if distribution != "none":
+        message = "option `distribution-mode`: Spark lets no data source of Python say which task writes which rows"
+        raise UnsupportedError(message, hint="use `frazil.spark.write`, or repartition the DataFrame by itself")

@@ -1,0 +1,165 @@
+"""Writing a DataFrame into a table: files by the workers, one commit by this process."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from frazil import _native
+from frazil._arguments import filter_text, optional_text, text, whole_number
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.iceberg import Table
+from frazil.iceberg._input_rows import no_rows
+from frazil.iceberg._transaction import Rows
+from frazil.spark._distribution import distributed
+from frazil.spark._taking import Taking
+from frazil.spark._worker_python import check_session, session_of
+from frazil.spark._workers import Operation, write_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from frazil.iceberg._write_result import WriteResult
+
+MODES = ("append", "overwrite", "dynamic")
+
+Mode = Literal["append", "overwrite", "dynamic"]
+
+
+def write(  # noqa: PLR0913 - keyword-only, what a write is
+    frame: DataFrame,
+    table: str | os.PathLike[str] | Table,
+    mode: Mode = "append",
+    *,
+    branch: str = "main",
+    overwrite_filter: str | bool = True,
+    snapshot_properties: Mapping[str, str] | None = None,
+    distribution_mode: Literal["none", "hash", "range"] | None = None,
+    write_format: str | None = None,
+    target_file_size_bytes: int | None = None,
+    relocate: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> WriteResult:
+    """Write the rows of a DataFrame into an Iceberg table.
+
+    Each task writes files of its rows, and what it says of them is committed here, once. Tasks that were tried again
+    add no row twice. A job that fails changes nothing.
+
+    Args:
+        frame: The rows. Columns are found by name, and widen as in `Table.append`; a string is taken as uuid, a binary
+            as fixed.
+        table: A folder, or a table that was loaded; it is at the new state afterwards.
+        mode: `append`, `overwrite` as `Table.overwrite`, or `dynamic` as `Table.dynamic_partition_overwrite`.
+        branch: The branch that changes.
+        overwrite_filter: Which rows `overwrite` replaces; True for all. Files of which only some rows match are
+            written again in this process.
+        snapshot_properties: Entries for the summary of the snapshot.
+        distribution_mode: Instead of `write.distribution-mode`: `none` leaves rows where they are, `hash` puts those
+            of one partition together, `range` sorts them before they are written.
+        write_format: `parquet`, `orc` or `avro`, instead of `write.format.default`.
+        target_file_size_bytes: Instead of `write.target-file-size-bytes`.
+        relocate: As in `frazil.load_table`.
+        storage: Options of the storage. They travel to the workers; better leave credentials to the environment.
+
+    Raises:
+        InvalidArgumentError: A column that the table does not have, or of another type. Workers check the values, and
+            Spark raises their error.
+        CommitConflictError: As in `Table.append`.
+        CommitStateUnknownError: As in `Table.append`.
+    """
+    if mode not in MODES:
+        message = f"mode is {mode!r}, expected one of {', '.join(MODES)}"
+        raise InvalidArgumentError(message)
+    if overwrite_filter is not True and mode != "overwrite":
+        message = "overwrite_filter goes with the mode `overwrite`"
+        raise InvalidArgumentError(message)
+    filter_text(overwrite_filter, "overwrite_filter")
+    target_bytes = (
+        None if target_file_size_bytes is None else whole_number("target_file_size_bytes", target_file_size_bytes)
+    )
+    check_session(session_of(frame, "frame"))
+    began = time.perf_counter()
+    opened = open_table(table, relocate, storage)
+    check_columns(opened, frame.schema)
+    check_branch(opened, branch)
+    operation = Operation(opened, optional_text("write_format", write_format), target_bytes)
+    messages = write_frame(distributed(frame, opened, distribution_mode), operation)
+    result = commit(
+        opened, operation, messages, mode, overwrite_filter, branch=branch, snapshot_properties=snapshot_properties
+    )
+    return replace(result, seconds=time.perf_counter() - began)
+
+
+def commit(
+    table: Table,
+    operation: Operation,
+    messages: _native.CommitMessages,
+    mode: str,
+    overwrite_filter: str | bool = True,  # noqa: FBT001, FBT002 - as in `Table.overwrite`
+    **options: Any,
+) -> WriteResult:
+    """Commit what workers wrote; the files are deleted if that fails."""
+    rows = Rows(messages, operation, operation.table.spec().spec_id)
+    if mode == "append":
+        return table.append(rows, **options)
+    if mode == "dynamic":
+        return table.dynamic_partition_overwrite(rows, **options)
+    return table.overwrite(rows, overwrite_filter, **options)
+
+
+def open_table(
+    table: str | os.PathLike[str] | Table,
+    relocate: Mapping[str, str] | None,
+    storage: Mapping[str, str] | None,
+    allowed_locations: Sequence[str] = (),
+) -> Table:
+    """Return the table at its newest state.
+
+    Raises:
+        UnsupportedError: A Paimon table, or a table that a catalog keeps and that was opened by its folder.
+    """
+    from frazil._table import load_table
+
+    if isinstance(table, str | os.PathLike):
+        table = load_table(table, relocate=relocate, storage=storage, allowed_locations=allowed_locations)  # type: ignore[assignment]
+    elif relocate or storage:
+        message = "relocate and storage go with the location of a table; a table that was loaded has its own"
+        raise InvalidArgumentError(message)
+    if not isinstance(table, Table):
+        message = "writing is of Iceberg tables"
+        raise UnsupportedError(message)
+    table._reload()  # noqa: SLF001 - of one package
+    return table
+
+
+def check_columns(table: Table, schema: StructType) -> None:
+    """Check before any task runs that rows of Spark have the columns and types of the table.
+
+    Raises:
+        InvalidArgumentError: A column that is not there, or of a type that does not widen.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    rows = _native.RowWriter(table._native, memory_bytes=1 << 20)  # noqa: SLF001 - of one package
+    rows.split(Taking(rows.schema()).apply(no_rows(to_arrow_schema(schema))))
+
+
+def check_branch(table: Table, branch: str) -> None:
+    """Check before any task runs that there is the branch.
+
+    Raises:
+        InvalidArgumentError: It is a tag.
+        NoSuchSnapshotError: There is none.
+    """
+    found = table.refs().get(text("branch", branch))
+    if found is not None and found.type == "tag":
+        message = f"`{branch}` is a tag, which never changes"
+        raise InvalidArgumentError(message)
+    if found is None and branch != "main":
+        # Says which branches there are.
+        table.scan(ref=branch).schema()
