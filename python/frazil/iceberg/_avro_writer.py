@@ -27,7 +27,7 @@ class AvroFormat:
     def __init__(self, rows: _native.RowWriter, properties: Properties) -> None:
         """As the properties of a table say."""
         self._rows = rows
-        self._codec = properties.codec("write.avro.compression-codec", "gzip", _CODECS)
+        self._codec = properties.codec("write.avro.compression-codec", _CODECS)
         level = properties.level("write.avro.compression-level")
         self._level = level if self._codec in _LEVELS else None
         # What cannot be written is refused before there is a file.

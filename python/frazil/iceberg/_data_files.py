@@ -63,7 +63,7 @@ class DataFileWriter:
         self.rows = rows
         """What is known of the files, for a commit."""
         self._format = file_format(rows, properties, data_format)
-        self._target_bytes = Properties(properties).number("write.target-file-size-bytes", 512 << 20)
+        self._target_bytes = Properties(properties).number("write.target-file-size-bytes")
         self._memory_bytes = write_memory()
         self._ratio = _Ratio()
         self._open: dict[int, _File] = {}

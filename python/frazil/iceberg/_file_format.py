@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil import _native
+from frazil.errors import InternalError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
 
-    from frazil import _native
 
 __all__ = ["FileFormat", "FormatWriter", "Properties", "WrittenColumns", "file_format"]
 
@@ -43,56 +43,52 @@ class FileFormat(Protocol):
 
 
 class Properties:
-    """The properties of a table, as numbers and names that are checked."""
+    """The properties of a table: checked, and with the defaults of `_native.table_properties`.
+
+    >>> properties = Properties({"write.parquet.page-row-limit": "10"})
+    >>> properties.number("write.parquet.page-row-limit"), properties.number("write.parquet.page-size-bytes")
+    (10, 1048576)
+    """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Of a table."""
+        """Read the properties of a table."""
         self._properties = properties
 
-    def text(self, key: str, default: str) -> str:
-        """Give a name, in lower case."""
-        return self._properties.get(key, default).lower()
+    def value(self, key: str) -> str | None:
+        """Return the value of a known property, or its default.
 
-    def number(self, key: str, default: int, *, least: int = 1) -> int:
-        """Give a whole number."""
-        text = self._properties.get(key)
+        Raises:
+            InvalidArgumentError: The property does not take the value.
+        """
+        known, text = _known(key), self._properties.get(key)
         if text is None:
-            return default
-        try:
-            number = int(text)
-        except ValueError:
-            number = least - 1
-        if number < least:
-            message = f"{key} is a number from {least} on, not {text!r}"
-            raise InvalidArgumentError(message, context={"property": key})
-        return number
+            return known.default
+        known.check(text)
+        return text
 
-    def fraction(self, key: str, default: float) -> float:
-        """Give a number between 0 and 1."""
-        text = self._properties.get(key)
-        if text is None:
-            return default
-        try:
-            number = float(text)
-        except ValueError:
-            number = 0
-        if not 0 < number < 1:
-            message = f"{key} is a number between 0 and 1, not {text!r}"
-            raise InvalidArgumentError(message, context={"property": key})
-        return number
+    def name(self, key: str) -> str:
+        """Return a name in lower case, which the caller checks; empty if it is not set and has no default."""
+        return (self._properties.get(key) or _known(key).default or "").lower()
 
-    def flag(self, key: str, *, default: bool) -> bool:
-        """Give a truth value; as in Java whatever is not `true` is false."""
-        text = self._properties.get(key)
-        return default if text is None else text.lower() == "true"
+    def number(self, key: str) -> int:
+        """Return a whole number; 0 if the property is not set and has no default."""
+        return int(self.value(key) or 0)
+
+    def fraction(self, key: str) -> float:
+        """Return a number between 0 and 1."""
+        return float(self.value(key) or 0)
 
     def level(self, key: str) -> int | None:
-        """Give the level of a codec, where one is set."""
-        return self.number(key, 0, least=-(1 << 31)) if key in self._properties else None
+        """Return the level of a codec, or None if it is not set."""
+        return self.number(key) if key in self._properties else None
 
-    def codec(self, key: str, default: str, known: Mapping[str, str]) -> str:
-        """Give the name by which a writer knows the codec of a table."""
-        name = self.text(key, default)
+    def codec(self, key: str, known: Mapping[str, str]) -> str:
+        """Return the name by which a writer knows the codec of a table.
+
+        Raises:
+            UnsupportedError: The codec is not among `known`.
+        """
+        name = self.name(key)
         codec = known.get(name)
         if codec is None:
             message = f"the codec {name!r} of {key} is not written"
@@ -100,14 +96,22 @@ class Properties:
         return codec
 
     def by_column(self, prefix: str) -> dict[str, str]:
-        """Give the values of a property that is set column by column, by column."""
+        """Return the values of a property of columns, by the name of the column."""
         return {key[len(prefix) :]: value for key, value in self._properties.items() if key.startswith(prefix)}
 
 
+def _known(key: str) -> _native.TableProperty:
+    known = _native.table_property(key)
+    if known is None:
+        message = f"unknown table property {key!r}"
+        raise InternalError(message)
+    return known
+
+
 def file_format(rows: _native.RowWriter, properties: Mapping[str, str], name: str | None = None) -> FileFormat:
-    """Give the format of data files: `name`, or what the table says (`write.format.default`)."""
+    """Return the format of data files: `name`, or that of the table (`write.format.default`)."""
     checked = Properties(properties)
-    name = (name or checked.text("write.format.default", "parquet")).lower()
+    name = (name or checked.name("write.format.default")).lower()
     rows.check_format(name)
     if name == "parquet":
         from frazil.iceberg._parquet_writer import ParquetFormat

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["OrcFormat"]
 
 _CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
-_STRATEGIES = ("speed", "compression")
 
 _MICROSECONDS, _NANOSECONDS = 1_000_000, 1_000_000_000
 _FARTHEST_NS = (1 << 63) - 1
@@ -37,22 +36,18 @@ class OrcFormat:
         """As the properties of a table say."""
         schema = rows.schema()
         self._schema = pa.schema([_orc_field(field) for field in schema if not pa.types.is_null(field.type)])
-        stripe_bytes = properties.number("write.orc.stripe-size-bytes", 64 << 20)
-        target_bytes = properties.number("write.target-file-size-bytes", 512 << 20)
+        stripe_bytes = properties.number("write.orc.stripe-size-bytes")
+        target_bytes = properties.number("write.target-file-size-bytes")
         # How long a file is shows when a stripe ends.
         self.group_bytes = min(stripe_bytes, max(target_bytes // 16, 1 << 16))
-        strategy = properties.text("write.orc.compression-strategy", "speed")
-        if strategy not in _STRATEGIES:
-            message = f"write.orc.compression-strategy is one of {', '.join(_STRATEGIES)}, not {strategy!r}"
-            raise InvalidArgumentError(message, context={"property": "write.orc.compression-strategy"})
         self._options = {
-            "compression": properties.codec("write.orc.compression-codec", "zlib", _CODECS),
-            "compression_strategy": strategy,
+            "compression": properties.codec("write.orc.compression-codec", _CODECS),
+            "compression_strategy": (properties.value("write.orc.compression-strategy") or "").lower(),
             "stripe_size": self.group_bytes,
             "dictionary_key_size_threshold": _DICTIONARY_SHARE,
-            "bloom_filter_fpp": properties.fraction("write.orc.bloom.filter.fpp", 0.05),
+            "bloom_filter_fpp": properties.fraction("write.orc.bloom.filter.fpp"),
         }
-        names = [name.strip() for name in properties.text("write.orc.bloom.filter.columns", "").split(",")]
+        names = [name.strip() for name in (properties.value("write.orc.bloom.filter.columns") or "").split(",")]
         if any(names):
             self._options["bloom_filter_columns"] = _positions(schema, {name for name in names if name})
 

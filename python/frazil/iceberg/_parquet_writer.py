@@ -58,19 +58,19 @@ class ParquetFormat:
         self._schema = pa.schema(kept) if kept else schema
         self._leaves = leaves(self._schema)
         self._variants = variant_groups(self._schema)
-        self.group_bytes = properties.number("write.parquet.row-group-size-bytes", 128 << 20)
-        codec = properties.codec("write.parquet.compression-codec", "zstd", _CODECS)
+        self.group_bytes = properties.number("write.parquet.row-group-size-bytes")
+        codec = properties.codec("write.parquet.compression-codec", _CODECS)
         level = properties.level("write.parquet.compression-level")
-        self._bloom_bytes = properties.number("write.parquet.bloom-filter-max-bytes", 1 << 20, least=32)
+        self._bloom_bytes = properties.number("write.parquet.bloom-filter-max-bytes")
         self._bloom = self._bloom_filters(properties)
         self._dictionaries: list[str] | None = None
         self._options: dict[str, Any] = {
             "compression": codec,
             "compression_level": level if codec in _LEVELS else None,
-            "data_page_size": properties.number("write.parquet.page-size-bytes", 1 << 20),
-            "max_rows_per_page": properties.number("write.parquet.page-row-limit", 20_000),
-            "dictionary_pagesize_limit": properties.number("write.parquet.dict-size-bytes", 2 << 20),
-            "data_page_version": properties.codec("write.parquet.page-version", "v1", _PAGE_VERSIONS),
+            "data_page_size": properties.number("write.parquet.page-size-bytes"),
+            "max_rows_per_page": properties.number("write.parquet.page-row-limit"),
+            "dictionary_pagesize_limit": properties.number("write.parquet.dict-size-bytes"),
+            "data_page_version": properties.codec("write.parquet.page-version", _PAGE_VERSIONS),
             "write_statistics": self._with_statistics(properties),
             "sorting_columns": self._sorting_columns(rows),
         }
@@ -107,8 +107,8 @@ class ParquetFormat:
         filters = {}
         for name, enabled in properties.by_column(_ENABLED).items():
             if enabled.lower() == "true":
-                number = properties.number(_NDV + name, 0)
-                share = properties.fraction(_FPP + name, 0.01)
+                number = properties.number(_NDV + name)
+                share = properties.fraction(_FPP + name)
                 filters[self._named(_ENABLED, name).path] = (share, number or None)
         return filters
 

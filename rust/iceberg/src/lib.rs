@@ -4,6 +4,7 @@ pub mod deletes;
 pub mod features;
 pub mod locate;
 pub mod merge;
+pub mod properties;
 pub mod puffin;
 pub mod read;
 pub mod scan;

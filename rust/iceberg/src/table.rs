@@ -6,6 +6,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 
 use crate::locate::locate;
+use crate::properties::METADATA_PATH;
 use crate::spec::schema::Schema;
 use crate::spec::snapshot::{RefKind, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
@@ -152,7 +153,7 @@ fn table_folder<'a>(location: &'a str, metadata_location: &'a str, metadata: &Ta
     if location != metadata_location {
         return Some(location);
     }
-    if metadata.properties.contains_key("write.metadata.path") {
+    if metadata.properties.contains_key(METADATA_PATH.key) {
         return None;
     }
     let (folder, _) = metadata_location.rsplit_once('/')?;

@@ -13,6 +13,7 @@ mod merge;
 mod message;
 mod paimon;
 mod plan;
+mod properties;
 mod reader;
 mod row_delta;
 mod scan;
@@ -56,6 +57,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<merge::Updater>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
+    module.add_class::<properties::TableProperty>()?;
     module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
     module.add_function(wrap_pyfunction!(cache::cache_clear, module)?)?;
     module.add_function(wrap_pyfunction!(cache::cache_limit, module)?)?;
@@ -72,5 +74,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::variant_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scan::normalize_predicate, module)?)?;
+    module.add_function(wrap_pyfunction!(properties::table_properties, module)?)?;
+    module.add_function(wrap_pyfunction!(properties::table_property, module)?)?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Members stand in the order in which Java writes them. v1 repeats the current schema and the fields of the default
 //! spec under the names that its readers look for. What this version does not know is written back as it was read.
 
+use crate::properties::METADATA_CODEC;
 use std::io::Write;
 
 use flate2::Compression;
@@ -41,7 +42,7 @@ impl MetadataCodec {
     /// # Errors
     /// As [`MetadataCodec::parse`].
     pub fn of(metadata: &TableMetadata) -> Result<Self> {
-        let codec = metadata.properties.get("write.metadata.compression-codec");
+        let codec = metadata.properties.get(METADATA_CODEC.key);
         codec.map_or(Ok(Self::None), |codec| Self::parse(codec))
     }
 

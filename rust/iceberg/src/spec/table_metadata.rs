@@ -1,5 +1,6 @@
 //! Table metadata (spec: "Table Metadata", "Table Metadata Fields").
 
+use crate::properties;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +18,6 @@ use super::sort::SortOrder;
 use super::types::{StructType, Type};
 
 /// The property that holds the name mapping.
-pub(crate) const NAME_MAPPING_PROPERTY: &str = "schema.name-mapping.default";
 
 /// The state of a table: what one `metadata.json` of format version 1, 2 or 3 says.
 ///
@@ -259,23 +259,9 @@ impl TableMetadata {
     /// # Errors
     /// `CorruptMetadata` when the property is no mapping.
     pub fn name_mapping(&self) -> Result<Option<NameMapping>> {
-        let text = self.properties.get(NAME_MAPPING_PROPERTY);
-        text.map(|text| NameMapping::from_json(text).map_err(|e| e.with("property", NAME_MAPPING_PROPERTY))).transpose()
-    }
-
-    /// A property that is a number, such as `commit.retry.num-retries`.
-    ///
-    /// # Errors
-    /// `InvalidArgument` where it is none.
-    pub fn number(&self, property: &str, default: u64) -> Result<u64> {
-        let Some(text) = self.properties.get(property) else { return Ok(default) };
-        let number = text.trim().parse();
-        number.map_err(|_| Error::invalid(format!("{property} is a number, not `{text}`")).with("property", property))
-    }
-
-    /// A property that is true or false, such as `gc.enabled`. As in Java, whatever does not say `true` is false.
-    pub fn flag(&self, property: &str, default: bool) -> bool {
-        self.properties.get(property).map_or(default, |text| text.eq_ignore_ascii_case("true"))
+        let key = properties::NAME_MAPPING.key;
+        let text = self.properties.get(key);
+        text.map(|text| NameMapping::from_json(text).map_err(|e| e.with("property", key))).transpose()
     }
 
     /// The id that `main` has if the table has a snapshot.

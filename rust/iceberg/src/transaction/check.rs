@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
 
+use crate::properties::DEFAULT_FORMAT;
 use crate::spec::depth;
 use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::schema::Schema;
@@ -29,7 +30,7 @@ pub(super) fn schema(schema: &Schema, version: u8) -> Result<()> {
 /// # Errors
 /// `Unsupported` naming the column.
 pub(super) fn depth(schema: &Schema, properties: &BTreeMap<String, String>) -> Result<()> {
-    let format = properties.get("write.format.default").map_or("parquet", String::as_str);
+    let format = properties.get(DEFAULT_FORMAT.key).map_or(DEFAULT_FORMAT.default, String::as_str);
     depth::check(&schema.fields, &format.to_ascii_lowercase())
 }
 

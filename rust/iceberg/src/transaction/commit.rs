@@ -19,6 +19,7 @@ use frazil_core::storage::Turn;
 use super::pointer::{Pointer, State, Swap};
 use super::requirement::Requirement;
 use super::update::{MetadataBuilder, TableUpdate};
+use crate::properties::{self, Property};
 use crate::spec::table_metadata::{MetadataLogEntry, TableMetadata};
 
 /// What a change does to the state that it meets.
@@ -78,13 +79,13 @@ impl Retry {
     /// # Errors
     /// `InvalidArgument` for a property that is no number.
     pub fn of(metadata: Option<&TableMetadata>) -> Result<Self> {
-        let number = |key, default| metadata.map_or(Ok(default), |metadata| metadata.number(key, default));
-        let time = |key, default| number(key, default).map(Duration::from_millis);
+        let number = |property: &Property| metadata.map_or_else(|| property.number(), |table| table.number(property));
+        let time = |property| number(property).map(Duration::from_millis);
         Ok(Self {
-            retries: u32::try_from(number("commit.retry.num-retries", 4)?).unwrap_or(u32::MAX),
-            min_wait: time("commit.retry.min-wait-ms", 100)?,
-            max_wait: time("commit.retry.max-wait-ms", 60_000)?,
-            total: time("commit.retry.total-timeout-ms", 1_800_000)?,
+            retries: u32::try_from(number(&properties::RETRY_NUM_RETRIES)?).unwrap_or(u32::MAX),
+            min_wait: time(&properties::RETRY_MIN_WAIT_MS)?,
+            max_wait: time(&properties::RETRY_MAX_WAIT_MS)?,
+            total: time(&properties::RETRY_TOTAL_TIMEOUT_MS)?,
         })
     }
 
@@ -267,7 +268,7 @@ fn attempted(
 /// Deletes the files of states that fell out of the log, where the table asks for it.
 fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[MetadataLogEntry]) {
     // Without garbage collection others may use the files of the table.
-    if !committed.flag("write.metadata.delete-after-commit.enabled", false) || !committed.flag("gc.enabled", true) {
+    if !committed.flag(&properties::METADATA_DELETE_AFTER_COMMIT) || !committed.flag(&properties::GC_ENABLED) {
         return;
     }
     let is_kept = |file: &str| committed.metadata_log.iter().any(|kept| kept.metadata_file == file);

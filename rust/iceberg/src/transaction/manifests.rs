@@ -12,12 +12,10 @@ use super::ids;
 use super::list::NewManifest;
 use super::removals::Removals;
 use super::summary::{Counts, FileSign};
+use crate::properties;
 use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::manifest_write::{ManifestHeader, ManifestWriter};
 use crate::spec::table_metadata::TableMetadata;
-
-/// How long a manifest is made (`commit.manifest.target-size-bytes`).
-const TARGET_BYTES: usize = 8 << 20;
 
 /// What was one manifest, or is to be one, stays one: other writers may have compressed it better.
 const ONE_MANIFEST: usize = usize::MAX;
@@ -239,10 +237,10 @@ impl MergePart {
 /// `commit.manifest.target-size-bytes`), by their places: runs of one spec and content that fill a manifest together.
 /// The run that holds the newest manifest waits until it has as many as `min-count-to-merge`.
 pub(super) fn runs_to_merge(parts: &[MergePart], base: &TableMetadata) -> Result<Vec<Vec<usize>>> {
-    if !base.flag("commit.manifest-merge.enabled", true) {
+    if !base.flag(&properties::MANIFEST_MERGE_ENABLED) {
         return Ok(Vec::new());
     }
-    let (target, least) = (target_bytes(base)?, base.number("commit.manifest.min-count-to-merge", 100)?);
+    let (target, least) = (target_bytes(base)?, base.number(&properties::MANIFEST_MIN_MERGE_COUNT)?);
     let least = usize::try_from(least).unwrap_or(usize::MAX);
     let mut kinds: Vec<(i32, ManifestContent)> = Vec::new();
     parts.iter().map(MergePart::kind).for_each(|kind| {
@@ -281,13 +279,13 @@ pub(super) fn runs_to_merge(parts: &[MergePart], base: &TableMetadata) -> Result
 }
 
 fn target_bytes(base: &TableMetadata) -> Result<usize> {
-    let bytes = base.number("commit.manifest.target-size-bytes", TARGET_BYTES as u64)?;
+    let bytes = base.number(&properties::MANIFEST_TARGET_BYTES)?;
     Ok(usize::try_from(bytes).unwrap_or(usize::MAX).max(1))
 }
 
 /// The folder of new metadata files.
 pub(super) fn metadata_folder(base: &TableMetadata) -> String {
-    let own = base.properties.get("write.metadata.path").map(|path| path.trim_end_matches('/').to_string());
+    let own = base.properties.get(properties::METADATA_PATH.key).map(|path| path.trim_end_matches('/').to_string());
     own.unwrap_or_else(|| format!("{}/metadata", base.location.trim_end_matches('/')))
 }
 

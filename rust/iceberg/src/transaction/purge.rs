@@ -12,6 +12,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::parallel;
 use frazil_core::storage::Files;
 
+use crate::properties;
 use crate::spec::manifest::{self, FileContent};
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestFile};
 use crate::spec::snapshot::Snapshot;
@@ -67,7 +68,7 @@ pub struct OwnedFile {
 /// for a file that lies where the table may not read, and so not delete.
 pub fn files_of(table: &Table, workers: usize, context: &Context) -> Result<Vec<OwnedFile>> {
     let metadata = table.metadata();
-    if !metadata.flag("gc.enabled", true) {
+    if !metadata.flag(&properties::GC_ENABLED) {
         let message = "the table has gc.enabled=false: others may use its files";
         return Err(Error::new(ErrorKind::CommitValidation, message)
             .with("table", &metadata.location)

@@ -23,6 +23,7 @@ use super::manifests::{Filtered, Manifests, MergePart, conflicting, metadata_fol
 use super::removals::{Removals, Sought};
 use super::summary::{Counts, FileSign, Side};
 use super::update::TableUpdate;
+use crate::properties;
 use crate::spec::avro_schema::avro_schema;
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::manifest_rows::{columns_for, read_list};
@@ -150,7 +151,7 @@ impl SnapshotChange {
 
     /// Whether the snapshot is only staged: it has a `wap.id` in a table that writes, audits and publishes.
     fn is_staged(&self, base: &TableMetadata) -> bool {
-        base.flag("write.wap.enabled", false) && self.changes.properties.contains_key("wap.id")
+        base.flag(&properties::WAP_ENABLED) && self.changes.properties.contains_key("wap.id")
     }
 
     /// The manifests of the files that come, written the first time.

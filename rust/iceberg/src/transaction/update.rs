@@ -9,6 +9,7 @@ use std::sync::Arc;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::check;
+use crate::properties;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::snapshot::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef};
@@ -376,7 +377,7 @@ impl MetadataBuilder {
 
 /// How many earlier states the log names (`write.metadata.previous-versions-max`, 100 unless set, at least 1).
 fn previous_versions_max(metadata: &TableMetadata) -> Result<usize> {
-    let count = metadata.number("write.metadata.previous-versions-max", 100)?;
+    let count = metadata.number(&properties::METADATA_PREVIOUS_VERSIONS)?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     Ok(count.max(1))
 }

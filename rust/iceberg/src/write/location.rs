@@ -12,6 +12,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::hash::murmur3;
 use frazil_core::scalar::{Scalar, ScalarType};
 
+use crate::properties::{self, Property};
 use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{StructType, Type};
@@ -31,19 +32,20 @@ impl LocationProvider {
     /// # Errors
     /// `Unsupported` for a provider that is a class of Java.
     pub(super) fn of(table: &TableMetadata) -> Result<Self> {
-        let property = |key: &str| table.properties.get(key).map(String::as_str);
-        if let Some(class) = property("write.location-provider.impl") {
+        let property = |property: &Property| table.properties.get(property.key).map(String::as_str);
+        if let Some(class) = property(&properties::LOCATION_PROVIDER) {
             return Err(Error::unsupported(format!("the location provider {class}"))
                 .hint("remove the property write.location-provider.impl"));
         }
-        let hashed = table.flag("write.object-storage.enabled", false);
-        let own = property("write.data.path").or(if hashed { property("write.object-storage.path") } else { None });
-        let own = own.or_else(|| property("write.folder-storage.path"));
+        let hashed = table.flag(&properties::OBJECT_STORAGE_ENABLED);
+        let own =
+            property(&properties::DATA_PATH).or(if hashed { property(&properties::OBJECT_STORAGE_PATH) } else { None });
+        let own = own.or_else(|| property(&properties::FOLDER_STORAGE_PATH));
         let folder = own.map_or_else(|| format!("{}/data", table.location.trim_end_matches('/')), str::to_string);
         Ok(Self {
             folder: folder.trim_end_matches('/').to_string(),
             hashed,
-            partitioned: table.flag("write.object-storage.partitioned-paths", true),
+            partitioned: table.flag(&properties::OBJECT_STORAGE_PARTITIONED),
         })
     }
 

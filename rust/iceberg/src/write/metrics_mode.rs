@@ -5,12 +5,9 @@ use std::str::FromStr;
 
 use frazil_core::error::{Error, Result};
 
+use crate::properties::{COLUMN_METRICS, DEFAULT_METRICS, MAX_INFERRED_METRICS};
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
-
-const DEFAULT: &str = "write.metadata.metrics.default";
-const COLUMN: &str = "write.metadata.metrics.column.";
-const MAX_INFERRED: &str = "write.metadata.metrics.max-inferred-column-defaults";
 
 /// How many code points or bytes of a bound are kept unless a table says otherwise.
 const TRUNCATE_LENGTH: u32 = 16;
@@ -62,15 +59,15 @@ pub fn metrics_modes(
         let text = properties.get(key);
         text.map(|text| text.parse().map_err(|e: Error| e.with("property", key))).transpose()
     };
-    let given = mode(DEFAULT)?;
+    let given = mode(DEFAULT_METRICS.key)?;
     let default = given.unwrap_or(MetricsMode::Truncate(TRUNCATE_LENGTH));
-    let limit = match (given, properties.get(MAX_INFERRED)) {
+    let limit = match (given, properties.get(MAX_INFERRED_METRICS.key)) {
         // Who asks for a mode asks for it in every column.
         (Some(_), _) => usize::MAX,
         (None, None) => INFERRED_COLUMNS,
-        (None, Some(text)) => {
-            text.parse().map_err(|_| Error::invalid(format!("`{text}` is no number")).with("property", MAX_INFERRED))?
-        }
+        (None, Some(text)) => text
+            .parse()
+            .map_err(|_| Error::invalid(format!("`{text}` is no number")).with("property", MAX_INFERRED_METRICS.key))?,
     };
     let leaves = schema.leaf_ids();
     let sorted = |id: i32| order.fields.iter().any(|field| field.source_ids.contains(&id));
@@ -83,7 +80,7 @@ pub fn metrics_modes(
             mode => mode,
         };
         let name = schema.full_name(id).unwrap_or_default();
-        modes.insert(id, mode(&format!("{COLUMN}{name}"))?.unwrap_or(inferred));
+        modes.insert(id, mode(&format!("{}{name}", COLUMN_METRICS.key))?.unwrap_or(inferred));
     }
     Ok(modes)
 }

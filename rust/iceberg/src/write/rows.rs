@@ -20,6 +20,7 @@ use super::metrics_mode::{MetricsMode, metrics_modes};
 use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
 use super::sweep::sweep;
+use crate::properties;
 use crate::scan::output::MetadataColumn;
 use crate::spec::depth;
 use crate::spec::manifest::FileContent;
@@ -118,7 +119,7 @@ impl RowWriter {
     pub fn new(table: &TableMetadata, options: &RowOptions) -> Result<Self> {
         let spec = table.spec(table.default_spec_id)?.clone();
         let schema = file_schema(table, options.lineage)?;
-        if let Some(key) = table.properties.get("encryption.key-id") {
+        if let Some(key) = table.properties.get(properties::ENCRYPTION_KEY_ID.key) {
             return Err(Error::unsupported(format!("writing a table that is encrypted by the key {key:?}")));
         }
         let (task, operation) = match &options.operation {

@@ -4,21 +4,14 @@ use std::collections::BTreeMap;
 
 use frazil_core::error::Result;
 
+use crate::properties::{self, NAME_MAPPING};
 use crate::spec::name_mapping::{MappedField, NameMapping};
 use crate::spec::schema::Schema;
-use crate::spec::table_metadata::{NAME_MAPPING_PROPERTY, TableMetadata};
+use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::NestedField;
 
-/// A property of a column has its full name behind one of these.
-const OF_COLUMNS: [&str; 4] = [
-    "write.metadata.metrics.column.",
-    "write.parquet.bloom-filter-enabled.column.",
-    "write.parquet.bloom-filter-fpp.column.",
-    "write.parquet.stats-enabled.column.",
-];
-
 /// The properties to set, and those to remove before, when the schema becomes `new`.
-pub(super) fn properties(
+pub(super) fn renamed_properties(
     base: &TableMetadata,
     old: &Schema,
     new: &Schema,
@@ -26,22 +19,19 @@ pub(super) fn properties(
     let mut set = BTreeMap::new();
     let mut removed = Vec::new();
     for (key, value) in &base.properties {
-        let Some((prefix, column)) = OF_COLUMNS.iter().find_map(|&prefix| Some((prefix, key.strip_prefix(prefix)?)))
-        else {
-            continue;
-        };
+        let Some((property, Some(column))) = properties::find(key) else { continue };
         let Some(path) = old.find(column, true).ok().flatten() else { continue };
         let now = new.full_name(path.field().id);
         if now.as_deref() != Some(column) {
             removed.push(key.clone());
-            set.extend(now.map(|now| (format!("{prefix}{now}"), value.clone())));
+            set.extend(now.map(|now| (format!("{}{now}", property.key), value.clone())));
         }
     }
     if let Some(mapping) = base.name_mapping()? {
         let fields: Vec<&NestedField> = new.fields.fields.iter().collect();
         let updated = mapped(&mapping, &fields, old);
         if updated != mapping {
-            set.insert(NAME_MAPPING_PROPERTY.to_string(), updated.to_json());
+            set.insert(NAME_MAPPING.key.to_string(), updated.to_json());
         }
     }
     Ok((set, removed))

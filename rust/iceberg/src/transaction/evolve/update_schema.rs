@@ -92,7 +92,7 @@ impl UpdateSchema {
         if schema == *original {
             return Ok(Vec::new());
         }
-        let (set, removed) = follow::properties(base, original, &schema)?;
+        let (set, removed) = follow::renamed_properties(base, original, &schema)?;
         let mut updates = vec![TableUpdate::AddSchema(schema), TableUpdate::SetCurrentSchema(LAST_ADDED)];
         updates.extend((!removed.is_empty()).then_some(TableUpdate::RemoveProperties(removed)));
         updates.extend((!set.is_empty()).then_some(TableUpdate::SetProperties(set)));
