@@ -129,7 +129,7 @@ class RowWriter:
         table: Table,
         *,
         memory_bytes: int,
-        lineage: bool = False,
+        lineage_of: Table | None = None,
         operation: tuple[int, str] | None = None,
     ) -> RowWriter: ...
     def check_format(self, file_format: str) -> None: ...
@@ -219,6 +219,8 @@ class Attempts:
 class Transaction:
     # Changes of a table on their way to be committed.
     def __new__(cls, table: Table, row: CatalogRow | None = None) -> Transaction: ...
+    # The table as it was when the transaction began.
+    def base(self) -> Table: ...
     # The table with all changes so far.
     def staged(self) -> Table: ...
     def snapshot(

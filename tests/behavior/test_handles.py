@@ -236,3 +236,28 @@ def test_a_transaction_of_a_filter_conflicts_with_rows_that_came_meanwhile(tmp_p
     with pytest.raises(frazil.errors.CommitConflictError, match="meanwhile"), table.transaction() as changes:
         delete(changes)
     assert found(table) == [(1, "again"), (1, "old"), (2, "x")]
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_rows_added_and_changed_in_one_transaction_share_no_row_id_with_those_of_other_writers(
+    tmp_path: Path, mode: str
+) -> None:
+    properties = {f"write.{operation}.mode": mode for operation in ("delete", "update", "merge")}
+    columns = pa.schema([("id", pa.int64()), ("v", pa.int64())])
+    table = frazil.create_table(str(tmp_path / "t"), columns, format_version=3, properties=properties)
+    table.append([{"id": 0, "v": 0}])
+    other = frazil.load_table(table.location)
+    with table.transaction() as changes:
+        changes.append([{"id": 1, "v": 1}, {"id": 2, "v": 2}])
+        changes.update({"v": "v + 10"}, "id < 2")
+        changes.delete("id = 2")
+        other.append([{"id": 3, "v": 3}])
+    lineage = ("_row_id", "_last_updated_sequence_number")
+    rows = frazil.load_table(table.location).scan(selected_fields=("id", "v", *lineage)).to_arrow().to_pylist()
+    assert sorted((row["id"], row["v"]) for row in rows) == [(0, 10), (1, 11), (3, 3)]
+    assert len({row["_row_id"] for row in rows}) == len(rows)
+    ids = {row["id"]: row["_row_id"] for row in rows}
+    assert (ids[0], ids[3]) == (0, 1)
+    sequences = {row["id"]: row["_last_updated_sequence_number"] for row in rows}
+    assert sequences[3] < sequences[0]
+    assert sequences[3] < sequences[1]

@@ -65,10 +65,15 @@ def path_sql(path: tuple[str, ...]) -> str:
     return ".".join(quoted(name) for name in path)
 
 
+def _is_ambiguous(name: str, taken: Collection[str]) -> bool:
+    """Return whether a filter could take the name for a path into another column, or the other way around."""
+    return any(one.startswith(f"{other}.") for known in taken for one, other in ((name, known), (known, name)))
+
+
 def new_name(random: Random, taken: Collection[str], hostile: float, reserved: tuple[str, ...] = ()) -> str:
     """Return a name that is not taken, hostile with this probability."""
     choices = (*HOSTILE, *reserved) if random.random() < hostile else PLAIN
-    free = [name for name in choices if name not in taken]
+    free = [name for name in choices if name not in taken and not _is_ambiguous(name, taken)]
     return random.choice(free) if free else next(f"c{i}" for i in range(10**6) if f"c{i}" not in taken)
 
 

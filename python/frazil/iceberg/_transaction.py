@@ -108,7 +108,8 @@ class Transaction(Writing):
         from frazil.iceberg._row_level import lineage
         from frazil.iceberg._write import write_rows
 
-        written = write_rows(table._native, table.properties, data, lineage=bool(lineage(table)))  # noqa: SLF001
+        committed = self._native.base() if lineage(table) else None
+        written = write_rows(table._native, table.properties, data, lineage_of=committed)  # noqa: SLF001
         self.written(written)
         return written.rows
 

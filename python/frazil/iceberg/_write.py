@@ -21,16 +21,17 @@ def write_rows(
     properties: Mapping[str, str],
     data: Any,
     *,
-    lineage: bool = False,
+    lineage_of: _native.Table | None = None,
     data_format: str | None = None,
     operation: tuple[int, str] | None = None,
 ) -> DataFileWriter:
     """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
 
-    With `lineage` rows bring `_row_id` and `_last_updated_sequence_number` along. `operation` is the number of a task
-    and the id of what it is part of, which names of files hold.
+    With `lineage_of` the rows have `_row_id` and `_last_updated_sequence_number`, and the files keep those that this
+    committed state of the table has assigned. `operation` is the number of a task and the id of the operation, which
+    names of files contain.
     """
-    rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage=lineage, operation=operation)
+    rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage_of=lineage_of, operation=operation)
     with reported(config.progress) as progress:
         writer = DataFileWriter(table.files, rows, properties, data_format=data_format, progress=progress)
         try:

@@ -54,10 +54,10 @@ class Operation:
         task, linger = _task()
         native = self.table._native  # noqa: SLF001
         change = asked.change(self.table, branch, _native.Tasks(tasks, native.files))
-        rows = self._rows(change.rows(), task, lineage=bool(lineage(self.table)))
+        rows = self._rows(change.rows(), task, lineage_of=native if lineage(self.table) else None)
         return rows.message(change.operation.delta, change.matched()), linger, *change.counts()
 
-    def _rows(self, data: Iterator[pa.RecordBatch], task: int, *, lineage: bool = False) -> _native.RowWriter:
+    def _rows(self, data: Iterator[pa.RecordBatch], task: int, *, lineage_of: _native.Table | None = None) -> _native.RowWriter:
         properties = self.table.properties
         if self.target_bytes is not None:
             properties["write.target-file-size-bytes"] = str(self.target_bytes)
@@ -65,7 +65,7 @@ class Operation:
             self.table._native,  # noqa: SLF001
             properties,
             data,
-            lineage=lineage,
+            lineage_of=lineage_of,
             data_format=self.write_format,
             operation=(task, self.ident),
         ).rows

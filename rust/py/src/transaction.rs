@@ -116,6 +116,11 @@ impl Transaction {
         Self { changes, may_be_committed, files: table.0.files().clone(), row, outcomes: Mutex::default() }
     }
 
+    /// Return the table as it was when the transaction began.
+    fn base(&self, py: Python<'_>) -> PyResult<Table> {
+        self.with(py, |changes, _| IcebergTable::at(changes.base().clone(), self.files.clone()).map(Table))
+    }
+
     /// The table with all changes so far, which nobody else sees.
     fn staged(&self, py: Python<'_>) -> PyResult<Table> {
         self.with(py, |changes, _| {

@@ -13,7 +13,7 @@ use frazil_iceberg::transaction::create::CreateTable;
 use frazil_iceberg::transaction::snapshot_change::AddedFiles;
 use frazil_iceberg::write::contents::Contents;
 use frazil_iceberg::write::message::Message;
-use frazil_iceberg::write::rows::{RowOptions, RowWriter as CoreRowWriter, WrittenFile};
+use frazil_iceberg::write::rows::{CommittedIds, RowOptions, RowWriter as CoreRowWriter, WrittenFile};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -64,14 +64,15 @@ impl RowWriter {
     /// For new rows of a table, by its current schema and properties. `operation` is the number of a task and the id of
     /// what it is part of, which the names of its files hold.
     #[new]
-    #[pyo3(signature = (table, *, memory_bytes, lineage=false, operation=None))]
+    #[pyo3(signature = (table, *, memory_bytes, lineage_of=None, operation=None))]
     fn new(
         py: Python<'_>,
         table: &Table,
         memory_bytes: usize,
-        lineage: bool,
+        lineage_of: Option<&Table>,
         operation: Option<(u64, String)>,
     ) -> PyResult<Self> {
+        let lineage = lineage_of.map(|committed| CommittedIds::of(committed.0.metadata()));
         let options = RowOptions { lineage, memory_bytes, operation };
         detached(py, || CoreRowWriter::new(table.0.metadata(), &options)).map(|writer| Self(Mutex::new(writer)))
     }

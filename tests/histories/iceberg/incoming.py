@@ -61,7 +61,7 @@ def new_row(state: State, values: dict[str, Any]) -> Row:
 def stored_row(state: State, values: dict[str, Any], old: Row | None = None) -> Row:
     """Return a row as it is written now; one that is updated keeps its id."""
     check_required(values, state.columns)
-    return Row(values, state.columns, len(state.specs) - 1, None if old is None else old.id)
+    return Row(values, state.columns, state.spec_of_new_rows, None if old is None else old.id)
 
 
 def check_required(value: Any, kind: Type) -> None:  # noqa: C901 - one arm for each kind of type

@@ -108,7 +108,7 @@ class World:
         table, before = self.handles[step.handle], self.state
         stale = self.seen(step.handle) is not before
         try:
-            outcome: Outcome | None = apply(before, step)
+            outcome: Outcome | None = apply(_by_writer(before, self.seen(step.handle)), step)
         except Refused as error:
             outcome, reason = None, str(error)
         except NotApplicable:
@@ -153,7 +153,7 @@ class World:
 
     def _adopt(self, table: Table, after: State) -> None:
         """Go to the state after a commit, and compare the branches that have changed."""
-        before = self.state
+        before, after = self.state, replace(after, behind=False)
         if table.metadata_location in self.states:
             self._unchanged()
             demand(after.shape == before.shape, "nothing was committed")
@@ -194,7 +194,8 @@ class World:
 
     def _transaction(self, step: Transaction) -> None:
         table, start = self.handles[step.handle], self.state
-        stale = self.seen(step.handle) is not start
+        seen = self.seen(step.handle)
+        stale = seen is not start
         made: list[Any] = []
         try:
             with table.transaction() as changes:
@@ -214,7 +215,7 @@ class World:
             lenient = stale or self.state is not start or isinstance(error, frazil.errors.CommitConflictError)
             demand(lenient, f"the transaction was refused: {type(error).__name__}: {error}")
             return
-        after = self.state
+        after = _by_writer(self.state, seen)
         try:
             for inner in made:
                 after = apply(after, inner).state
@@ -250,6 +251,11 @@ class World:
                 return staged
         made.append(step)
         return None if outcome is None else outcome.state
+
+
+def _by_writer(state: State, seen: State) -> State:
+    """Return a state that is changed by a writer who knows another one."""
+    return replace(state, behind=seen.specs != state.specs)
 
 
 def _without_intermediate(before: State, after: State) -> State:

@@ -20,11 +20,11 @@ class Refused(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A row as it was written, and what v3 knows of it; None is not known yet."""
+    """A row as it was written, with its partition spec and what v3 knows of it; None is not known."""
 
     values: dict[str, Any]
     columns: Struct
-    spec: int
+    spec: int | None
     id: int | None = None
     sequence: int | None = None
 
@@ -72,10 +72,16 @@ class State:
     upgraded: bool = False
     dangling: bool = False
     """Whether deletes may be of files that are gone, as Java leaves them in v2."""
+    behind: bool = False
+    """Whether the writer knows an older partition spec only: its rows may be of that spec or of the newest one."""
 
     @property
     def spec(self) -> tuple[Term, ...]:
         return self.specs[-1]
+
+    @property
+    def spec_of_new_rows(self) -> int | None:
+        return None if self.behind else len(self.specs) - 1
 
     def head(self, branch: str = MAIN) -> Snapshot | None:
         """Return the snapshot of a branch; None for a `main` without one."""

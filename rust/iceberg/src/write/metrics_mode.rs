@@ -116,8 +116,12 @@ mod tests {
 
     #[test]
     fn properties_win_column_by_column() {
-        let modes = modes(&[(DEFAULT, "counts"), (&format!("{COLUMN}c2"), "Full"), (&format!("{COLUMN}c110"), "none")])
-            .unwrap();
+        let modes = modes(&[
+            (DEFAULT_METRICS.key, "counts"),
+            ("write.metadata.metrics.column.c2", "Full"),
+            ("write.metadata.metrics.column.c110", "none"),
+        ])
+        .unwrap();
         assert_eq!((modes[&1], modes[&2], modes[&120]), (MetricsMode::Counts, MetricsMode::Full, MetricsMode::Counts));
         assert_eq!(modes[&110], MetricsMode::None);
     }
@@ -125,7 +129,7 @@ mod tests {
     #[test]
     fn what_is_no_mode_is_refused() {
         for text in ["frob", "truncate", "truncate(0)", "truncate(-1)", "truncate(x)"] {
-            assert!(modes(&[(DEFAULT, text)]).is_err(), "{text}");
+            assert!(modes(&[(DEFAULT_METRICS.key, text)]).is_err(), "{text}");
         }
     }
 }

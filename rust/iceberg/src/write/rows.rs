@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{RecordBatch, StructArray, UInt32Array};
 use arrow_row::OwnedRow;
 use arrow_schema::SchemaRef;
@@ -43,18 +45,47 @@ const LINEAGE: [MetadataColumn; 2] = [MetadataColumn::RowId, MetadataColumn::Las
 /// What a write is, beside its table.
 #[derive(Debug, Clone)]
 pub struct RowOptions {
-    /// Whether rows come with `_row_id` and `_last_updated_sequence_number`, as they do when they move to other files
+    /// For rows that come with `_row_id` and `_last_updated_sequence_number`, as they do when they move to other files
     /// (spec: "Row Lineage").
-    pub lineage: bool,
+    pub lineage: Option<CommittedIds>,
     /// About how many bytes of rows are held; what is more lies in temporary files.
     pub memory_bytes: usize,
     /// The task and the id of the operation that names of files hold; a new one unless given.
     pub operation: Option<(u64, String)>,
 }
 
+/// Where the row ids and sequence numbers end that a table has assigned for good. Those of rows that the same transaction
+/// added before are assigned when it is committed, so files do not record them: such rows inherit new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommittedIds {
+    next_row_id: i64,
+    last_sequence_number: i64,
+}
+
+impl CommittedIds {
+    /// Return those of a committed state.
+    pub fn of(committed: &TableMetadata) -> Self {
+        Self { next_row_id: committed.next_row_id.unwrap_or(0), last_sequence_number: committed.last_sequence_number }
+    }
+
+    /// Return rows whose last two columns are the row id and the sequence number, without those not yet assigned.
+    fn keep(self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns = rows.columns().to_vec();
+        let limits = [self.next_row_id, self.last_sequence_number.saturating_add(1)];
+        let first = columns.len().saturating_sub(limits.len());
+        for (column, limit) in columns.iter_mut().skip(first).zip(limits) {
+            let ids = column.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("ids are not longs"))?;
+            if ids.values().iter().any(|&id| id >= limit) {
+                *column = Arc::new(ids.unary_opt::<_, Int64Type>(|id| (id < limit).then_some(id)));
+            }
+        }
+        Ok(RecordBatch::try_new(rows.schema(), columns)?)
+    }
+}
+
 impl Default for RowOptions {
     fn default() -> Self {
-        Self { lineage: false, memory_bytes: 256 << 20, operation: None }
+        Self { lineage: None, memory_bytes: 256 << 20, operation: None }
     }
 }
 
@@ -73,6 +104,7 @@ pub struct RowWriter {
     partition: StructType,
     modes: Arc<HashMap<i32, MetricsMode>>,
     align: Align,
+    lineage: Option<CommittedIds>,
     partitioner: Partitioner,
     order: SortOrder,
     /// Holds rows until all are there: every row of a sorted table, else those of partitions beyond the first few.
@@ -118,7 +150,7 @@ impl RowWriter {
     /// cannot be meant and for columns with a reserved field id.
     pub fn new(table: &TableMetadata, options: &RowOptions) -> Result<Self> {
         let spec = table.spec(table.default_spec_id)?.clone();
-        let schema = file_schema(table, options.lineage)?;
+        let schema = file_schema(table, options.lineage.is_some())?;
         if let Some(key) = table.properties.get(properties::ENCRYPTION_KEY_ID.key) {
             return Err(Error::unsupported(format!("writing a table that is encrypted by the key {key:?}")));
         }
@@ -146,6 +178,7 @@ impl RowWriter {
             files: Vec::new(),
             contents: Contents::new(table)?,
             memory_bytes: options.memory_bytes,
+            lineage: options.lineage,
             fields: Arc::new(schema.fields.clone()),
             partitioner,
             order,
@@ -177,7 +210,10 @@ impl RowWriter {
     /// # Errors
     /// As [`Align::align`] and [`Partitioner::split`]; `Storage` when rows that wait cannot be spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
-        let rows = self.align.align(batch)?;
+        let mut rows = self.align.align(batch)?;
+        if let Some(committed) = self.lineage {
+            rows = committed.keep(&rows)?;
+        }
         self.contents.add(&rows)?;
         if !self.order.is_unsorted() {
             self.hold(rows)?;

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array};
+use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 
 use super::*;
 
@@ -94,9 +95,29 @@ fn files_say_what_they_are_sorted_by_and_which_spec_they_have() {
 
 #[test]
 fn lineage_is_in_the_files_and_not_in_the_metrics() {
-    let mut writer = writer(0, &RowOptions { lineage: true, ..RowOptions::default() });
+    let mut writer = writer(
+        0,
+        &RowOptions {
+            lineage: Some(CommittedIds { next_row_id: 100, last_sequence_number: 100 }),
+            ..RowOptions::default()
+        },
+    );
     assert_eq!(writer.schema().leaf_ids(), [1, 2, 2_147_483_540, 2_147_483_539]);
     written(&mut writer, vec![batch([(1, 1)].into_iter())]);
     writer.close(0, WrittenFile { path: "f".into(), format: "PARQUET".into(), ..WrittenFile::default() }).unwrap();
     assert_eq!(writer.files[0].metrics.value_counts.keys().copied().collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn ids_that_are_not_assigned_yet_are_not_recorded() {
+    let columns =
+        ["id", "_row_id", "_last_updated_sequence_number"].map(|name| Field::new(name, DataType::Int64, true));
+    let column = |values: [Option<i64>; 3]| Arc::new(Int64Array::from(values.to_vec())) as ArrayRef;
+    let columns = Arc::new(ArrowSchema::new(columns.to_vec()));
+    let ids = [column([Some(1); 3]), column([Some(9), Some(10), None]), column([Some(4), Some(3), Some(5)])];
+    let rows = RecordBatch::try_new(columns, ids.to_vec()).unwrap();
+    let kept = CommittedIds { next_row_id: 10, last_sequence_number: 3 }.keep(&rows).unwrap();
+    let values = |column: usize| kept.column(column).as_primitive::<Int64Type>().iter().collect::<Vec<_>>();
+    assert_eq!(values(1), [Some(9), None, None]);
+    assert_eq!(values(2), [None, Some(3), None]);
 }

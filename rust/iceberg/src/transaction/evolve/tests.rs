@@ -389,7 +389,8 @@ fn name_mappings_and_properties_of_columns_follow() {
     let base = changed_json(2, |table| {
         table["properties"] = json!({
             "schema.name-mapping.default": mapping, "write.metadata.metrics.column.s.x": "full",
-            "write.parquet.bloom-filter-enabled.column.n": "true", "write.metadata.metrics.column.gone": "none"});
+            "write.parquet.bloom-filter-enabled.column.n": "true",
+            "write.parquet.bloom-filter-ndv.column.id": "5", "write.metadata.metrics.column.gone": "none"});
     });
     let table = with_schema(
         &base,
@@ -405,7 +406,9 @@ fn name_mappings_and_properties_of_columns_follow() {
         r#"[{"field-id":1,"names":["id","key"]},{"field-id":3,"names":["s","t"],"fields":[{"field-id":4,"names":["x"]},{"field-id":19,"names":["z"]}]},{"field-id":14,"names":["n"]},{"field-id":16,"names":[]},{"field-id":17,"names":[],"fields":[{"field-id":18,"names":["q"]}]}]"#
     );
     let others: Vec<_> = table.properties.keys().filter(|key| key.starts_with("write")).collect();
-    assert_eq!(others, ["write.metadata.metrics.column.gone", "write.metadata.metrics.column.t.x"]);
+    let expected =
+        ["metadata.metrics.column.gone", "metadata.metrics.column.t.x", "parquet.bloom-filter-ndv.column.key"];
+    assert_eq!(others, expected.map(|key| format!("write.{key}")).iter().collect::<Vec<_>>());
 }
 
 fn add_field(text: &str) -> Json {
