@@ -27,6 +27,7 @@ __all__ = [
     "RowDelta",
     "RowWriter",
     "Scan",
+    "SpecFeature",
     "SplitReader",
     "Table",
     "TableProperty",
@@ -45,11 +46,13 @@ __all__ = [
     "encode_positions",
     "evaluate_expression",
     "filter_batch",
+    "iceberg_features",
     "int96_timestamps",
     "is_storage_option",
     "kept_rows",
     "normalize_predicate",
     "owned_files",
+    "paimon_features",
     "schema_json",
     "source_batches",
     "table_properties",
@@ -560,6 +563,21 @@ class TableProperty:
     def doc(self) -> str: ...
     def check(self, value: str) -> None: ...
 
+@final
+class SpecFeature:
+    @property
+    def section(self) -> str: ...
+    @property
+    def modules(self) -> list[str]: ...
+    @property
+    def proof(self) -> list[str]: ...
+    @property
+    def read(self) -> str: ...
+    @property
+    def write(self) -> str: ...
+
+def iceberg_features() -> list[SpecFeature]: ...
+def paimon_features() -> list[SpecFeature]: ...
 def table_properties() -> list[TableProperty]: ...
 def table_property(key: str) -> TableProperty | None: ...
 

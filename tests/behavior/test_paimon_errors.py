@@ -125,7 +125,7 @@ def test_arguments_and_options_do_not_choose_both(table: Table, options: dict[st
         ({"merge-engine": "someday"}, UNSUPPORTED, "`merge-engine` with the value `someday`"),
         ({"merge-engine": "nope"}, UNSUPPORTED, "known are deduplicate, partial-update, aggregation, first-row"),
         ({"primary-key": "v"}, UNSUPPORTED, "`primary-key`"),
-        ({"type": "format-table"}, UNSUPPORTED, "frazil.paimon._format_table"),
+        ({"type": "format-table"}, UNSUPPORTED, "frazil.paimon.format_table"),
         ({"scan.fallback-snapshot-branch": "x"}, UNSUPPORTED, "`scan.fallback-snapshot-branch`"),
         ({"type": "someday"}, UNSUPPORTED, "`type`"),
     ],

@@ -45,8 +45,8 @@ class Faulty(Operation):
         Notes(self.notes).add(f"lingers-{linger:g}")
         return message, linger
 
-    def _rows(self, data: Iterator[pa.RecordBatch], task: int, *, lineage: bool = False) -> Any:
-        return super()._rows(self._troubled(data), task, lineage=lineage)
+    def _rows(self, data: Iterator[pa.RecordBatch], task: int, *, lineage_of: Any = None) -> Any:
+        return super()._rows(self._troubled(data), task, lineage_of=lineage_of)
 
     def _troubled(self, data: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()

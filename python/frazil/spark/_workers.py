@@ -57,7 +57,9 @@ class Operation:
         rows = self._rows(change.rows(), task, lineage_of=native if lineage(self.table) else None)
         return rows.message(change.operation.delta, change.matched()), linger, *change.counts()
 
-    def _rows(self, data: Iterator[pa.RecordBatch], task: int, *, lineage_of: _native.Table | None = None) -> _native.RowWriter:
+    def _rows(
+        self, data: Iterator[pa.RecordBatch], task: int, *, lineage_of: _native.Table | None = None
+    ) -> _native.RowWriter:
         properties = self.table.properties
         if self.target_bytes is not None:
             properties["write.target-file-size-bytes"] = str(self.target_bytes)

@@ -10,6 +10,7 @@ pub mod context;
 pub mod envelope;
 pub mod error;
 pub mod expression;
+pub mod feature;
 pub mod file_values;
 pub mod filter;
 pub mod floats;

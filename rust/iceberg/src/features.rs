@@ -1,83 +1,37 @@
-//! What of the Iceberg spec this crate reads and writes, as data: the documentation prints it, reviewers compare it
-//! with the spec row by row.
+//! What this crate supports of the Iceberg specification, section by section.
 
-/// A feature of the spec.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FeatureInfo {
-    /// Its name, in the spec's words.
-    pub name: &'static str,
-    /// The format version that brought it.
-    pub since_version: u8,
-    /// Whether tables with it can be read.
-    pub read: Support,
-    /// Whether it can be written.
-    pub write: Support,
+use frazil_core::feature::Feature;
+use frazil_core::feature::Support::{No, Yes};
+
+macro_rules! features {
+    ($($name:ident = $section:literal, $modules:expr, $proof:expr, $read:expr, $write:expr;)*) => {
+        $(pub(crate) const $name: Feature =
+            Feature { section: $section, modules: $modules, proof: $proof, read: $read, write: $write };)*
+
+        /// All sections, in the order of the specification.
+        pub const FEATURES: &[Feature] = &[$($name),*];
+    };
 }
 
-/// Whether something is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Support {
-    /// It is.
-    Yes,
-    /// It is planned; until then a typed error names it.
-    NotYet,
-    /// It is not, and a typed error names it.
-    No,
-}
-
-use Support::{No, NotYet, Yes};
-
-const fn feature(name: &'static str, since_version: u8, read: Support, write: Support) -> FeatureInfo {
-    FeatureInfo { name, since_version, read, write }
-}
-
-/// Every feature of format versions 1 to 3, in the order of the spec.
-pub const FEATURES: &[FeatureInfo] = &[
-    feature("primitive types of v1", 1, Yes, Yes),
-    feature("struct, list, map", 1, Yes, Yes),
-    feature("timestamp_ns, timestamptz_ns", 3, Yes, Yes),
-    feature("unknown", 3, Yes, NotYet),
-    feature("variant", 3, Yes, NotYet),
-    feature("shredded variant", 3, NotYet, NotYet),
-    feature("geometry, geography", 3, Yes, NotYet),
-    feature("default values", 3, Yes, Yes),
-    feature("schema evolution", 1, Yes, NotYet),
-    feature("column projection with name mapping", 1, Yes, NotYet),
-    feature("identifier fields", 2, Yes, NotYet),
-    feature("row lineage", 3, NotYet, NotYet),
-    feature("partition transforms", 1, Yes, Yes),
-    feature("unknown partition transforms", 1, Yes, No),
-    feature("multi-argument transforms", 3, Yes, No),
-    feature("partition evolution", 1, Yes, NotYet),
-    feature("sort orders", 1, Yes, NotYet),
-    feature("manifests and manifest lists", 1, Yes, Yes),
-    feature("manifests listed in a snapshot", 1, Yes, No),
-    feature("sequence numbers", 2, Yes, Yes),
-    feature("branches and tags", 2, Yes, NotYet),
-    feature("time travel", 1, Yes, NotYet),
-    feature("position delete files", 2, Yes, NotYet),
-    feature("equality delete files", 2, Yes, NotYet),
-    feature("deletion vectors", 3, Yes, NotYet),
-    feature("Parquet data files", 1, Yes, Yes),
-    feature("ORC data files", 1, Yes, NotYet),
-    feature("Avro data files", 1, Yes, NotYet),
-    feature("file system tables", 1, Yes, Yes),
-    feature("compressed metadata files", 1, Yes, Yes),
-    feature("table statistics", 1, NotYet, NotYet),
-    feature("partition statistics", 1, NotYet, NotYet),
-    feature("encryption", 3, No, No),
-    feature("views", 1, No, No),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn features_are_named_once_and_belong_to_a_version() {
-        for (i, feature) in FEATURES.iter().enumerate() {
-            assert!((1..=3).contains(&feature.since_version), "{}", feature.name);
-            assert!(FEATURES[i + 1..].iter().all(|other| other.name != feature.name), "{}", feature.name);
-        }
-    }
+features! {
+    TABLE_METADATA = "Table metadata, appendix C", &["iceberg/src/spec/table_metadata.rs", "iceberg/src/spec/metadata_json.rs"], &["edit_v1_inline_manifests", "meta_upgrade_v1_v2_v3", "empty_table"], Yes("v1, v2, v3; gzip; v4 refused"), Yes("v1, v2, v3; upgrades; gzip");
+    FILE_SYSTEM_TABLES = "File system tables", &["iceberg/src/locate.rs"], &["hadoop_gz_no_hint", "hadoop_hint_garbage"], Yes(""), Yes("with hint");
+    SCHEMAS_AND_DATA_TYPES = "Schemas and data types", &["iceberg/src/spec/types.rs", "iceberg/src/spec/schema.rs", "iceberg/src/spec/type_text.rs", "iceberg/src/spec/type_json.rs"], &["type_all_v3", "nested_*"], Yes("all of v1 to v3; geometry and geography as WKB"), Yes("");
+    DEFAULT_VALUES = "Default values", &["iceberg/src/read/default.rs"], &["evo_defaults_*"], Yes("`initial-default`"), Yes("`write-default`; set with `update_schema`");
+    SCHEMA_EVOLUTION_COLUMN_PROJECTION = "Schema evolution, column projection", &["iceberg/src/read", "iceberg/src/transaction/evolve"], &["evo_*"], Yes(""), Yes("");
+    NAME_MAPPING = "Name mapping", &["iceberg/src/spec/name_mapping.rs"], &["mapping_*"], Yes("without mapping, by position"), Yes("renaming keeps it");
+    PARTITIONING_PARTITION_TRANSFORMS = "Partitioning, partition transforms", &["iceberg/src/spec/partition.rs", "iceberg/src/transform"], &["p_v*", "pevo_v2_three_specs", "edit_unknown_transform"], Yes("all; unknown transforms do not prune"), Yes("all; unknown transforms refused");
+    SORTING = "Sorting", &["iceberg/src/spec/sort.rs"], &["write_sort_order_evolved", "tests/interop/test_java_reads.py"], Yes("the order of files is not used"), Yes("rows of each file; `sort_order_id`");
+    MANIFESTS_MANIFEST_LISTS = "Manifests, manifest lists", &["iceberg/src/spec/manifest.rs", "iceberg/src/spec/manifest_list.rs", "core/src/avro"], &["scn_*", "maint_rewrite_manifests_sorted"], Yes("by field id; inheritance"), Yes("appended, filtered, merged");
+    SCAN_PLANNING = "Scan planning", &["iceberg/src/scan"], &["scn_*"], Yes(""), Yes("used by row-level operations");
+    SNAPSHOTS_REFERENCES = "Snapshots, references", &["iceberg/src/spec/snapshot.rs"], &["ref_*"], Yes(""), Yes("expiry by others");
+    ROW_LINEAGE = "Row lineage", &["iceberg/src/scan/output.rs"], &["lineage_*"], Yes(""), Yes("`first_row_id`; ids kept by updates and merges");
+    POSITION_DELETE_FILES = "Position delete files", &["iceberg/src/deletes/position.rs"], &["del_pos_*"], Yes("Parquet, ORC, Avro"), Yes("v2, Parquet; by file or partition");
+    DELETION_VECTORS_PUFFIN = "Deletion vectors, Puffin", &["iceberg/src/deletes/vector.rs", "iceberg/src/puffin.rs", "core/src/bitmap"], &["dv_*", "scn_two_dvs_one_commit"], Yes("also the bare form"), Yes("v3; merged with older deletes of the file");
+    EQUALITY_DELETE_FILES = "Equality delete files", &["iceberg/src/deletes/equality.rs"], &["del_eq_*"], Yes(""), No("equality deletes are not written; those of other writers are kept");
+    SINGLE_VALUE_SERIALIZATION = "Single-value serialization, appendix D", &["iceberg/src/single_value.rs", "iceberg/src/spec/value_json.rs"], &["p_v*"], Yes(""), Yes("");
+    VARIANTS_PARQUET_SPECIFICATION = "Variants (Parquet specification)", &["core/src/variant"], &["variant_*"], Yes("plain and shredded"), Yes("plain, into Parquet");
+    STATISTICS_FILES = "Statistics files", &["iceberg/src/puffin.rs"], &["stats_*"], Yes("listed, not used"), Yes("kept");
+    ENCRYPTION = "Encryption", &[], &["tests/behavior/test_data_files.py"], No("encrypted tables are not read"), No("encrypted tables are not written");
+    VIEWS = "Views", &[], &["tests/catalog/test_conformance.py"], No("this is the metadata of a view, not of a table"), No("views are not written");
 }

@@ -2,84 +2,57 @@
 //! options change reading in a way that is not supported. Options that only writers use are not looked at.
 
 use frazil_core::error::{Error, Result};
+use frazil_core::feature::Feature;
+use frazil_core::feature::Support::{No, Yes};
 
 use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, TypeRoot};
 
-/// A feature of Paimon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FeatureInfo {
-    /// Its name, in the words of the documentation.
-    pub name: &'static str,
-    /// Whether tables with it can be read.
-    pub read: Support,
-    /// Whether it can be written.
-    pub write: Support,
+macro_rules! features {
+    ($($name:ident = $section:literal, $modules:expr, $proof:expr, $read:expr, $write:expr;)*) => {
+        $(pub(crate) const $name: Feature =
+            Feature { section: $section, modules: $modules, proof: $proof, read: $read, write: $write };)*
+
+        /// All sections, in the order of the specification.
+        pub const FEATURES: &[Feature] = &[$($name),*];
+    };
 }
 
-/// Whether something is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Support {
-    /// It is.
-    Yes,
-    /// It is planned; until then a typed error names it.
-    NotYet,
-    /// It is not, and a typed error names it.
-    No,
+features! {
+    FILE_LAYOUTS = "File layouts", &["paimon/src/table.rs", "paimon/src/table/numbered.rs"], &["*"], Yes("hints `LATEST` and `EARLIEST` may be stale or absent"), No("Paimon tables are not written");
+    SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), No("Paimon tables are not written");
+    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all but VECTOR"), No("Paimon tables are not written");
+    SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs"], &["*"], Yes("versions 1 to 3"), No("Paimon tables are not written");
+    TAGS_BRANCHES_CONSUMERS = "Tags, branches, consumers", &["paimon/src/table.rs", "paimon/src/table/texts.rs", "paimon/src/spec/consumer.rs"], &["tags_*", "branches_pk", "branch_*", "cl_consumer"], Yes(""), No("Paimon tables are not written");
+    TIME_TRAVEL = "Time travel", &["paimon/src/table/choice.rs"], &["tags_pk", "expire_pk"], Yes("`scan.creation-time-millis` refused"), No("Paimon tables are not written");
+    MANIFEST_LIST_MANIFEST = "Manifest list, manifest", &["paimon/src/spec/manifest_list.rs", "paimon/src/spec/manifest.rs", "paimon/src/spec/meta_file.rs", "core/src/avro", "core/src/orc"], &["pk_manifest_*", "old_*_orc_manifest"], Yes("Avro, ORC, Parquet"), No("Paimon tables are not written");
+    STATISTICS_IN_MANIFESTS = "Statistics in manifests", &["paimon/src/spec/stats.rs", "paimon/src/scan/prune.rs", "paimon/src/scan/layout.rs"], &["append_stats_*", "wide_200", "special_columns"], Yes("of evolved schemas too"), No("Paimon tables are not written");
+    ROW_FORMAT = "Row format", &["paimon/src/binary_row"], &["pk_multi_key", "bucket_null_slots", "pk_wide_57"], Yes(""), No("Paimon tables are not written");
+    PARTITIONS = "Partitions", &["paimon/src/spec/partition_path.rs", "paimon/src/scan/partitions.rs"], &["part_*"], Yes("all; bytes and nested types refused"), No("Paimon tables are not written");
+    DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), No("Paimon tables are not written");
+    SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("Paimon tables are not written");
+    LSM_TREES = "LSM trees", &["paimon/src/scan/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), No("Paimon tables are not written");
+    DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/_data_file.py"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), No("Paimon tables are not written");
+    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/read/cast"], &["evo_*", "cast_*"], Yes(""), No("Paimon tables are not written");
+    MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), No("Paimon tables are not written");
+    AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), No("Paimon tables are not written");
+    DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs"], &["pk_dv_*", "append_dv_*"], Yes("both versions"), No("Paimon tables are not written");
+    CHANGELOG_PRODUCER_INCREMENTAL_QUERY = "Changelog producer, incremental query", &["paimon/src/scan/incremental.rs", "paimon/src/read/difference.rs"], &["cl_*", "tags_pk"], Yes("batch reads; streams not"), No("Paimon tables are not written");
+    FILE_INDEX = "File index", &["paimon/src/file_index"], &["bloom_filter_*", "bitmap_*", "bsi_*", "range_bitmap_*", "index_*"], Yes("all four kinds"), No("Paimon tables are not written");
+    GLOBAL_INDEXES = "Global indexes", &["paimon/src/spec/index_manifest.rs"], &["tests/interop/test_paimon_tables.py"], Yes("not used"), No("Paimon tables are not written");
+    ROW_TRACKING_DATA_EVOLUTION = "Row tracking, data evolution", &["paimon/src/read/evolution.rs", "paimon/src/read/zip.rs"], &["row_tracking_*", "data_evolution*"], Yes(""), No("Paimon tables are not written");
+    BLOB_STORAGE = "Blob storage", &["paimon/src/read/blob.rs"], &["tests/behavior/test_blobs.py"], Yes("bytes, descriptors; descriptor fields and views refused"), No("Paimon tables are not written");
+    EXTERNAL_DATA_PATHS = "External data paths", &["paimon/src/scan/split.rs"], &["append_external_path"], Yes("where confinement allows"), No("Paimon tables are not written");
+    STATISTICS_FILES = "Statistics files", &[], &["statistics"], Yes("listed, not used"), No("Paimon tables are not written");
+    FORMAT_TABLES = "Format tables", &["python/frazil/paimon/_format_*.py", "python/frazil/paimon/_text_*.py"], &["format_*"], Yes("CSV, JSON, TEXT, Parquet, ORC"), No("Paimon tables are not written");
+    OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("Paimon tables are not written");
+    MATERIALIZED_TABLES = "Materialized tables", &["python/frazil/paimon/_table.py"], &["materialized_options"], Yes("as any table"), No("Paimon tables are not written");
+    CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py"], Yes("file system, JDBC"), No("Paimon tables are not written");
+    SYSTEM_TABLES = "System tables", &["paimon/src/scan/context.rs", "paimon/src/scan/live.rs"], &["cl_*", "pk_levels_*"], Yes("audit log and read-optimized view; the others by `table.snapshots()`, `.tags()`, …"), No("Paimon tables are not written");
+    VIEWS_FUNCTIONS_CHAIN_TABLES_QUERY_AUTHORIZATION = "Views, functions, chain tables, query authorization", &[], &["tests/behavior/test_paimon_errors.py"], No("not read"), No("Paimon tables are not written");
 }
-
-use Support::{No, NotYet, Yes};
-
-const fn feature(name: &'static str, read: Support, write: Support) -> FeatureInfo {
-    FeatureInfo { name, read, write }
-}
-
-/// Every feature, in the order of the documentation.
-pub const FEATURES: &[FeatureInfo] = &[
-    feature("primitive types", Yes, NotYet),
-    feature("array, map, multiset, row", Yes, NotYet),
-    feature("variant", Yes, NotYet),
-    feature("blob", Yes, NotYet),
-    feature("vector", No, No),
-    feature("schema files of versions 1 to 3", Yes, NotYet),
-    feature("snapshots of versions 1 to 3", Yes, NotYet),
-    feature("manifests in Avro, ORC and Parquet", Yes, NotYet),
-    feature("schema evolution", Yes, NotYet),
-    feature("branches, tags, consumers", Yes, NotYet),
-    feature("time travel", Yes, NotYet),
-    feature("scan.fallback-branch", Yes, NotYet),
-    feature("incremental reads", Yes, NotYet),
-    feature("decoupled changelog", Yes, NotYet),
-    feature("primary key tables", Yes, NotYet),
-    feature("merge engine deduplicate", Yes, NotYet),
-    feature("merge engine partial-update", Yes, NotYet),
-    feature("merge engine aggregation", Yes, NotYet),
-    feature("merge engine first-row", Yes, NotYet),
-    feature("fixed, dynamic and postponed buckets", Yes, NotYet),
-    feature("deletion vectors", Yes, NotYet),
-    feature("changelog producers", Yes, NotYet),
-    feature("primary key clustering override", No, No),
-    feature("ordering by snapshot", No, No),
-    feature("chain tables", No, No),
-    feature("append tables", Yes, NotYet),
-    feature("row tracking", Yes, NotYet),
-    feature("data evolution", Yes, NotYet),
-    feature("file indexes", Yes, NotYet),
-    feature("external data paths", Yes, NotYet),
-    feature("Parquet data files", Yes, NotYet),
-    feature("ORC data files", Yes, NotYet),
-    feature("Avro data files", Yes, NotYet),
-    feature("mosaic, lance, vortex and row data files", No, No),
-    feature("materialized tables", Yes, No),
-    feature("format tables", Yes, NotYet),
-    feature("object tables", Yes, No),
-    feature("record-level expiry", Yes, NotYet),
-    feature("query authorization", No, No),
-    feature("blob descriptors", Yes, No),
-    feature("blob descriptor fields and views", No, No),
-];
 
 /// Options that change what rows a read gives when they are `true`.
 const REFUSED_WHEN_TRUE: &[(&str, &str)] = &[

@@ -129,10 +129,3 @@ fn columns_that_cannot_be_read_are_named() {
     assert!(check(&schema(&["b BLOB"], &[])).is_ok());
     assert_eq!(check(&schema(&["k INT", "b BLOB"], &[])).unwrap_err().context(), [("column", "b".to_string())]);
 }
-
-#[test]
-fn features_are_named_once() {
-    for (i, feature) in FEATURES.iter().enumerate() {
-        assert!(FEATURES[i + 1..].iter().all(|other| other.name != feature.name), "{}", feature.name);
-    }
-}

@@ -7,6 +7,7 @@ mod catalog;
 mod data_file;
 mod deletion_vector;
 mod errors;
+mod features;
 mod files;
 mod interrupt;
 mod merge;
@@ -57,6 +58,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<merge::Updater>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
+    module.add_class::<features::SpecFeature>()?;
     module.add_class::<properties::TableProperty>()?;
     module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
     module.add_function(wrap_pyfunction!(cache::cache_clear, module)?)?;
@@ -74,6 +76,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::variant_to_json, module)?)?;
     module.add_function(wrap_pyfunction!(scan::normalize_predicate, module)?)?;
+    module.add_function(wrap_pyfunction!(features::iceberg_features, module)?)?;
+    module.add_function(wrap_pyfunction!(features::paimon_features, module)?)?;
     module.add_function(wrap_pyfunction!(properties::table_properties, module)?)?;
     module.add_function(wrap_pyfunction!(properties::table_property, module)?)?;
     Ok(())

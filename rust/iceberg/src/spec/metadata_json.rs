@@ -20,6 +20,7 @@ use super::schema::Schema;
 use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotId, SnapshotRef};
 use super::sort::SortOrder;
 use super::table_metadata::TableMetadata;
+use crate::features::VIEWS;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
@@ -181,7 +182,7 @@ fn read(object: &Object<'_>, at: &At<'_>) -> Result<TableMetadata> {
 
 fn format_version(object: &Object<'_>, at: &At<'_>) -> Result<u8> {
     if object.raw("view-uuid", at)?.is_some() {
-        return Err(Error::unsupported("this is the metadata of a view, not of a table"));
+        VIEWS.check_read()?;
     }
     let version: i64 = object.required("format-version", at)?;
     match u8::try_from(version) {

@@ -22,6 +22,7 @@ use super::metrics_mode::{MetricsMode, metrics_modes};
 use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
 use super::sweep::sweep;
+use crate::features::ENCRYPTION;
 use crate::properties;
 use crate::scan::output::MetadataColumn;
 use crate::spec::depth;
@@ -152,7 +153,7 @@ impl RowWriter {
         let spec = table.spec(table.default_spec_id)?.clone();
         let schema = file_schema(table, options.lineage.is_some())?;
         if let Some(key) = table.properties.get(properties::ENCRYPTION_KEY_ID.key) {
-            return Err(Error::unsupported(format!("writing a table that is encrypted by the key {key:?}")));
+            ENCRYPTION.check_write().map_err(|e| e.with("key", key))?;
         }
         let (task, operation) = match &options.operation {
             Some((_, id)) if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {

@@ -1,0 +1,80 @@
+//! What a library supports of a specification, as data: checks ask it, and the documentation prints it.
+
+use crate::error::{Error, Result};
+
+/// A section of a specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Feature {
+    /// The name of the section.
+    pub section: &'static str,
+    /// The modules that implement it.
+    pub modules: &'static [&'static str],
+    /// The golden tables (`*` stands for any text) or the tests that prove it.
+    pub proof: &'static [&'static str],
+    /// Whether tables with it can be read.
+    pub read: Support,
+    /// Whether it can be written.
+    pub write: Support,
+}
+
+/// Whether something is supported, with a note for the documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// It is; the note names limits, if there are any.
+    Yes(&'static str),
+    /// It is not: an error that contains the note names it.
+    No(&'static str),
+}
+
+impl Feature {
+    /// Raise an error unless tables with the feature can be read.
+    ///
+    /// # Errors
+    /// `Unsupported` naming the feature.
+    pub fn check_read(&self) -> Result<()> {
+        self.check(self.read)
+    }
+
+    /// Raise an error unless tables with the feature can be written.
+    ///
+    /// # Errors
+    /// `Unsupported` naming the feature.
+    pub fn check_write(&self) -> Result<()> {
+        self.check(self.write)
+    }
+
+    fn check(&self, support: Support) -> Result<()> {
+        match support {
+            Support::Yes(_) => Ok(()),
+            Support::No(note) => Err(Error::unsupported(note).with("feature", self.section)),
+        }
+    }
+}
+
+impl Support {
+    /// Return the cell of the documentation's table.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Yes("") => "yes",
+            Self::Yes(note) | Self::No(note) => note,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_supported_is_refused_by_name() {
+        let views = Feature {
+            section: "Views",
+            modules: &[],
+            proof: &[],
+            read: Support::Yes(""),
+            write: Support::No("not written"),
+        };
+        assert!(views.check_read().is_ok());
+        assert_eq!(views.check_write().unwrap_err().to_string(), "not written (feature: Views)");
+    }
+}

@@ -1,0 +1,101 @@
+"""Write the pages of the documentation that list facts of the library: features and table properties.
+
+`python tools/document_facts.py` writes the pages; with `--check` it prints those that are out of date and exits with 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from frazil import _native
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+SPEC_MAP = """# Specification map
+
+What frazil supports of the specifications, section by section: the modules that implement a section (below `rust/`
+unless they are Python files), the golden tables or tests that prove it, and what is read and written.
+Golden tables are those of `tests/golden` and of the larger collection next to the repository.
+`python tools/document_facts.py` writes this page from `features.rs` of both crates.
+
+## Iceberg
+
+Sections of the [Iceberg table specification](https://iceberg.apache.org/spec/).
+
+{iceberg}
+
+## Paimon
+
+Sections of the [Paimon specification](https://paimon.apache.org/docs/1.4/concepts/spec/overview/) and, where that is
+silent, of its documentation.
+
+{paimon}
+"""
+
+PROPERTIES = """# Table properties
+
+Table properties of Iceberg that frazil knows.
+Values are checked when a property is set; unknown properties are kept.
+Properties that are not used are for other engines.
+`python tools/document_facts.py` writes this page from `rust/iceberg/src/properties.rs`.
+
+{properties}
+"""
+
+
+def main() -> int:
+    """Write the pages, or compare them."""
+    pages = {DOCS / "spec-map.md": spec_map(), DOCS / "properties.md": properties()}
+    if "--check" not in sys.argv[1:]:
+        for path, text in pages.items():
+            path.write_text(text, encoding="utf-8")
+        return 0
+    old = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in old:
+        print(f"error: {path.relative_to(DOCS.parent)} is out of date: run tools/document_facts.py")
+    return bool(old)
+
+
+def spec_map() -> str:
+    """Return the page of the features."""
+    return SPEC_MAP.format(iceberg=features(_native.iceberg_features()), paimon=features(_native.paimon_features()))
+
+
+def features(found: list[_native.SpecFeature]) -> str:
+    """Return the table of the features of one format."""
+    rows = [(f.section, code(f.modules), code(f.proof), f.read, f.write) for f in found]
+    return table(("section", "modules", "proof", "read", "written"), rows)
+
+
+def properties() -> str:
+    """Return the page of the table properties."""
+    rows = [
+        (
+            code([f"{known.key}<column>" if known.is_of_column else known.key]),
+            known.values,
+            "" if known.default is None else code([known.default]),
+            "yes" if known.is_used else "no",
+            known.doc,
+        )
+        for known in _native.table_properties()
+    ]
+    return PROPERTIES.format(properties=table(("property", "values", "default", "used", "meaning"), rows))
+
+
+def code(names: list[str]) -> str:
+    """Return names as code."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a table of Markdown."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (header, ("---",) * len(header), *rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
