@@ -83,7 +83,7 @@ import frazil
 scan = frazil.load_table({str(table.location)!r}).scan()
 try:
     scan.to_{module}(*{["t"] if module == "duckdb" else []!r})
-except frazil.errors.Unsupported as error:
+except frazil.errors.UnsupportedError as error:
     print(error)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603

@@ -434,7 +434,7 @@ table = pickle.loads(open(sys.argv[1], "rb").read())
 print(table.scan().count())
 try:
     table.append([{"id": 1}])
-except frazil.errors.Unsupported as error:
+except frazil.errors.UnsupportedError as error:
     print(error)
 """
     arguments = [sys.executable, "-c", code, str(tmp_path / "pickled")]

@@ -17,8 +17,6 @@ use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotRef, snapshot_id};
 use super::sort::SortOrder;
 use super::types::{StructType, Type};
 
-/// The property that holds the name mapping.
-
 /// The state of a table: what one `metadata.json` of format version 1, 2 or 3 says.
 ///
 /// What [`TableMetadata::parse`](Self::parse) returns is consistent: the current schema, the default spec, the current
