@@ -196,7 +196,7 @@ class World:
         table, start = self.handles[step.handle], self.state
         seen = self.seen(step.handle)
         stale = seen is not start
-        made: list[Any] = []
+        made: list[tuple[Any, Any]] = []
         try:
             with table.transaction() as changes:
                 staged = start if not stale else None
@@ -217,13 +217,15 @@ class World:
             return
         after = _by_writer(self.state, seen)
         try:
-            for inner in made:
-                after = apply(after, inner).state
+            for inner, result in made:
+                # A commit that meets rows of another writer may have found some to delete.
+                if not isinstance(inner, RowStep) or result.snapshot_id is not None:
+                    after = apply(after, inner).state
         except (NotApplicable, Refused) as error:
             demand(not made, f"was committed though {error}")
         self._adopt(table, _without_intermediate(self.state, after))
 
-    def _inner(self, changes: Any, step: Any, staged: State | None, made: list[Any]) -> State | None:
+    def _inner(self, changes: Any, step: Any, staged: State | None, made: list[tuple[Any, Any]]) -> State | None:
         """Make a step of a transaction; the state is not known on a handle that is behind."""
         outcome: Outcome | None = None
         if staged is not None:
@@ -247,9 +249,9 @@ class World:
                 wanted = (outcome.deleted, outcome.updated, outcome.inserted)
                 if counts != wanted:
                     raise _Abort(f"{step}: (deleted, updated, inserted) are {counts}, expected {wanted}: {result}")
-            if result.snapshot_id is None:
-                return staged
-        made.append(step)
+        made.append((step, result))
+        if isinstance(step, RowStep) and result.snapshot_id is None:
+            return staged
         return None if outcome is None else outcome.state
 
 

@@ -115,7 +115,8 @@ impl MergePlan {
         let mut clauses = Vec::new();
         if update && !changed.is_empty() {
             let condition = Some(Expression::Or(changed));
-            clauses.push(Clause { when: When::Matched, condition, action: Action::UpdateAll(join_columns.clone()) });
+            // Also the columns of the key: -0.0 and 0.0 are equal and not the same.
+            clauses.push(Clause { when: When::Matched, condition, action: Action::UpdateAll(Vec::new()) });
         }
         if insert {
             clauses.push(Clause { when: When::NotMatched, condition: None, action: Action::InsertAll(Vec::new()) });
