@@ -1,28 +1,36 @@
-# The only entrances: make demo | test | interop | faults | nightly | lint | bench | bench-full | fuzz | build | clean.
-# Each does its own set-up; nothing needs to be installed first but Python 3.11, Rust and, for Spark, Java 17.
+# All entry points; `make help` lists them.
+# Each does its own set-up: only Python 3.11, Rust and, for Spark, Java 17 must be installed.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
+JOBS ?= 2
 FUZZ_SECONDS ?= 8
 HISTORIES ?= 10000
 ICEBERG_HISTORIES ?= 5000
 PAIMON_HISTORIES ?= 2000
 WIDE_VECTORS := +avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx2,+bmi1,+bmi2,+lzcnt,+popcnt
 
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
 TOOLS := $(VENV)/.tools-installed
-WHEEL := $(VENV)/.wheel-installed
-WHEELS := target/wheels
-BENCH := target/bench
-INTEROP := target/interop
+EDITABLE := $(VENV)/.editable
+NATIVE := python/frazil/_native.abi3.so
+WHEELS := $(TARGET)/wheels
+# The packages of .venv, but frazil from the wheel of the release build.
+RELEASE := $(TARGET)/release-venv
+WHEEL := $(RELEASE)/.wheel-installed
+BENCH := $(TARGET)/bench
+INTEROP := $(TARGET)/interop
 PAIMON_JAVA := $(INTEROP)/paimon
 BENCH_TABLES ?= $(BENCH)/tables
-COMPARE = $(BIN)/python benches/compare/run.py --tables $(BENCH_TABLES) --limits target/release/limits $(addprefix --row ,$(ROW))
+COMPARE = $(RELEASE)/bin/python benches/compare/run.py --tables $(BENCH_TABLES) --environments $(BENCH) \
+	--limits $(TARGET)/release/limits $(addprefix --row ,$(ROW)) $(if $(STRICT),--strict)
+PYTEST_PARALLEL := -m pytest --numprocesses $(JOBS)
 
-# In other locales Java cannot open a file whose path is not ASCII.
+# Java opens files with non-ASCII paths only in a UTF-8 locale.
 ifneq ($(shell locale charmap 2>/dev/null),UTF-8)
 export LC_ALL := C.UTF-8
 endif
@@ -30,22 +38,41 @@ export PYTHONDONTWRITEBYTECODE := 1
 export CARGO_TERM_PROGRESS_WHEN ?= never
 say = @printf '\n==> %s\n' $(1)
 
+# Cargo trusts the times of files: in a target directory of another checkout it would run the code of that checkout.
+ifdef CARGO_TARGET_DIR
+ifneq ($(MAKECMDGOALS),help)
+$(shell mkdir -p '$(TARGET)'; test -s '$(TARGET)/.checkout' || echo '$(CURDIR)' > '$(TARGET)/.checkout')
+OWNER := $(shell cat '$(TARGET)/.checkout')
+ifneq ($(OWNER),$(CURDIR))
+ifneq ($(wildcard $(OWNER)/Cargo.toml),)
+$(error CARGO_TARGET_DIR=$(TARGET) is in use by the checkout $(OWNER); unset it or choose another directory)
+endif
+$(shell echo '$(CURDIR)' > '$(TARGET)/.checkout')
+endif
+endif
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python interop faults nightly miri lint bench bench-full bench-inputs fuzz clean
+.PHONY: help dev check test test-rust test-python test-release demo build interop faults nightly miri lint bench bench-full \
+	bench-inputs fuzz worktree clean
 
 help:
-	@echo 'make demo    read tables of this repository from Python and from PySpark'
+	@echo 'make dev     build the extension quickly and install the package, editable, into $(VENV)'
+	@echo 'make check   format, lint and test what changed since the last green check (a minute or two)'
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
+	@echo 'make demo    read tables of this repository from Python and from PySpark, with the wheel of the release build'
+	@echo 'make lint    formatters, linters, types and size budgets'
 	@echo 'make interop have Java, PyIceberg and DuckDB read all that is written, and Java write on top'
 	@echo 'make faults  fail every request of every operation on tables, and kill writers'
-	@echo 'make nightly run random histories against models: $(HISTORIES) of each merge engine, $(ICEBERG_HISTORIES) of Iceberg tables,'
-	@echo '             and read $(PAIMON_HISTORIES) tables that Paimon wrote by random histories'
+	@echo 'make nightly run slow tests, all tests on the release build, and random histories against models:'
+	@echo '             $(HISTORIES) of each merge engine, $(ICEBERG_HISTORIES) of Iceberg tables, $(PAIMON_HISTORIES) of tables that Paimon wrote'
 	@echo 'make miri    run the kernels under Miri, which needs `rustup component add miri --toolchain nightly`'
-	@echo 'make lint    formatters, linters, types and size budgets'
-	@echo 'make bench   time frazil, its limits and the fastest peers, row by row (make bench ROW=B6 for one row)'
+	@echo 'make bench   time frazil, its limits and the fastest peers, row by row; ROW=B6 for one row,'
+	@echo '             STRICT=1 to fail if a row is short of its mark'
 	@echo 'make bench-full   the same with all peers, and write docs/benchmarks.md'
 	@echo 'make fuzz    run the fuzz targets for FUZZ_SECONDS each ($(FUZZ_SECONDS))'
-	@echo 'make build   build the wheel and install it into $(VENV)'
+	@echo 'make build   build the wheel in release mode'
+	@echo 'make worktree NAME=x   add a git worktree ../x, ready to build and test within two minutes'
 
 # The tools, in the versions of tools/constraints.txt.
 $(TOOLS): pyproject.toml tools/constraints.txt
@@ -54,19 +81,38 @@ $(TOOLS): pyproject.toml tools/constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tools/constraints.txt
 	@touch $@
 
-# One release build for everything: what is tested is what is shipped.
+# A path file, so that an edit in Python needs no step at all.
+$(EDITABLE): | $(TOOLS)
+	@$(BIN)/python -m pip uninstall --quiet --yes --disable-pip-version-check frazil 2>/dev/null
+	@echo '$(CURDIR)/python' > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/frazil.pth"
+	@touch $@
+
+# The extension is replaced by a rename: a process that has it loaded goes on with the old one.
+dev: $(TOOLS) $(EDITABLE)
+	$(call say,'Building the extension without optimizing it fully')
+	$(CARGO) build --locked --quiet --package frazil-py
+	@library=$$(ls $(TARGET)/debug/lib_native.so $(TARGET)/debug/lib_native.dylib 2>/dev/null | head -n 1); \
+	cmp --silent "$$library" $(NATIVE) || { cp "$$library" $(NATIVE).new && mv $(NATIVE).new $(NATIVE); }
+
+check: dev
+	@$(BIN)/python tools/check.py --jobs $(JOBS)
+
+# The release build, as it is shipped.
 $(WHEEL): $(TOOLS) $(RUST_SOURCES) $(PYTHON_SOURCES) README.md LICENSE
 	$(call say,'Building the wheel in release mode (ten minutes the first time on two cores)')
 	@rm -rf $(WHEELS)
 	$(BIN)/python -m maturin build --release --locked --out $(WHEELS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(WHEELS)/*.whl
+	@test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(WHEELS)/*.whl
 	@touch $@
 
 build: $(WHEEL)
 
 demo: $(WHEEL)
-	$(call say,'Reading tables that lie in tests/golden')
-	$(BIN)/python tools/demo.py
+	$(call say,'Reading tables in tests/golden')
+	$(RELEASE)/bin/python tools/demo.py
 
 test: test-rust test-python fuzz
 
@@ -74,19 +120,22 @@ test-rust:
 	$(call say,'Testing the Rust crates')
 	$(CARGO) test --locked --quiet --workspace --exclude frazil-py
 
-test-python: $(WHEEL)
+test-python: dev
 	$(call say,'Testing the Python package')
-	$(BIN)/python -m pytest
-	$(call say,'Running the examples of the documentation strings')
-	$(BIN)/python -m pytest --doctest-modules --pyargs frazil
+	$(BIN)/python $(PYTEST_PARALLEL) --durations 20 --doctest-modules tests python/frazil
+
+# The same tests on what is shipped.
+test-release: $(WHEEL)
+	$(call say,'Testing the wheel')
+	$(RELEASE)/bin/python $(PYTEST_PARALLEL)
 
 # What `make test` does with some of the tables. Java comes from the public Java registry, unless Ivy has it.
-interop: $(WHEEL) $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
+interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
-	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(CURDIR)/$(INTEROP)/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
+	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(abspath $(INTEROP))/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
 		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_histories.py tests/interop/test_other_readers.py
 	$(call say,'Reading tables that Paimon wrote by random histories')
-	FRAZIL_PAIMON_HISTORIES=30 FRAZIL_PAIMON_JAVA="$(CURDIR)/$(PAIMON_JAVA)" $(BIN)/python -m pytest tests/histories/paimon
+	FRAZIL_PAIMON_HISTORIES=30 FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" $(BIN)/python -m pytest tests/histories/paimon
 
 # A DuckDB that has its extensions in the Python registry, which the newest one need not have.
 $(INTEROP)/.installed: tests/interop/requirements-duckdb.txt | $(TOOLS)
@@ -108,17 +157,17 @@ faults: export FRAZIL_KILLS := 100
 faults: $(WHEEL)
 	$(call say,'Failing every request of every operation, writing at the same time and killing writers (an hour)')
 	$(CARGO) test --locked --quiet --package frazil-iceberg --lib fault
-	$(BIN)/python -m pytest --capture=no tests/behavior/test_faults.py tests/behavior/test_bad_writes.py tests/behavior/test_writers.py
+	$(RELEASE)/bin/python -m pytest --capture=no tests/behavior/test_faults.py tests/behavior/test_bad_writes.py tests/behavior/test_writers.py
 
 # What `make test` does with 500 histories of each engine, and with 60 of Iceberg tables.
-nightly: $(WHEEL) $(PAIMON_JAVA)/.installed
+nightly: test-release $(PAIMON_JAVA)/.installed
 	$(call say,'Merging $(HISTORIES) random histories with each merge engine')
 	FRAZIL_HISTORIES=$(HISTORIES) $(CARGO) test --locked --quiet --package frazil-paimon --lib random_histories
 	$(call say,'Comparing $(ICEBERG_HISTORIES) random histories of Iceberg tables with a model')
-	FRAZIL_ICEBERG_HISTORIES=$(ICEBERG_HISTORIES) $(BIN)/python -m pytest tests/histories/iceberg
+	FRAZIL_ICEBERG_HISTORIES=$(ICEBERG_HISTORIES) $(RELEASE)/bin/python -m pytest tests/histories/iceberg
 	$(call say,'Reading $(PAIMON_HISTORIES) tables that Paimon wrote by random histories (an hour on two cores)')
-	FRAZIL_PAIMON_HISTORIES=$(PAIMON_HISTORIES) FRAZIL_PAIMON_JAVA="$(CURDIR)/$(PAIMON_JAVA)" \
-		$(BIN)/python -m pytest --quiet tests/histories/paimon
+	FRAZIL_PAIMON_HISTORIES=$(PAIMON_HISTORIES) FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" \
+		$(RELEASE)/bin/python -m pytest --quiet tests/histories/paimon
 
 # Once as on the oldest processor and once as on one with wide vectors; Miri knows no processor but that of its flags.
 miri: export MIRIFLAGS := -Zmiri-disable-isolation
@@ -131,9 +180,9 @@ miri:
 # In the build with overflow checks.
 fuzz:
 	$(call say,'Feeding damaged bytes to every decoder')
-	$(CARGO) run --locked --quiet --package frazil-fuzz -- --seconds $(FUZZ_SECONDS)
+	$(CARGO) run --locked --quiet --package frazil-fuzz -- --seconds $(FUZZ_SECONDS) --jobs $(JOBS)
 
-lint: $(WHEEL)
+lint: dev
 	$(call say,'Checking the Rust crates')
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
@@ -157,8 +206,8 @@ bench-full: bench-inputs $(BENCH)/peers/.installed-full $(BENCH)/pypaimon/.insta
 bench-inputs: $(WHEEL)
 	$(call say,'Making the limits and the tables of the benchmark')
 	$(CARGO) build --release --locked --quiet --package frazil-benches --bin limits
-	$(BIN)/python benches/tables/make.py --out $(BENCH_TABLES)
-	$(BIN)/python benches/compare/engines/spark.py
+	$(RELEASE)/bin/python benches/tables/make.py --out $(BENCH_TABLES)
+	$(RELEASE)/bin/python benches/compare/engines/spark.py
 
 # What peers cannot be installed is said and left out; the rows say so too.
 $(BENCH)/peers/.installed: benches/compare/requirements.txt | $(TOOLS)
@@ -176,5 +225,8 @@ $(BENCH)/pypaimon/.installed: benches/compare/requirements-pypaimon.txt | $(TOOL
 	$(BIN)/python benches/compare/install.py $(@D) $<
 	@touch $@
 
+worktree:
+	@tools/worktree.sh '$(NAME)'
+
 clean:
-	rm -rf target $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf $(TARGET) $(VENV) $(NATIVE) .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

@@ -3,7 +3,58 @@
 from __future__ import annotations
 
 import signal
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
 
 # A shell turns Ctrl-C off for what it begins in the background, and so for the processes that tests begin.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+SLOW = (
+    "test_bad_writes",
+    "test_bench_tables",
+    "test_data_files",
+    "test_evolution",
+    "test_faults",
+    "test_reserved_names",
+    "test_sql_commits",
+    "test_stale_evolution",
+    "test_uploads",
+    "test_writers",
+)
+"""The files with most of the time of the tests that start no Spark."""
+
+SESSIONS = ("spark", "java")
+"""Fixtures that start a Java virtual machine, which all tests that use it share."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if any(name in getattr(item, "fixturenames", ()) for name in SESSIONS):
+        item.add_marker(pytest.mark.spark)
+    if item.path.stem in SLOW:
+        item.add_marker(pytest.mark.slow)
+
+
+def group(nodeid: str) -> str:
+    """Return the tests that run in one process: those of a file, and those of files that share a Spark session."""
+    path = PurePosixPath(nodeid.partition("::")[0])
+    shares = path.parent.name == "spark" and not path.stem.startswith(("test_cluster", "test_connect"))
+    if shares or path.stem.startswith("test_java_"):
+        return str(path.parent)
+    return str(path)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class GroupScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid)
+
+    return GroupScheduling(config, log)

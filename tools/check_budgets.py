@@ -5,6 +5,7 @@ Clippy and ruff check functions and lines; this checks what they cannot see. Pri
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tomllib
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
+WHEELS = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "wheels"
 FILE_CODE_LINES = 600
 WHEEL_BYTES = 25 * 1000 * 1000
 GOLDEN_BYTES = 10 * 1000 * 1000
@@ -79,7 +81,7 @@ def arrow_versions() -> Iterator[str]:
 
 def wheel_size() -> Iterator[str]:
     """A wheel is downloaded by every Spark worker."""
-    for wheel in sorted((ROOT / "target" / "wheels").glob("*.whl")):
+    for wheel in sorted(WHEELS.glob("*.whl")):
         size = wheel.stat().st_size
         print(f"wheel: {size / 1e6:.1f} MB of {WHEEL_BYTES / 1e6:.0f}")
         if size > WHEEL_BYTES:

@@ -1,4 +1,4 @@
-//! Feeds damaged bytes to every decoder: `cargo run -p frazil-fuzz -- [--seconds N] [--seed N] [--target NAME] [FILE ...]`.
+//! Feeds damaged bytes to every decoder: `cargo run -p frazil-fuzz -- [--seconds N] [--seed N] [--jobs N] [--target NAME] [FILE ...]`.
 //!
 //! A decoder may refuse; it may not panic, take more memory than [`MEMORY_LIMIT_BYTES`], or more time than
 //! [`TIME_LIMIT`], and what it accepts keeps the laws of its target. Inputs that break this are written to
@@ -11,7 +11,8 @@ mod targets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mutate::Mutator;
@@ -28,6 +29,7 @@ const FAILURES_SHOWN: usize = 5;
 
 struct Options {
     seconds: f64,
+    jobs: usize,
     seed: u64,
     target: Option<String>,
     files: Vec<PathBuf>,
@@ -50,17 +52,22 @@ fn main() -> ExitCode {
     }
     // A caught panic is reported once, below.
     std::panic::set_hook(Box::new(|_| {}));
-    let failures: usize = chosen.into_iter().map(|target| run(target, &options)).sum();
+    let failures = if options.jobs > 1 && chosen.len() > 1 {
+        run_in_processes(&chosen, &options)
+    } else {
+        chosen.into_iter().map(|target| run(target, &options)).sum()
+    };
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { seconds: 10.0, seed: 1, target: None, files: Vec::new() };
+    let mut options = Options { seconds: 10.0, jobs: 1, seed: 1, target: None, files: Vec::new() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--seconds" => options.seconds = value()?.parse().map_err(|_| "--seconds needs a number")?,
+            "--jobs" => options.jobs = value()?.parse().map_err(|_| "--jobs needs a number")?,
             "--seed" => options.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
             "--target" => options.target = Some(value()?),
             option if option.starts_with("--") => return Err(format!("there is no option {option}")),
@@ -68,6 +75,43 @@ fn options() -> Result<Options, String> {
         }
     }
     Ok(options)
+}
+
+/// Runs each target in a process of its own, several at a time: memory is counted by process.
+fn run_in_processes(chosen: &[&Target], options: &Options) -> usize {
+    let next = AtomicUsize::new(0);
+    let failures = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            scope.spawn(|| {
+                while let Some(target) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    failures.fetch_add(run_in_process(target, options), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    failures.into_inner()
+}
+
+fn run_in_process(target: &Target, options: &Options) -> usize {
+    let (seconds, seed) = (options.seconds.to_string(), options.seed.to_string());
+    let arguments = ["--target", target.name, "--seconds", &seconds, "--seed", &seed];
+    let outcome =
+        std::env::current_exe().and_then(|program| Command::new(program).args(arguments).args(&options.files).output());
+    match outcome {
+        Ok(output) => {
+            print!("{}", String::from_utf8_lossy(&output.stdout));
+            eprint!("{}", String::from_utf8_lossy(&output.stderr));
+            if !output.status.success() {
+                println!("{:<23} ended with {}", target.name, output.status);
+            }
+            usize::from(!output.status.success())
+        }
+        Err(error) => {
+            println!("{:<23} could not be started: {error}", target.name);
+            1
+        }
+    }
 }
 
 /// Runs one target on files, or on its seeds and then on damaged copies of them until the time is over.

@@ -42,9 +42,3 @@ def java(warehouse: Path) -> Iterator[Java]:
         pytest.skip(f"no Iceberg (Java) here: {str(error).strip().splitlines()[-1]}")
     yield engine
     engine.close()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "java" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.spark)

@@ -51,9 +51,3 @@ def paimon_table() -> Callable[[str], str]:
         pytest.skip(f"no golden table {name}")
 
     return find
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.spark)

@@ -1,0 +1,2 @@
+//! Cargo ignores build dependencies where there is no build script.
+fn main() {}

@@ -1,0 +1,144 @@
+"""Import cycles: those of today are listed by name, and the lists may only shrink.
+
+In Python every import of a module counts, those inside functions and for type checking too. In Rust the modules at the
+top of a crate count, without what is compiled for tests only.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / "python"
+RUST = ROOT / "rust"
+
+PYTHON_CYCLES: list[set[str]] = [
+    {"frazil.catalog._base", "frazil.catalog._lookups", "frazil.catalog._table"},
+    {"frazil.catalog._database", "frazil.catalog._server_database", "frazil.catalog._sqlite"},
+    {"frazil.catalog._paimon", "frazil.catalog._paimon_jdbc"},
+    {
+        "frazil.iceberg._avro_writer",
+        "frazil.iceberg._file_format",
+        "frazil.iceberg._orc_writer",
+        "frazil.iceberg._parquet_writer",
+    },
+    {
+        "frazil.iceberg._merging",
+        "frazil.iceberg._position_deletes",
+        "frazil.iceberg._row_level",
+        "frazil.iceberg._table",
+        "frazil.iceberg._transaction",
+        "frazil.iceberg._writing",
+    },
+    {"frazil.paimon._format_file", "frazil.paimon._format_table"},
+    {"frazil.spark._iceberg", "frazil.spark._paimon", "frazil.spark._state"},
+    {"frazil.spark._row_level", "frazil.spark._workers", "frazil.spark._writes"},
+]
+RUST_CYCLES: dict[str, list[set[str]]] = {
+    "core": [],
+    "iceberg": [
+        {"properties", "read", "scan", "single_value", "spec", "table", "transaction", "transform", "write"},
+    ],
+    "paimon": [
+        {"read", "scan"},
+    ],
+    "storage": [
+        {"config", "router"},
+    ],
+    "py": [
+        {"catalog", "table"},
+        {"plan", "scan"},
+        {"reader", "task"},
+    ],
+}
+
+
+def cycles(edges: Mapping[str, Iterable[str]]) -> list[set[str]]:
+    """Return the strongly connected components of more than one node (Tarjan)."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(node: str) -> None:
+        order[node] = low[node] = len(order)
+        stack.append(node)
+        for other in edges.get(node, ()):
+            if other not in order:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], order[other])
+        if low[node] == order[node]:
+            component = set(stack[stack.index(node) :])
+            del stack[stack.index(node) :]
+            if len(component) > 1:
+                found.append(component)
+
+    for node in edges:
+        if node not in order:
+            visit(node)
+    return found
+
+
+def python_imports() -> dict[str, set[str]]:
+    """Return the modules of the package that each of its modules imports."""
+    files = {}
+    for path in [*PYTHON.rglob("*.py"), *PYTHON.rglob("*.pyi")]:
+        parts = path.relative_to(PYTHON).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    edges = {}
+    for module, path in files.items():
+        names = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                members = {f"{node.module}.{alias.name}" for alias in node.names}
+                names |= {member if member in files else node.module for member in members}
+        edges[module] = (names & files.keys()) - {module}
+    return edges
+
+
+TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*(?:pub\S* )?mod \w+ \{", re.MULTILINE)
+CRATE_PATH = re.compile(r"\bcrate::(?:\{([^;]*)\}|(\w+))")
+
+
+def rust_imports(crate: str) -> dict[str, set[str]]:
+    """Return the top-level modules that each top-level module of a crate names."""
+    source = RUST / crate / "src"
+    edges: dict[str, set[str]] = {}
+    for path in sorted(source.rglob("*.rs")):
+        parts = path.relative_to(source).with_suffix("").parts
+        if parts[0] == "lib" or any(part == "tests" or part.endswith("_tests") for part in parts):
+            continue
+        text = TEST_MODULE.split(path.read_text(encoding="utf-8"))[0]
+        code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
+        for group, name in CRATE_PATH.findall(code):
+            names = set(re.findall(r"(?:^|,)\s*(\w+)", group)) if group else {name}
+            edges.setdefault(parts[0], set()).update(names)
+    return {module: (names & edges.keys()) - {module} for module, names in edges.items()}
+
+
+def test_a_cycle_is_found() -> None:
+    assert cycles({"a": ["b"], "b": ["c"], "c": ["a", "d"], "d": []}) == [{"a", "b", "c"}]
+    assert cycles({"a": ["b", "c"], "b": ["c"], "c": []}) == []
+
+
+def test_python_modules_have_no_other_cycles() -> None:
+    found = cycles(python_imports())
+    assert sorted(map(sorted, found)) == sorted(map(sorted, PYTHON_CYCLES))
+
+
+@pytest.mark.parametrize("crate", RUST_CYCLES)
+def test_modules_of_a_crate_have_no_other_cycles(crate: str) -> None:
+    found = cycles(rust_imports(crate))
+    assert sorted(map(sorted, found)) == sorted(map(sorted, RUST_CYCLES[crate]))
