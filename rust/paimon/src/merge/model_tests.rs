@@ -62,6 +62,8 @@ const G2: (&str, &str) = ("fields.g2.sequence-group", "b");
 const SUM_A: (&str, &str) = ("fields.a.aggregate-function", "sum");
 const LAST_B: (&str, &str) = ("fields.b.aggregate-function", "last_value");
 const FIRST_A: (&str, &str) = ("fields.a.aggregate-function", "first_value");
+const IGNORE_A: (&str, &str) = ("fields.a.ignore-retract", "true");
+const IGNORE_B: (&str, &str) = ("fields.b.ignore-retract", "true");
 const FIRST_NON_NULL_B: (&str, &str) = ("fields.b.aggregate-function", "first_non_null_value");
 
 const CASES: &[Case] = &[
@@ -121,6 +123,13 @@ const CASES: &[Case] = &[
     },
     Case {
         engine: Engine::PartialUpdate,
+        options: &[UPDATE, G1, G2, FIRST_A, FIRST_NON_NULL_B, IGNORE_A, IGNORE_B],
+        groups: &[(&[0], &[1], false), (&[2], &[3], false)],
+        functions: &[(1, "first_value"), (3, "first_non_null_value")],
+        ..PLAIN
+    },
+    Case {
+        engine: Engine::PartialUpdate,
         options: &[UPDATE, G1, ("ignore-delete", "true")],
         ignore_delete: true,
         groups: &[(&[0], &[1], false)],
@@ -160,6 +169,12 @@ const CASES: &[Case] = &[
 impl Case {
     fn function(&self, column: usize) -> Option<&'static str> {
         self.functions.iter().find(|(of, _)| *of == column).map(|(_, name)| *name)
+    }
+
+    /// Whether the function of a column passes over retracts.
+    fn ignores_retract(&self, column: usize) -> bool {
+        let option = format!("fields.{}.ignore-retract", COLUMNS[column]);
+        self.options.contains(&(option.as_str(), "true"))
     }
 
     fn group(&self, column: usize) -> Option<&(&'static [usize], &'static [usize], bool)> {
@@ -266,9 +281,9 @@ impl Case {
                 *value = match (newer(sequence), self.function(column)) {
                     (None, _) | (Some(false), None) => *value,
                     (Some(true), _) if sequence.contains(&column) => input,
+                    (Some(_), Some(_)) if retract && self.ignores_retract(column) => *value,
                     (Some(_), Some(function)) if retract => retracted(function, *value, input),
                     (Some(true), Some(function)) => folded(function, &mut found[column], *value, input),
-                    (Some(false), Some("first_value")) => input,
                     // Java turns what is there and what comes round.
                     (Some(false), Some(function)) => folded(function, &mut found[column], input, *value),
                     (Some(true), None) if retract => None,

@@ -35,15 +35,9 @@ impl Collect {
         let distinct = options.boolean(&option(&field.name, "distinct"), false)?;
         Ok(Self { lists: Lists::try_new(subject, None, Vec::new())?, distinct, accumulator: None })
     }
-}
 
-impl FieldAggregator for Collect {
-    fn begin(&mut self) {
-        self.accumulator = None;
-    }
-
-    fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        let picks = self.lists.picks(values, row)?;
+    /// Appends elements, or NULL, to the accumulator.
+    fn append_picks(&mut self, picks: Option<Vec<Pick>>) -> Result<()> {
         let known = self.accumulator.take();
         self.accumulator = match (known, picks) {
             (None, None) => None,
@@ -68,10 +62,30 @@ impl FieldAggregator for Collect {
         };
         Ok(())
     }
+}
+
+impl FieldAggregator for Collect {
+    fn begin(&mut self) {
+        self.accumulator = None;
+    }
+
+    fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
+        let picks = self.lists.picks(values, row)?;
+        self.append_picks(picks)
+    }
 
     fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        // The elements have no order that would tell.
-        self.add(values, row)
+        // Java appends earlier elements, but puts them first where retracts are ignored.
+        if !self.lists.subject.ignore_retract {
+            return self.add(values, row);
+        }
+        let Some(earlier) = self.lists.picks(values, row)? else { return Ok(()) };
+        let later = self.accumulator.replace(Elements::All(earlier));
+        match later {
+            None => Ok(()),
+            Some(Elements::All(picks)) => self.append_picks(Some(picks)),
+            Some(Elements::Distinct(table)) => self.append_picks(Some(table.picks().collect())),
+        }
     }
 
     fn retract(&mut self, values: &ArrayRef, row: usize) -> Result<()> {

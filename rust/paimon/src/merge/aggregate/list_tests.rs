@@ -129,7 +129,8 @@ fn result(function: &str, root: TypeRoot, pairs: &[(&str, &str)], values: &Array
     "+4 | +4 +1 | =4 | +0 ~4 | +1 -4 | +1 +1 -1 | =2",
     "[2] [2, 3, -] [2, 2] [1, 2] [3, -] [] -",
 )]
-#[case(&[("ignore-retract", "true")], "+0 -0", "[1, 2]")]
+#[case(&[("ignore-retract", "true")], "+0 -0 | +0 ~1 | ~0 ~2 | ~2", "[1, 2] [2, 3, -, 1, 2] [1, 2] -")]
+#[case(&[("ignore-retract", "true"), ("distinct", "true")], "+0 ~1 | +1 ~4 ~0", "[2, 3, -, 1] [1, 2, 3, -]")]
 fn elements_are_collected(#[case] pairs: &[(&str, &str)], #[case] steps: &str, #[case] expected: &str) {
     let values = int_lists(&["1,2", "2,3,-", "-", "", "2,2"]);
     assert_eq!(result("collect", ints(), pairs, &values, steps), expected);

@@ -110,9 +110,9 @@ impl FieldAggregator for Select {
         let pick = self.pick(values, row)?;
         let valid = values.is_valid(row);
         let takes = match self.rule {
-            Rule::First => true,
+            // Java adds the later value to the earlier one: the later value may be the first that is found.
+            Rule::First => std::mem::replace(&mut self.found, true),
             Rule::Last | Rule::Key => false,
-            // The later value is the one that may be found first.
             Rule::FirstNonNull => self.is_null() || std::mem::replace(&mut self.found, true),
             Rule::LastNonNull => self.is_null(),
             Rule::Max | Rule::Min if !valid || self.is_null() => valid,

@@ -71,7 +71,7 @@ fn result(function: &str, root: TypeRoot, pairs: &[(&str, &str)], values: &Array
 }
 
 #[rstest]
-#[case("first_value", "+1 +0 +2 | +0 +1 | +1 ~0 | =1", "- 1 1 -")]
+#[case("first_value", "+1 +0 +2 | +0 +1 | +1 ~0 | =1 | =0 ~2 | =0 ~2 ~2 | ~0 | =0 +2 ~1", "- 1 1 - 1 2 - -")]
 #[case("first_non_null_value", "+1 +0 +2 | +0 ~1 | +0 ~2 | ~1 ~0 | =1", "1 - 2 1 -")]
 #[case("first_not_null_value", "+1 +2", "2")]
 #[case("last_value", "+0 +1 | +0 +2 | +0 ~2 | +1 ~2 | +0 -0 | +0 -0 +2 | =2", "- 2 1 - - 2 2")]
