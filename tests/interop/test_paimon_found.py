@@ -29,6 +29,9 @@ MERGED = [
     ("late_null_2", [(1, 5, None)]),
     ("late_twice", [(1, 5, 30)]),
     ("not_null", [(1, None)]),
+    # A retract that is ignored is not the first value: a late record does not replace it.
+    ("group_first_value_retract", [(1, 5, 15, 1)]),
+    ("group_first_value_descending", [(1, 9, 15, 3)]),
 ]
 
 LOOKED_UP = [
@@ -91,6 +94,23 @@ def test_statistics_of_altered_values_leave_no_file_out(
 ) -> None:
     assert rows(table(name).scan(condition)) == expected
     assert table(name).scan(condition).count() == len(expected)
+
+
+@pytest.mark.parametrize("snapshot", [4, 5], ids=["cast by frazil", "compacted by Java"])
+def test_times_that_were_timestamps_before_1970_are_within_the_day(snapshot: int) -> None:
+    found = table("negative_time")
+    late, noon, early = datetime.time(23, 59, 58, 500_000), datetime.time(12, 34, 56), datetime.time(0, 0, 0, 123_000)
+    times = [(1, late), (2, noon), (3, early)]
+    assert rows(found.scan(snapshot_id=snapshot)) == times
+    for condition, expected in [
+        ("v >= '23:00:00'", times[:1]),
+        ("v <= '01:00:00'", times[2:]),
+        ("v = '23:59:58.5'", times[:1]),
+        ("v IN ('00:00:00.123', '12:34:56')", times[1:]),
+        ("v > '23:59:58.5'", []),
+    ]:
+        assert rows(found.scan(condition, snapshot_id=snapshot)) == expected, condition
+        assert found.scan(condition, snapshot_id=snapshot).count() == len(expected), condition
 
 
 def test_a_map_with_its_entries_in_another_order_has_not_changed() -> None:

@@ -16,6 +16,8 @@
 //! of `orc.timestamp-ltz.legacy.type` hold instants as wall clocks of the writer's zone, of which nothing is recorded.
 //! Such clocks are taken as UTC, which is right where the writer ran in UTC.
 //!
+//! A TIME that was TIMESTAMP before 1970 is negative after a compaction by Java: it is the time before midnight.
+//!
 //! ORC's own CHAR does not know how many spaces a value ended with, so that it has none, as in Java.
 
 use std::sync::Arc;
@@ -39,6 +41,8 @@ use frazil_core::variant;
 use super::FileFormat;
 use crate::dictionary;
 use crate::spec::types::{DataField, DataType, TypeRoot};
+
+const MILLIS_PER_DAY: i32 = 86_400_000;
 
 /// The type without the fields of `from` that `wanted` has no field of the same id for, at any level; all values of it
 /// may be NULL but the keys of maps, so that arrays of it can hold whatever a file holds.
@@ -141,8 +145,17 @@ fn trimmed(texts: &ArrayRef) -> ArrayRef {
     Arc::new(texts.iter().map(|text| text.map(|text| text.trim_end_matches(' '))).collect::<StringArray>())
 }
 
-/// Times of day; finer ones are floored.
+/// Times of day, wrapped into the day; finer ones are floored.
 fn time(array: &ArrayRef) -> Result<ArrayRef> {
+    let times = stored_time(array)?;
+    let Some(millis) = times.as_primitive_opt::<Time32MillisecondType>() else { return Ok(times) };
+    if millis.values().iter().all(|time| (0..MILLIS_PER_DAY).contains(time)) {
+        return Ok(times);
+    }
+    Ok(Arc::new(millis.unary::<_, Time32MillisecondType>(|time| time.rem_euclid(MILLIS_PER_DAY))))
+}
+
+fn stored_time(array: &ArrayRef) -> Result<ArrayRef> {
     let millis = |per_milli: i64| -> Result<ArrayRef> {
         let values = cast(array, &ArrowType::Int64)?;
         let floored = values.as_primitive::<Int64Type>().unary::<_, Int64Type>(|value| value.div_euclid(per_milli));

@@ -37,7 +37,7 @@ pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> 
     let column = |id| {
         let by_id = |fields: &[DataField]| fields.iter().find(|field| field.id == id).cloned();
         let (written, wanted) = (by_id(&schema.fields)?, by_id(&read.schema.fields)?);
-        if is_altered(&file.file_name, &written.data_type) {
+        if is_altered(&file.file_name, file.schema_id, &written.data_type) {
             return None;
         }
         Some(IndexedColumn { name: written.name, file_type: written.data_type, read_type: wanted.data_type })

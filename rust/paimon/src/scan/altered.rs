@@ -9,12 +9,22 @@
 //! | ORC | DATE before 1900 | in statistics perhaps the day before or after, by the writer's zone | as it is |
 //! | ORC | timestamps in the second before 1970 | | a second later, where they have milliseconds (seen of Java 1.4.2) |
 //!
+//! A compaction by Java stores the values of a column that has another type now as it casts them. Those that the type
+//! does not have are others when they are read, and statistics and indexes have the stored ones:
+//!
+//! | was | is | stored | read |
+//! |---|---|---|---|
+//! | TIMESTAMP before 1970 | TIME | negative | wrapped into the day |
+//!
 //! Nothing of this may leave a file out.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Date32Array, PrimitiveArray, make_array, new_null_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
@@ -32,6 +42,9 @@ const ZONES_AGREE_S: i64 = -2_208_729_600;
 /// More than the zones of one place differ.
 const DAY_S: i64 = 86_400;
 
+/// The microseconds of a day.
+const DAY_US: Range<i64> = 0..DAY_S * 1_000_000;
+
 /// The seconds around the epoch between which a timestamp may have moved.
 const AROUND_EPOCH_S: Range<i64> = -1..1;
 
@@ -42,8 +55,11 @@ pub(super) enum End {
     Upper,
 }
 
-/// Whether a file gives other values of a type back than statistics and indexes have.
-pub(crate) fn is_altered(file_name: &str, data_type: &DataType) -> bool {
+/// Whether a file of a schema may give other values of a type back than statistics and indexes have.
+pub(crate) fn is_altered(file_name: &str, schema_id: i64, data_type: &DataType) -> bool {
+    if matches!(data_type.root, TypeRoot::Time(_)) {
+        return schema_id > 0;
+    }
     let altered =
         matches!(data_type.root, TypeRoot::Char(_) | TypeRoot::Timestamp(_) | TypeRoot::LocalZonedTimestamp(_));
     altered && is_orc(file_name)
@@ -82,8 +98,22 @@ pub(super) fn trusted(
     of_orc.unwrap_or_else(|| new_null_array(bounds.data_type(), bounds.len()))
 }
 
-fn without(bounds: &ArrayRef, orc: &BooleanBuffer) -> Option<ArrayRef> {
-    let kept = (orc.len() == bounds.len()).then(|| NullBuffer::new(!orc))?;
+/// Bounds of times of day, NULL where some may be outside of the day.
+pub(super) fn within_day(bounds: [ArrayRef; 2]) -> [ArrayRef; 2] {
+    let is_within = |bounds: &ArrayRef| {
+        let times = bounds.as_primitive_opt::<Time64MicrosecondType>()?;
+        Some(times.iter().map(|time| time.is_some_and(|time| DAY_US.contains(&time))).collect::<BooleanBuffer>())
+    };
+    let within = match bounds.each_ref().map(is_within) {
+        [Some(lower), Some(upper)] if lower.len() == upper.len() => &lower & &upper,
+        _ => return bounds.map(|bounds| new_null_array(bounds.data_type(), bounds.len())),
+    };
+    let outside = !&within;
+    bounds.map(|bounds| without(&bounds, &outside).unwrap_or_else(|| new_null_array(bounds.data_type(), bounds.len())))
+}
+
+fn without(bounds: &ArrayRef, gone: &BooleanBuffer) -> Option<ArrayRef> {
+    let kept = (gone.len() == bounds.len()).then(|| NullBuffer::new(!gone))?;
     let nulls = NullBuffer::union(bounds.nulls(), Some(&kept));
     bounds.to_data().into_builder().nulls(nulls).build().ok().map(make_array)
 }
@@ -142,9 +172,22 @@ fn is_orc(file_name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Time64MicrosecondArray;
     use rstest::rstest;
 
     use super::*;
+
+    #[test]
+    fn bounds_of_times_outside_of_the_day_are_not_known() {
+        let times = |times: [Option<i64>; 5]| Arc::new(Time64MicrosecondArray::from_iter(times)) as ArrayRef;
+        let day = DAY_US.end;
+        let [lower, upper] = within_day([
+            times([Some(0), Some(-1), Some(5), None, Some(-5)]),
+            times([Some(day - 1), Some(7), Some(day), Some(7), Some(-1)]),
+        ]);
+        assert_eq!(&lower, &times([Some(0), None, None, None, None]));
+        assert_eq!(&upper, &times([Some(day - 1), None, None, None, None]));
+    }
 
     #[rstest]
     #[case::long_ago(-30_000_000_000, None, None)]

@@ -22,7 +22,7 @@ use frazil_core::prune::{Bounds, ColumnStats, prune};
 use frazil_core::scalar::ScalarType;
 use hashbrown::HashMap;
 
-use super::altered::{End, is_altered, trusted};
+use super::altered::{End, is_altered, trusted, within_day};
 use super::context::{ReadContext, comparable};
 use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
@@ -177,7 +177,7 @@ pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usiz
     let column = |id: i32| {
         let of = |schema: &TableSchema| schema.fields.iter().find(|field| field.id == id).cloned();
         let (file, read) = of(schema).zip(of(&read.schema))?;
-        if is_altered(file_name, &file.data_type) {
+        if is_altered(file_name, schema.id, &file.data_type) {
             return None;
         }
         Some(IndexedColumn { name: file.name, file_type: file.data_type, read_type: read.data_type })
@@ -321,6 +321,7 @@ impl<'a> EntryStats<'a> {
             let (Some(min), Some(max)) = (typed(stats.min, End::Lower)?, typed(stats.max, End::Upper)?) else {
                 continue;
             };
+            let [min, max] = if matches!(from.root, TypeRoot::Time(_)) { within_day([min, max]) } else { [min, max] };
             layout.rows().enumerate().for_each(|(i, row)| set(&mut places, row, (bounds[0].len(), i)));
             for (all, part) in bounds.iter_mut().zip([min, max]) {
                 all.push(part);
