@@ -22,6 +22,9 @@ WHEELS := $(TARGET)/wheels
 # The packages of .venv, but frazil from the wheel of the release build.
 RELEASE := $(TARGET)/release-venv
 WHEEL := $(RELEASE)/.wheel-installed
+# The packages of .venv, but the oldest pyarrow that the metadata allows.
+OLDEST := $(TARGET)/oldest-venv
+OLDEST_PYARROW := $(shell sed -n 's/^dependencies = .*"pyarrow>=\([0-9]*\)".*/\1/p' pyproject.toml)
 BENCH := $(TARGET)/bench
 INTEROP := $(TARGET)/interop
 PAIMON_JAVA := $(INTEROP)/paimon
@@ -53,7 +56,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help dev check test test-rust test-python test-release demo build interop faults nightly miri lint bench bench-full \
+.PHONY: help dev check test test-rust test-python test-oldest test-release demo build interop faults nightly miri lint bench bench-full \
 	bench-inputs fuzz worktree clean
 
 help:
@@ -114,7 +117,7 @@ demo: $(WHEEL)
 	$(call say,'Reading tables in tests/golden')
 	$(RELEASE)/bin/python tools/demo.py
 
-test: test-rust test-python fuzz
+test: test-rust test-python test-oldest fuzz
 
 test-rust:
 	$(call say,'Testing the Rust crates')
@@ -123,6 +126,20 @@ test-rust:
 test-python: dev
 	$(call say,'Testing the Python package')
 	$(BIN)/python $(PYTEST_PARALLEL) --durations 20 --doctest-modules tests python/frazil
+
+$(OLDEST)/.installed: pyproject.toml | $(TOOLS)
+	$(call say,'Installing pyarrow $(OLDEST_PYARROW) into $(OLDEST)')
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'pyarrow==$(OLDEST_PYARROW).*'
+	@printf '%s\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" '$(CURDIR)/python' \
+		> "$$($(OLDEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"
+	@touch $@
+
+# Arguments of pyarrow differ between its versions where files are written.
+test-oldest: dev $(OLDEST)/.installed
+	$(call say,'Testing with pyarrow $(OLDEST_PYARROW)')
+	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/behavior/test_append.py tests/behavior/test_data_files.py \
+		tests/behavior/test_reading.py
 
 # The same tests on what is shipped.
 test-release: $(WHEEL)

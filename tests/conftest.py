@@ -21,6 +21,7 @@ SLOW = (
     "test_data_files",
     "test_evolution",
     "test_faults",
+    "test_promoted_partitions",
     "test_reserved_names",
     "test_sql_commits",
     "test_stale_evolution",

@@ -8,9 +8,9 @@ there=$(dirname "$here")/$name
 target=${CARGO_TARGET_DIR:-target}
 
 if git show-ref --quiet --verify "refs/heads/$name"; then
-    git worktree add "$there" "$name"
+    git worktree add --quiet "$there" "$name"
 else
-    git worktree add "$there" -b "$name"
+    git worktree add --quiet "$there" -b "$name"
 fi
 
 # Dependencies are copied, built. The crates of this repository are not: cargo trusts the times of files, and would take
@@ -28,8 +28,9 @@ fi
 if [[ -e .venv/.tools-installed ]]; then
     cp --archive --reflink=auto .venv "$there/.venv"
     rm -f "$there"/.venv/.editable "$there"/.venv/lib/python*/site-packages/frazil.pth
-    grep --files-with-matches --binary-files=without-match "$here/.venv" "$there"/.venv/bin/* "$there/.venv/pyvenv.cfg" |
-        xargs --no-run-if-empty sed --in-place "s|$here/.venv|$there/.venv|g"
+    # Scripts name their interpreter by its path.
+    find "$there/.venv/bin" "$there/.venv/pyvenv.cfg" -maxdepth 1 -type f -size -64k \
+        -exec sed --in-place "s|$here/.venv|$there/.venv|g" {} +
     touch "$there/.venv/.tools-installed"
 fi
 

@@ -72,6 +72,16 @@ def entry_damage(**fields: Any) -> Callable[[Copy], None]:
     return lambda copy: copy.edit_manifest(lambda entries: live(entries).update(fields))
 
 
+def without_sequence_number(copy: Copy) -> None:
+    """Only ADDED entries inherit a sequence number."""
+    entry_damage(status=0, sequence_number=None, file_sequence_number=None)(copy)
+
+
+def without_sequence_number_or_version(copy: Copy) -> None:
+    without_sequence_number(copy)
+    copy.forget_version()
+
+
 def all_manifests(damage: Callable[[Path], None]) -> Callable[[Copy], None]:
     def damage_all(copy: Copy) -> None:
         for path in copy.manifests():
@@ -145,6 +155,9 @@ DAMAGES: list[Damage] = [
     ),
     ("entry twice", EQUALITY, lambda c: c.edit_manifest(twice), errors.FrazilError),
     ("status 7", POSITIONS, entry_damage(status=7), errors.CorruptManifestError),
+    ("existing without sequence number", EQUALITY, without_sequence_number, errors.CorruptManifestError),
+    ("the same without version", EQUALITY, without_sequence_number_or_version, errors.CorruptManifestError),
+    ("manifests without version", EQUALITY, Copy.forget_version, None),
     ("content 9", POSITIONS, file_damage(content=9), errors.CorruptManifestError),
     ("unknown format", POSITIONS, file_damage(file_format="EXE"), errors.FrazilError),
     ("negative record count", POSITIONS, file_damage(record_count=-1), errors.CorruptManifestError),

@@ -271,6 +271,18 @@ def test_codecs_and_levels_are_those_of_the_table(
     assert names.get(found, found) == names.get(codec, codec)
 
 
+def test_an_older_pyarrow_writes_no_bloom_filters_and_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pa, "__version__", "22.0.0")
+    properties = {"write.parquet.bloom-filter-enabled.column.id": "true", "write.parquet.page-row-limit": "10"}
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties=properties)
+    with pytest.warns(UserWarning, match="install pyarrow 24 or later"):
+        table.append([{"id": 1}])
+    assert table.scan().to_arrow()["id"].to_pylist() == [1]
+    column = pq.ParquetFile(path_of(files_of(table)[0])).metadata.row_group(0).column(0)
+    assert getattr(column, "bloom_filter_length", None) is None
+
+
+@pytest.mark.skipif(int(pa.__version__.split(".")[0]) < 24, reason="pyarrow 24 writes the first Bloom filters")
 def test_parquet_properties_are_followed(tmp_path: Path) -> None:
     properties = {
         "write.parquet.page-row-limit": "1000",

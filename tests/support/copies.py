@@ -70,6 +70,12 @@ class Copy:
                 return
         raise AssertionError("the table has no such manifest")
 
+    def forget_version(self, content: int = 0) -> None:
+        """Take the format version out of the metadata of manifests, which some writers leave out."""
+        for path in self.manifests(content):
+            edit_avro(path, lambda _: None, without=("format-version",))
+        self.edit_list(self._fix_lengths)
+
     def edit_file(self, edit: Callable[[Record], object], content: int = 0) -> None:
         """Edit the data file, or the delete file, of the first live entry."""
         self.edit_manifest(lambda entries: edit(live(entries)["data_file"]), content)
@@ -103,10 +109,10 @@ def read_avro(path: Path) -> tuple[dict[str, str], list[Record]]:
         return reader.metadata, list(reader)
 
 
-def edit_avro(path: Path, edit: Callable[[list[Record]], object]) -> None:
+def edit_avro(path: Path, edit: Callable[[list[Record]], object], without: tuple[str, ...] = ()) -> None:
     header, records = read_avro(path)
     edit(records)
     schema = fastavro.parse_schema(json.loads(header["avro.schema"]))
-    metadata = {key: value for key, value in header.items() if not key.startswith("avro.")}
+    metadata = {key: value for key, value in header.items() if not key.startswith("avro.") and key not in without}
     with path.open("wb") as file:
         fastavro.writer(file, schema, records, codec="deflate", metadata=metadata)

@@ -362,6 +362,7 @@ def _matrix(version: int) -> Iterator[Written]:
         if kind != "parquet":
             yield Written(kind, version, _changed, ("kind",), properties=properties)
             yield Written(f"{kind}_promoted", version, _column_promoted, properties=properties)
+    yield Written("by_fixed", version, _types, ("fixed",), schema=TYPES, first=typed, properties=MOR)
     yield Written("sorted", version, _sorted, ("kind",), properties=MOR)
     yield Written("empty", version, _nothing, first=None)
 

@@ -12,6 +12,7 @@ from frazil import _native
 from frazil.config import config
 from frazil.errors import FrazilError, StorageError
 from frazil.iceberg._file_format import Properties, file_format
+from frazil.iceberg._input_rows import size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -99,7 +100,7 @@ class DataFileWriter:
 
     def _steps(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if batch.num_rows:
-            self._bytes_per_row = max(1.0, batch.nbytes / batch.num_rows)
+            self._bytes_per_row = max(1.0, size_bytes(batch) / batch.num_rows)
         step = self._step_rows()
         return (batch.slice(start, step) for start in range(0, max(batch.num_rows, 1), step))
 

@@ -15,7 +15,7 @@ from frazil.iceberg._python_values import batch_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["batches", "no_rows"]
+__all__ = ["batches", "no_rows", "size_bytes"]
 
 _BAD_DATA = (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError)
 _UNNAMED_LEVEL = re.compile(r"__index_level_\d+__")
@@ -78,7 +78,10 @@ def _unnamed_levels(schema: pa.Schema) -> list[str]:
 def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:
     _check_objects(data)
     reader = data
-    if not isinstance(data, pa.RecordBatchReader):
+    if isinstance(data, pa.Table):
+        # As a C stream, a table with views of strings crashes pyarrow 22.
+        reader = data.to_reader()
+    elif not isinstance(data, pa.RecordBatchReader):
         # One of pyarrow is read as it is: what its source raises stays what it is.
         reader = _read(data, lambda: pa.RecordBatchReader.from_stream(data))
     count = 0
@@ -87,6 +90,15 @@ def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:
         yield batch
     if source and not count:
         yield no_rows(reader.schema)
+
+
+def size_bytes(rows: pa.RecordBatch | pa.Table) -> int:
+    """Return about how much memory rows take."""
+    try:
+        return int(rows.nbytes)
+    except pa.ArrowTypeError:
+        # Before pyarrow 24 no bytes are counted for views.
+        return int(rows.get_total_buffer_size())
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -44,6 +45,14 @@ _DISTINCT_SHARE = 0.95
 halfway, or be as long as the column. Building it is then a third of the time that encoding takes."""
 
 
+_BLOOM_VERSION = 24
+"""The first version of pyarrow that writes Bloom filters and limits the rows of a page."""
+
+
+def _writes_bloom_filters() -> bool:
+    return int(pa.__version__.split(".")[0]) >= _BLOOM_VERSION
+
+
 class ParquetFormat:
     """How Parquet files are written."""
 
@@ -68,31 +77,38 @@ class ParquetFormat:
             "compression": codec,
             "compression_level": level if codec in _LEVELS else None,
             "data_page_size": properties.number("write.parquet.page-size-bytes"),
-            "max_rows_per_page": properties.number("write.parquet.page-row-limit"),
             "dictionary_pagesize_limit": properties.number("write.parquet.dict-size-bytes"),
             "data_page_version": properties.codec("write.parquet.page-version", _PAGE_VERSIONS),
             "write_statistics": self._with_statistics(properties),
             "sorting_columns": self._sorting_columns(rows),
         }
+        if _writes_bloom_filters():
+            self._options["max_rows_per_page"] = properties.number("write.parquet.page-row-limit")
+        elif self._bloom:
+            message = f"pyarrow {pa.__version__} cannot write Bloom filters: `{_ENABLED}*` is ignored; "
+            warnings.warn(f"{message}install pyarrow {_BLOOM_VERSION} or later", stacklevel=2)
+            self._bloom = {}
 
     def open(self, sink: Any, first: pa.Table) -> _ParquetWriter:
         """Begin a file."""
         if self._dictionaries is None:
             self._dictionaries = self._with_dictionary(first)
-        blooms = {path: self._bloom_size(first.num_rows, *filter_) for path, filter_ in self._bloom.items()}
+        options = dict(self._options)
+        if self._bloom:
+            sizes = {path: self._bloom_size(first.num_rows, *filter_) for path, filter_ in self._bloom.items()}
+            options["bloom_filter_options"] = sizes
         metadata: list[pq.FileMetaData] = []
         end = VariantSink(sink, self._variants) if self._variants else None
         writer = pq.ParquetWriter(
             end or sink,
             self._schema,
             use_dictionary=self._dictionaries or False,
-            bloom_filter_options=blooms or None,
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_checksum=True,
             write_page_index=True,
             metadata_collector=metadata,
-            **self._options,
+            **options,
         )
         return _ParquetWriter(writer, self._schema, self._leaves, metadata, end)
 

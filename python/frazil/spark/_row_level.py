@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from frazil._arguments import filter_text, whole_number
 from frazil.errors import InvalidArgumentError, LimitExceededError
-from frazil.iceberg._input_rows import no_rows
+from frazil.iceberg._input_rows import no_rows, size_bytes
 from frazil.iceberg._merge import MergeBuilder, set_clause
 from frazil.iceberg._merging import Merging, Source
 from frazil.iceberg._row_level import Deleting, RowLevel, Updating, target_schema
@@ -201,8 +201,8 @@ def _change(
 def _collected(source: DataFrame, table: Table, limit_bytes: int) -> bytes:
     """Give all rows of the source as an Arrow stream."""
     rows = source.toArrow()
-    if rows.nbytes > limit_bytes:
-        message = f"the source of the merge has {rows.nbytes} bytes, and broadcast_limit_bytes is {limit_bytes}"
+    if size_bytes(rows) > limit_bytes:
+        message = f"the source of the merge has {size_bytes(rows)} bytes, and broadcast_limit_bytes is {limit_bytes}"
         raise LimitExceededError(
             message, hint="raise broadcast_limit_bytes if driver and workers have the memory, or split it"
         )

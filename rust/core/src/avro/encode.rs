@@ -40,6 +40,7 @@ enum Node {
     Bytes(BinaryArray),
     String(StringArray),
     Fixed(FixedSizeBinaryArray),
+    /// With its length.
     SizedFixed(FixedSizeBinaryArray),
     /// A decimal in as few bytes as it takes.
     Decimal(Decimal128Array),
@@ -144,6 +145,7 @@ impl Node {
             (Shape::Float, _) => Self::Float(array.as_primitive_opt()?.clone()),
             (Shape::Double, _) => Self::Double(array.as_primitive_opt()?.clone()),
             (Shape::Bytes, DataType::Decimal128(..)) => Self::Decimal(array.as_primitive_opt()?.clone()),
+            (Shape::Bytes, DataType::FixedSizeBinary(_)) => Self::SizedFixed(array.as_fixed_size_binary_opt()?.clone()),
             (Shape::Bytes, _) => Self::Bytes(array.as_binary_opt()?.clone()),
             (Shape::String, DataType::FixedSizeBinary(16)) => Self::UuidText(array.as_fixed_size_binary_opt()?.clone()),
             (Shape::String, _) => Self::String(array.as_string_opt()?.clone()),
@@ -153,10 +155,6 @@ impl Node {
             (Shape::Fixed(size), DataType::FixedSizeBinary(width)) => {
                 (usize::try_from(*width) == Ok(*size)).then_some(())?;
                 Self::Fixed(array.as_fixed_size_binary_opt()?.clone())
-            }
-            (Shape::SizedFixed(size), DataType::FixedSizeBinary(width)) => {
-                (usize::try_from(*width) == Ok(*size)).then_some(())?;
-                Self::SizedFixed(array.as_fixed_size_binary_opt()?.clone())
             }
             (Shape::Enum(symbols), _) => Self::Enum(array.as_string_opt()?.clone(), symbols.clone()),
             (Shape::Record(record), _) => {

@@ -96,15 +96,6 @@ impl Writer {
         Ok(self)
     }
 
-    /// Writes rows in a form of the schema of the file that [`Schema::with_sized_fixed`] gives for the field of this id.
-    #[must_use]
-    pub fn with_sized_fixed(mut self, id: i32) -> Self {
-        if let Some(schema) = self.schema.with_sized_fixed(id) {
-            self.schema = schema.into();
-        }
-        self
-    }
-
     /// The bytes of the file that are complete and were not taken before.
     pub fn take(&mut self) -> Bytes {
         self.taken_bytes += self.out.len();

@@ -4,16 +4,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, StructArray, new_null_array};
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_row::{RowConverter, Rows, SortField};
-use arrow_schema::{DataType, TimeUnit};
-use frazil_core::error::{Error, Result};
+use arrow_schema::DataType;
+use frazil_core::error::Result;
 use frazil_core::floats::one_nan;
 use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 use frazil_core::scalar::ScalarType;
 
 use crate::read::arrow::field_id;
+use crate::spec::partition_value;
 use crate::spec::types::{NestedField, StructType, Type};
 
 /// The tuples of some files of one spec: a column for each field of the partition type, in its order.
@@ -35,7 +35,9 @@ impl PartitionTuples {
                 recorded.columns().get(position)
             });
             match found {
-                Some(array) => typed(array, &target).map_err(|e| e.with("partition field", &field.name)),
+                Some(array) => {
+                    partition_value::typed(array, &target).map_err(|e| e.with("partition field", &field.name))
+                }
                 None => Ok(new_null_array(&target, rows)),
             }
         };
@@ -46,7 +48,8 @@ impl PartitionTuples {
     /// Types the columns of `tuples`, which are those of `fields` in their order.
     pub fn of_rows(tuples: &StructArray, fields: &Arc<StructType>) -> Result<Self> {
         let pairs = fields.fields.iter().zip(tuples.columns());
-        let columns = pairs.map(|(field, array)| typed(array, &scalar_arrow(field))).collect::<Result<_>>()?;
+        let columns =
+            pairs.map(|(field, array)| partition_value::typed(array, &scalar_arrow(field))).collect::<Result<_>>()?;
         Ok(Self { fields: fields.clone(), columns, rows: tuples.len() })
     }
 
@@ -147,28 +150,4 @@ fn scalar_arrow(field: &NestedField) -> DataType {
         Type::Primitive(primitive) => primitive.scalar().map_or(DataType::Null, ScalarType::arrow),
         Type::Struct(_) | Type::List(_) | Type::Map(_) => DataType::Null,
     }
-}
-
-/// What an Avro writer recorded, as the type that the spec gives it: logical types may be absent, promoted columns are
-/// narrower in old manifests.
-fn typed(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
-    if array.data_type() == target {
-        return Ok(array.clone());
-    }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let steps: &[DataType] = match (array.data_type(), target) {
-        // A date or timestamp without its logical type is a plain number.
-        (DataType::Int32, DataType::Timestamp(..))
-        | (DataType::Timestamp(TimeUnit::Microsecond, Some(_)), DataType::Timestamp(_, None)) => &[DataType::Int64],
-        (DataType::Date32, DataType::Int64) => &[DataType::Int32],
-        (_, DataType::Null) => return Ok(new_null_array(target, array.len())),
-        _ => &[],
-    };
-    let mut array = array.clone();
-    for step in steps.iter().chain([target]) {
-        array = cast_with_options(&array, step, &options).map_err(|e| {
-            Error::corrupt(format!("a partition value of type {} is no {target}", array.data_type())).caused_by(e)
-        })?;
-    }
-    Ok(array)
 }

@@ -19,6 +19,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::avro_schema::avro_schema;
 use super::manifest_type::{manifest_entry, manifest_file};
+use super::partition_value;
 use super::types::{NestedField, StructType, Type};
 use crate::read::arrow::arrow_primitive;
 
@@ -27,6 +28,9 @@ const ROWS_VERSION: u8 = 3;
 
 /// What v1 writes for `block_size_in_bytes`, which nobody reads any more.
 const BLOCK_SIZE_BYTES: i64 = 64 << 20;
+
+/// The id of `data_file`.
+const DATA_FILE_ID: i32 = 2;
 
 /// The id of `partition`, the tuple of a file.
 pub(crate) const PARTITION_ID: i32 = 102;
@@ -54,8 +58,8 @@ pub(crate) fn read_manifest(file: &AvroFile, projection: &Projection, context: &
 /// # Errors
 /// `CorruptManifest`.
 pub fn read_entries(bytes: Bytes, partition: &StructType, context: &Context) -> Result<RecordBatch> {
-    let projection = Projection::new(columns(&manifest_entry(ROWS_VERSION, partition.clone())));
-    let read = AvroFile::open(bytes).and_then(|file| read_manifest(&file, &projection, context));
+    let columns = columns(&manifest_entry(ROWS_VERSION, partition.clone()));
+    let read = AvroFile::open(bytes).and_then(|file| read_typed(&file, columns, partition, context));
     read.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
@@ -69,7 +73,62 @@ pub fn read_entries_to_copy(manifest: &AvroFile, partition: &StructType, context
     let written = avro::Schema::parse(avro_schema("manifest_entry", &entry)?.as_bytes())?;
     let mut columns = columns(&entry);
     keep_encoded(&mut columns, manifest.schema(), &written);
-    read_manifest(manifest, &Projection::new(columns), context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+    read_typed(manifest, columns, partition, context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
+}
+
+/// Reads rows whose partition values have the types of `partition`, whatever the schema of the manifest says.
+fn read_typed(
+    manifest: &AvroFile,
+    mut columns: Vec<Column>,
+    partition: &StructType,
+    context: &Context,
+) -> Result<RecordBatch> {
+    let partition_column = child(&mut columns, DATA_FILE_ID)
+        .and_then(|files| if let Kind::Struct(columns) = &mut files.kind { Some(columns) } else { None })
+        .and_then(|columns| child(columns, PARTITION_ID));
+    if let Some(Column { kind: Kind::Struct(values), .. }) = partition_column {
+        for value in values {
+            value.kind = Kind::Natural;
+        }
+    }
+    let rows = read_manifest(manifest, &Projection::new(columns), context)?;
+    let columns = rows.schema_ref().fields().iter().zip(rows.columns()).map(|(field, column)| {
+        if field.name() == "data_file" { with_typed_partition(column, partition) } else { Ok(column.clone()) }
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let fields = rows.schema_ref().fields().iter().zip(&columns);
+    let fields: Fields = fields.map(|(field, column)| retyped(field, column)).collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+/// A column `data_file` whose partition values have the types of `partition`.
+fn with_typed_partition(files: &ArrayRef, partition: &StructType) -> Result<ArrayRef> {
+    let mistyped = || Error::internal("data_file and partition are structs");
+    let files = files.as_struct_opt().ok_or_else(mistyped)?;
+    let columns = files.fields().iter().zip(files.columns()).map(|(field, column)| {
+        if field.name() != "partition" || partition.fields.is_empty() {
+            return Ok(column.clone());
+        }
+        let tuple = column.as_struct_opt().ok_or_else(mistyped)?;
+        let values = partition.fields.iter().zip(tuple.columns()).map(|(field, values)| {
+            partition_value::typed(values, &rows_type(&field.field_type))
+                .map_err(|e| e.with("partition field", &field.name))
+        });
+        let values = values.collect::<Result<Vec<_>>>()?;
+        Ok(Arc::new(StructArray::try_new(rows_fields(partition), values, tuple.nulls().cloned())?) as ArrayRef)
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let fields = files.fields().iter().zip(&columns).map(|(field, column)| retyped(field, column)).collect();
+    Ok(Arc::new(StructArray::try_new(fields, columns, files.nulls().cloned())?))
+}
+
+fn retyped(field: &Field, column: &ArrayRef) -> Field {
+    field.clone().with_data_type(column.data_type().clone())
+}
+
+/// The column of this field id.
+fn child(columns: &mut [Column], id: i32) -> Option<&mut Column> {
+    columns.iter_mut().find(|column| column.keys.contains(&Key::Id(id)))
 }
 
 /// Leaves lists, and maps among them, encoded where `found` has the very types of `written`.

@@ -10,12 +10,26 @@ use frazil_core::scalar::{Scalar, ScalarType};
 
 use super::avro_schema::avro_schema;
 use super::manifest_list::{FieldSummary, ManifestContent};
-use super::manifest_rows::{PARTITION_ID, columns_for};
+use super::manifest_rows::columns_for;
 use super::manifest_type::manifest_entry;
 use super::partition::PartitionSpec;
 use super::schema::Schema;
-use super::types::{StructType, Type};
+use super::types::{NestedField, PrimitiveType, StructType, Type};
 use crate::single_value;
+
+/// The partition type as the Avro schema has it.
+///
+/// Java (1.11) reads and writes values of `fixed` in partition tuples with a length before the bytes, also where the
+/// schema has the Avro type `fixed`, which other readers take at its word. `bytes` is encoded with a length: all read it.
+fn fixed_as_binary(partition: &StructType) -> StructType {
+    let recorded = |field: &NestedField| match field.field_type {
+        Type::Primitive(PrimitiveType::Fixed(_)) => {
+            NestedField { field_type: Type::Primitive(PrimitiveType::Binary), ..field.clone() }
+        }
+        _ => field.clone(),
+    };
+    StructType { fields: partition.fields.iter().map(recorded).collect() }
+}
 
 /// What all entries of a manifest share.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +83,7 @@ impl ManifestWriter {
     /// `Unsupported` for partition types that Avro files do not hold.
     pub fn new(header: &ManifestHeader<'_>, sync: [u8; 16]) -> Result<Self> {
         let entry = manifest_entry(header.version, header.partition.clone());
+        let recorded = manifest_entry(header.version, fixed_as_binary(header.partition));
         let schema = header.schema.to_json();
         let spec = super::json::to_text(&header.spec.fields);
         let (spec_id, version) = (header.spec.spec_id.to_string(), header.version.to_string());
@@ -85,9 +100,8 @@ impl ManifestWriter {
             metadata.push(("content", content));
         }
         Ok(Self {
-            writer: Writer::new(&avro_schema("manifest_entry", &entry)?, &metadata, Codec::Deflate, sync)?
-                .with_level(DEFLATE_LEVEL)?
-                .with_sized_fixed(PARTITION_ID),
+            writer: Writer::new(&avro_schema("manifest_entry", &recorded)?, &metadata, Codec::Deflate, sync)?
+                .with_level(DEFLATE_LEVEL)?,
             summaries: header.partition.fields.iter().map(|field| Summary::new(&field.field_type)).collect(),
             entry,
             partition: header.partition.clone(),

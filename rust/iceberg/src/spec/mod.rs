@@ -18,6 +18,7 @@ pub mod name_mapping;
 mod nested_text;
 pub mod partition;
 pub(crate) mod partition_text;
+pub(crate) mod partition_value;
 mod projection;
 pub mod schema;
 pub mod snapshot;

@@ -13,7 +13,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use crate::scan::partition::{PartitionTuples, TupleKeys};
-use crate::spec::manifest::{ADDED, DELETED, inherited_first_row_ids, inherited_sequence_numbers};
+use crate::spec::manifest::{ADDED, DELETED, inherited_first_row_ids, inherited_sequence_numbers, is_v1};
 use crate::spec::manifest_list::ManifestFile;
 use crate::spec::manifest_rows::{read_entries, read_entries_to_copy, rows_schema};
 use crate::spec::manifest_type::manifest_entry;
@@ -88,7 +88,7 @@ impl Entries {
         context: &Context,
     ) -> Result<Self> {
         let file = open(bytes)?;
-        let written_by_v1 = file.metadata("format-version").is_none_or(|version| version == b"1");
+        let written_by_v1 = is_v1(&file);
         let all = Self::copied(&file, partition, context)?;
         let live = all.status()?.iter().map(|status| Some(status != Some(DELETED))).collect::<BooleanArray>();
         let entries = if live.false_count() == 0 { all } else { Self(filter_record_batch(&all.0, &live)?) };

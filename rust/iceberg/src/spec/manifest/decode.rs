@@ -15,6 +15,9 @@ use super::{ADDED, DELETED, ManifestEntries, column, int64, mistyped};
 use crate::spec::manifest_list::{ManifestContent, ManifestFile};
 use crate::spec::manifest_rows::read_manifest;
 
+/// The id of the field `sequence_number`.
+const SEQUENCE_NUMBER_ID: i32 = 3;
+
 /// Decodes the live entries of a manifest, with statistics of `statistics_ids` only.
 ///
 /// # Errors
@@ -38,7 +41,7 @@ pub fn partition_spec_id(bytes: &Bytes) -> Result<i32> {
 
 fn decode(bytes: Bytes, manifest: &ManifestFile, statistics_ids: &[i32], context: &Context) -> Result<ManifestEntries> {
     let file = AvroFile::open(bytes)?;
-    let written_by_v1 = file.metadata("format-version").is_none_or(|version| version == b"1");
+    let written_by_v1 = is_v1(&file);
     let mut entries = entries(&read_manifest(&file, &projection(manifest.content, statistics_ids), context)?)?;
     check_codes(&entries, manifest.content)?;
     let own = int64(entries.column(column::SEQUENCE_NUMBER)?)?;
@@ -91,7 +94,7 @@ fn projection(content: ManifestContent, statistics_ids: &[i32]) -> Projection {
         fields: vec![
             leaf(0, "status", DataType::Int32, true),
             leaf(1, "snapshot_id", DataType::Int64, false),
-            leaf(3, "sequence_number", DataType::Int64, false),
+            leaf(SEQUENCE_NUMBER_ID, "sequence_number", DataType::Int64, false),
             column(2, "data_file", true, Kind::Struct(data_file)),
         ],
     }
@@ -154,6 +157,18 @@ fn check_codes(entries: &ManifestEntries, content: ManifestContent) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Whether a manifest has the entries of v1, which have no sequence numbers: Avro metadata records the version, and where
+/// a writer left it out, the fields tell.
+pub(crate) fn is_v1(manifest: &AvroFile) -> bool {
+    manifest.metadata("format-version").map_or_else(
+        || {
+            let fields = manifest.schema().as_record().map(|entry| entry.fields.as_slice()).unwrap_or_default();
+            fields.iter().all(|field| field.id != Some(SEQUENCE_NUMBER_ID))
+        },
+        |version| version == b"1",
+    )
 }
 
 /// Added entries without a sequence number take the manifest's; entries of v1 have 0.
