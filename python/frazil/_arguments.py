@@ -135,20 +135,18 @@ def snapshot_choice(
     snapshot_id: int | None, ref: str | None, as_of: int | str | datetime.datetime | None
 ) -> SnapshotChoice | None:
     """Give the one way to choose a snapshot that was used; None for none."""
-    given: list[SnapshotChoice] = []
+    arguments = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
+    if len(names := [name for name, value in arguments.items() if value is not None]) > 1:
+        message = f"{', '.join(names[:-1])} and {names[-1]} are mutually exclusive"
+        raise InvalidArgumentError(message)
     if snapshot_id is not None:
-        given.append(("id", whole_number("snapshot_id", snapshot_id)))
+        return "id", whole_number("snapshot_id", snapshot_id)
     if ref is not None:
         if not isinstance(ref, str):
             message = f"ref is the name of a tag or branch, not {type(ref).__name__}"  # type: ignore[unreachable]
             raise InvalidArgumentError(message)
-        given.append(("ref", ref))
-    if as_of is not None:
-        given.append(("as_of", milliseconds(as_of)))
-    if len(given) > 1:
-        message = f"{' and '.join(name for name, _ in given)} exclude each other"
-        raise InvalidArgumentError(message)
-    return given[0] if given else None
+        return "ref", ref
+    return None if as_of is None else ("as_of", milliseconds(as_of))
 
 
 def property_texts(properties: Mapping[str, object] | None, name: str = "properties") -> dict[str, str]:

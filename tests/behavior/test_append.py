@@ -117,7 +117,7 @@ def test_an_iterator_gives_rows_part_by_part(tmp_path: Path) -> None:
     for wrong in (iter([{"id": 4}]), iter("ab")):
         with pytest.raises(InvalidArgumentError):
             table.merge(wrong, ["id"]).when_matched_delete().execute()
-    with pytest.raises(InvalidArgumentError, match="not as dict"):
+    with pytest.raises(InvalidArgumentError, match="not dict"):
         table.append(iter([{"id": 4}]))
     assert table.append(iter([])).snapshot_id is None
     assert table.scan().count() == 6
@@ -149,10 +149,10 @@ def test_files_hold_field_ids_and_the_codec_of_the_table(tmp_path: Path) -> None
         ([{"id": 1, "nope": 2}], "no column `nope`"),
         ([{"name": "a"}], "`id` is required, and NULL in row 0"),
         (pa.table({"id": pa.array([1, None, 3], pa.int64())}), "`id` is required, and NULL in row 1"),
-        (pa.table({"id": ["1"]}), "`id` has the type Utf8"),
+        (pa.table({"id": ["1"]}), "`id` has the type string"),
         ([{"id": "x"}], "does not fit"),
         (pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["id", "id"]), "two columns have the name `id`"),
-        (17, "rows come as Arrow"),
+        (17, "rows must be Arrow"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused_and_leave_nothing(tmp_path: Path, rows: Any, words: str) -> None:

@@ -81,7 +81,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     "two columns of a name": (lambda t: t.append(duplicate("id", "id")), INVALID, "`id`"),
     "NULL where none may be": (lambda t: t.append(rows(id=pa.array([1, None, 3]))), INVALID, "`id`.*row 1"),
     "required column left out": (lambda t: t.append(rows(p=["a"])), INVALID, "`id`"),
-    "row without a list": (lambda t: t.append(ROWS[0]), INVALID, r"not as dict; one row goes into a list"),
+    "row without a list": (lambda t: t.append(ROWS[0]), INVALID, r"not dict; one row goes into a list"),
     "column that is no text": (lambda t: t.append([{1: 2}]), INVALID, "the name of a column is a text, not 1"),
     "summary that is no mapping": (lambda t: t.append(ROWS, snapshot_properties=["a"]), INVALID, "a mapping of names"),
     "no rows at all": (lambda t: t.append(4711), INVALID, "rows come as Arrow"),

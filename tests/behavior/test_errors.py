@@ -46,8 +46,8 @@ def table() -> Table:
         ({"ref": "mian"}, errors.NoSuchSnapshotError, "mian"),
         ({"snapshot_id": 17}, errors.NoSuchSnapshotError, "17"),
         ({"as_of": 0}, errors.NoSuchSnapshotError, ""),
-        ({"snapshot_id": 17, "ref": "main"}, errors.InvalidArgumentError, "exclude"),
-        ({"ref": "main", "as_of": 10**13}, errors.InvalidArgumentError, "exclude"),
+        ({"snapshot_id": 17, "ref": "main"}, errors.InvalidArgumentError, "exclusive"),
+        ({"ref": "main", "as_of": 10**13}, errors.InvalidArgumentError, "exclusive"),
         ({"as_of": dt.datetime(2024, 1, 1)}, errors.InvalidArgumentError, "time zone"),  # noqa: DTZ001 - the mistake
         ({"limit": -1}, errors.InvalidArgumentError, "limit"),
     ],

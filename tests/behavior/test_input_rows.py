@@ -173,7 +173,7 @@ def test_an_upsert_names_the_row_whose_value_does_not_fit(tmp_path: Path) -> Non
             operation(table, late)
     with pytest.raises(InvalidArgumentError, match="`c` in row 1 does not fit"):
         table.upsert(late, ["id"])
-    with pytest.raises(InvalidArgumentError, match="`n` has the type Utf8"):
+    with pytest.raises(InvalidArgumentError, match="`n` has the type string"):
         table.upsert(pa.table({"id": [1], "n": ["1"]}), ["id"])
     # A merge may read a column that the table would not take.
     rows = pa.table({"id": [1], "n": ["12"]})

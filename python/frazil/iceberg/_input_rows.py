@@ -53,9 +53,23 @@ def _batches(data: Any, schema: pa.Schema, first_row: int, *, source: bool) -> I
                 first_row += batch.num_rows
                 yield batch
     else:
-        message = f"rows come as Arrow, pandas, Polars, DuckDB or a list of dictionaries, not as {type(data).__name__}"
+        raise _not_rows(data, first_row)
+
+
+def _not_rows(data: Any, first_row: int) -> InvalidArgumentError:
+    """Return the error for data of another kind."""
+    if isinstance(data, list):
+        position, row = next((i, row) for i, row in enumerate(data) if not isinstance(row, dict))
+        message = f"row {first_row + position} is a {type(row).__name__}, expected a dictionary"
+        hint = "name the columns: [dict(zip(names, row)) for row in rows]" if isinstance(row, (tuple, list)) else None
+        return InvalidArgumentError(message, hint=hint)
+    message = f"rows must be Arrow, pandas, Polars, DuckDB or a list of dictionaries, not {type(data).__name__}"
+    hint = None
+    if isinstance(data, dict):
         hint = "one row goes into a list: [row]; columns go into a table: pyarrow.table(columns)"
-        raise InvalidArgumentError(message, hint=hint if isinstance(data, dict) else None)
+    elif type(data).__name__ == "LazyFrame":
+        hint = "call .collect() to get a DataFrame"
+    return InvalidArgumentError(message, hint=hint)
 
 
 def _without_pandas_index(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 
 
+FORMAT_VERSIONS = (1, 2, 3)
+
 _SCHEMA_HINT = 'such as pyarrow.schema([("id", pyarrow.int64()), ("name", pyarrow.string())])'
 
 
@@ -46,7 +48,7 @@ class NewTable:
         """Make the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""
         fields, properties = field_names(self.partition_by, "partition_by"), property_texts(self.properties)
         version = whole_number("format_version", self.format_version)
-        if version not in range(1 << 8):
+        if version not in FORMAT_VERSIONS:
             message = f"format_version is {version}, expected 1, 2 or 3"
             raise InvalidArgumentError(message)
         if not hasattr(self.schema, "__arrow_c_schema__"):

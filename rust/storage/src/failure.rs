@@ -50,7 +50,10 @@ fn from_transport(error: &StoreError) -> (ErrorKind, String) {
     while let Some(this) = cause {
         if let Some(http) = this.downcast_ref::<HttpError>() {
             return match http.kind() {
-                HttpErrorKind::Connect => (ErrorKind::Unavailable, "no connection to the store".to_string()),
+                HttpErrorKind::Connect => {
+                    let endpoint = endpoint(&error.to_string()).unwrap_or_else(|| "the store".to_string());
+                    (ErrorKind::Unavailable, format!("no connection to {endpoint}"))
+                }
                 HttpErrorKind::Timeout => (ErrorKind::Unavailable, "the store did not answer in time".to_string()),
                 HttpErrorKind::Interrupted | HttpErrorKind::Request => {
                     (ErrorKind::Unavailable, "the connection to the store broke".to_string())
@@ -69,6 +72,16 @@ fn from_transport(error: &StoreError) -> (ErrorKind, String) {
         Some(code) => (ErrorKind::Storage, format!("the store answered with HTTP status {code}")),
         None => (ErrorKind::Storage, "the store could not be used".to_string()),
     }
+}
+
+/// `object_store` keeps the address of a request only in its text: "Error performing GET http://host:9000/path in 3s".
+/// Only scheme, host and port are repeated.
+fn endpoint(text: &str) -> Option<String> {
+    let (_, request) = text.split_once("Error performing ")?;
+    let address = request.split_ascii_whitespace().nth(1)?;
+    let url = url::Url::parse(address).ok().filter(url::Url::has_host)?;
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{}://{}{port}", url.scheme(), url.host_str()?))
 }
 
 /// `object_store` keeps the status of an answer only in its text: "status code: 503 Service Unavailable".

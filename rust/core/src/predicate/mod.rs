@@ -179,12 +179,17 @@ impl ColumnName {
     /// Arguments that take names of columns (not expressions) accept both: a column that is called exactly as the text
     /// comes first.
     pub fn unquoted(text: &str) -> Option<String> {
+        Self::from_quoted(text).map(|name| name.0.join("."))
+    }
+
+    /// The parts of a name with quotes; None as in [`ColumnName::unquoted`].
+    pub fn from_quoted(text: &str) -> Option<Self> {
         if !text.contains(['"', '`']) {
             return None;
         }
         let mut lexer = Lexer::new(text, Language::Filter).ok()?;
         let (Token::Name(parts), _) = lexer.next().ok()? else { return None };
-        matches!(lexer.next(), Ok((Token::End, _))).then(|| parts.join("."))
+        matches!(lexer.next(), Ok((Token::End, _))).then_some(Self(parts))
     }
 }
 

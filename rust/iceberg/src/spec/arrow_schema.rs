@@ -24,6 +24,16 @@ impl Schema {
     }
 }
 
+impl Type {
+    /// The type that holds the values of an Arrow type.
+    ///
+    /// # Errors
+    /// As [`Schema::from_arrow`].
+    pub(crate) fn of_arrow(data_type: &DataType) -> Result<Self> {
+        typed(&Field::new("", data_type.clone(), true), &mut 0)
+    }
+}
+
 fn given_ids(fields: &Fields, last_id: &mut i32) -> Result<StructType> {
     let first = *last_id + 1;
     let count = i32::try_from(fields.len()).map_err(|_| Error::invalid("too many columns"))?;

@@ -25,6 +25,7 @@ pub mod snapshot;
 pub mod sort;
 pub mod table_metadata;
 mod transform_text;
+mod type_alias;
 mod type_json;
 mod type_text;
 pub mod types;

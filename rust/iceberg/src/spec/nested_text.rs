@@ -9,7 +9,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::json::{self, At, shown};
 use super::type_json::read_type;
-use super::types::{ListType, MapType, NestedField, PrimitiveType, StructType, Type};
+use super::types::{ListType, MapType, NestedField, StructType, Type};
 
 /// As deep as types may be nested.
 const MAX_DEPTH: usize = 100;
@@ -39,8 +39,7 @@ fn parse(text: &str, depth: usize) -> Result<Type> {
     }
     let text = text.trim();
     let Some((name, inner)) = text.strip_suffix('>').and_then(|text| text.split_once('<')) else {
-        let primitive: Result<PrimitiveType> = text.parse();
-        return primitive.map(Type::Primitive).map_err(|e| Error::invalid(e.message()));
+        return super::type_alias::parse(text).map(Type::Primitive);
     };
     let parts = split(inner).ok_or_else(|| no_type(text))?;
     match (name.trim().to_ascii_lowercase().as_str(), parts.as_slice()) {

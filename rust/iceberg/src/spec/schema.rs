@@ -136,32 +136,33 @@ impl Schema {
     /// # Errors
     /// `InvalidArgument` when more than one field has that name.
     pub fn find(&self, name: &str, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
-        if let Some(path) = self.find_exactly(name, case_sensitive)? {
+        if let Some(path) = only(name, self.all_named(name, case_sensitive))? {
             return Ok(Some(path));
         }
-        match ColumnName::unquoted(name) {
-            Some(name) => self.find_exactly(&name, case_sensitive),
+        match ColumnName::from_quoted(name) {
+            Some(name) => self.find_parts(&name, case_sensitive),
             None => Ok(None),
         }
     }
 
-    fn find_exactly(&self, name: &str, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
+    /// The field with these parts. Where several fields have the same full name, it is the one with exactly these
+    /// names: `a."b.c"` is not `a.b.c`.
+    fn find_parts(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
+        let joined = name.0.join(".");
+        let mut found = self.all_named(&joined, case_sensitive);
+        if found.len() > 1 && found.iter().any(|path| path.has_names(&name.0, case_sensitive)) {
+            found.retain(|path| path.has_names(&name.0, case_sensitive));
+        }
+        only(&joined, found)
+    }
+
+    /// Every field with this full name.
+    fn all_named(&self, name: &str, case_sensitive: bool) -> Vec<FieldPath<'_>> {
         let wanted = fold(name, case_sensitive);
         let mut found = Vec::new();
         let mut parents = Vec::new();
         matching(&self.fields.fields.iter().collect::<Vec<_>>(), &wanted, case_sensitive, &mut parents, &mut found);
-        if let [first, second, ..] = found.as_slice() {
-            let message = format!(
-                "`{}` is ambiguous: it names `{}` (field {}) and `{}` (field {})",
-                shown(name),
-                shown(&first.full_name()),
-                first.field.id,
-                shown(&second.full_name()),
-                second.field.id
-            );
-            return Err(Error::invalid(message));
-        }
-        Ok(found.pop())
+        found
     }
 
     /// The column that a predicate names; None when there is none. Columns that cannot be compared (structs, lists,
@@ -170,7 +171,7 @@ impl Schema {
     /// # Errors
     /// `InvalidArgument` when the name is ambiguous or names something inside a list or a map.
     pub fn bound_column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>> {
-        let Some(path) = self.find_exactly(&name.0.join("."), case_sensitive)? else { return Ok(None) };
+        let Some(path) = self.find_parts(name, case_sensitive)? else { return Ok(None) };
         let full_name = path.full_name();
         if path.in_collection() {
             let message = format!("`{}` is inside a list or a map, where a row has many values", shown(&full_name));
@@ -249,6 +250,18 @@ impl<'a> FieldPath<'a> {
         self.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(".")
     }
 
+    /// The names in quotes, joined by dots: `"a"."b.c"`.
+    fn quoted_name(&self) -> String {
+        let quoted = |field: &&NestedField| format!("\"{}\"", field.name.replace('"', "\"\""));
+        self.fields.iter().map(quoted).collect::<Vec<_>>().join(".")
+    }
+
+    fn has_names(&self, names: &[String], case_sensitive: bool) -> bool {
+        let same =
+            |(field, name): (&&NestedField, &String)| fold(&field.name, case_sensitive) == fold(name, case_sensitive);
+        self.fields.len() == names.len() && self.fields.iter().zip(names).all(same)
+    }
+
     /// Whether the field is inside a list or a map, so that a row has many values of it.
     pub fn in_collection(&self) -> bool {
         let around = self.fields.split_last().map_or(&[][..], |(_, around)| around);
@@ -319,6 +332,25 @@ fn visit_field<'a>(
         visit_field(child, parents, visit);
     }
     parents.pop();
+}
+
+/// The only field with a name.
+fn only<'a>(name: &str, mut found: Vec<FieldPath<'a>>) -> Result<Option<FieldPath<'a>>> {
+    if let [first, second, ..] = found.as_slice() {
+        let (first_name, second_name) = (first.quoted_name(), second.quoted_name());
+        let message = format!(
+            "`{}` is ambiguous: it names {} (field {}) and {} (field {})",
+            shown(name),
+            shown(&first_name),
+            first.field.id,
+            shown(&second_name),
+            second.field.id
+        );
+        let error = Error::invalid(message);
+        let is_told_apart = first_name != second_name && first.full_name() == second.full_name();
+        return Err(if is_told_apart { error.hint("quote the parts of the name as shown") } else { error });
+    }
+    Ok(found.pop())
 }
 
 /// Collects the fields whose names, joined by dots, are `wanted`.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frazil_core::context::Context;
-use frazil_core::error::{Error, Result};
+use frazil_core::error::Result;
 
 use super::commit::{Change, Revision, now_ms};
 use super::evolve::property_values;
 use super::requirement::Requirement;
+use super::update::unsupported_version;
 use super::{check, ids};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
@@ -39,7 +40,7 @@ impl CreateTable {
     /// As [`check`]: what the version does not have, transforms that do not apply; values that no property takes.
     pub fn metadata(&self) -> Result<TableMetadata> {
         if !(1..=3).contains(&self.format_version) {
-            return Err(Error::unsupported(format!("writing Iceberg format version {}", self.format_version)));
+            return Err(unsupported_version(self.format_version));
         }
         check::schema(&self.schema, self.format_version)?;
         check::depth(&self.schema, &self.properties)?;

@@ -189,7 +189,7 @@ impl MetadataBuilder {
             return Err(Error::invalid(message));
         }
         if version > NEWEST_VERSION {
-            return Err(Error::unsupported(format!("writing Iceberg format version {version}")));
+            return Err(unsupported_version(version));
         }
         if version >= 3 && current < 3 {
             self.metadata.next_row_id = Some(0);
@@ -392,6 +392,11 @@ fn chosen(id: i32, last_added: Option<i32>, what: &str) -> Result<i32> {
         return Ok(id);
     }
     last_added.ok_or_else(|| Error::invalid(format!("no {what} was added that could be the last")))
+}
+
+/// The error for a format version that tables cannot have.
+pub(super) fn unsupported_version(version: u8) -> Error {
+    Error::unsupported(format!("format version {version} is not supported, expected 1, 2 or 3"))
 }
 
 /// An id that a caller gave, not the metadata.

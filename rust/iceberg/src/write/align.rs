@@ -146,18 +146,19 @@ fn converted(field: &NestedField, values: &ArrayRef, name: &str, rows: &RowNumbe
         return repeated(&field.field_type, None, values.len());
     }
     let unfit = || {
-        let message =
-            format!("the column `{name}` has the type {}, which {} does not take", values.data_type(), shown(field));
+        let message = format!(
+            "the column `{name}` has the type {}, which does not widen to {}",
+            shown(values.data_type()),
+            field.field_type
+        );
         Error::invalid(message).with("column", name).hint("cast it, or change the column of the table first")
     };
     match &field.field_type {
         Type::Primitive(PrimitiveType::Variant) => {
-            let data_type = arrow_primitive(&PrimitiveType::Variant);
-            if values.data_type().is_nested() { cast(values, &data_type, name, rows) } else { Err(unfit()) }
+            let variant = &PrimitiveType::Variant;
+            if values.data_type().is_nested() { cast(values, variant, name, rows) } else { Err(unfit()) }
         }
-        Type::Primitive(primitive) if widens(values.data_type(), primitive) => {
-            cast(values, &arrow_primitive(primitive), name, rows)
-        }
+        Type::Primitive(primitive) if widens(values.data_type(), primitive) => cast(values, primitive, name, rows),
         Type::Primitive(_) => Err(unfit()),
         Type::Struct(fields) => converted_struct(fields, values.as_struct_opt().ok_or_else(unfit)?, name, rows),
         Type::List(list) => {
@@ -226,13 +227,9 @@ impl RowNumbers<'_> {
     }
 }
 
-fn shown(field: &NestedField) -> String {
-    match &field.field_type {
-        Type::Primitive(primitive) => primitive.to_string(),
-        Type::Struct(_) => "a struct".to_string(),
-        Type::List(_) => "a list".to_string(),
-        Type::Map(_) => "a map".to_string(),
-    }
+/// The Iceberg type that an Arrow type stands for, or the name of one that Iceberg does not have.
+fn shown(data_type: &DataType) -> String {
+    Type::of_arrow(data_type).map_or_else(|_| data_type.to_string().to_lowercase(), |found| found.to_string())
 }
 
 fn is_list(data_type: &DataType) -> bool {
@@ -296,19 +293,20 @@ fn widens(from: &DataType, to: &PrimitiveType) -> bool {
 }
 
 /// A conversion that must not change a value.
-fn cast(values: &ArrayRef, to: &DataType, name: &str, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
+fn cast(values: &ArrayRef, primitive: &PrimitiveType, name: &str, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
+    let to = &arrow_primitive(primitive);
     if values.data_type() == to {
         return Ok(values.clone());
     }
     let options = CastOptions { safe: true, ..CastOptions::default() };
     let cast = cast_with_options(values, to, &options)?;
     if let Some(row) = lost_row(values, &cast) {
-        return Err(does_not_fit(name, to, rows.number(row)));
+        return Err(does_not_fit(name, primitive, rows.number(row)));
     }
     if let Some(ticks) = coarser(values.data_type(), to) {
         let row = lost_digits(values, ticks);
         if let Some(row) = row {
-            return Err(does_not_fit(name, to, rows.number(row))
+            return Err(does_not_fit(name, primitive, rows.number(row))
                 .hint("truncate the column, or make it of nanoseconds (format version 3)"));
         }
     }
@@ -316,7 +314,7 @@ fn cast(values: &ArrayRef, to: &DataType, name: &str, rows: &RowNumbers<'_>) -> 
 }
 
 #[cold]
-fn does_not_fit(name: &str, to: &DataType, row: usize) -> Error {
+fn does_not_fit(name: &str, to: &PrimitiveType, row: usize) -> Error {
     Error::invalid(format!("the value of `{name}` in row {row} does not fit {to}")).with("column", name)
 }
 
