@@ -125,7 +125,9 @@ test-rust:
 
 test-python: dev
 	$(call say,'Testing the Python package')
-	$(BIN)/python $(PYTEST_PARALLEL) --durations 20 --doctest-modules tests python/frazil
+	$(BIN)/python $(PYTEST_PARALLEL) --durations 20
+	$(call say,'Running the examples of the documentation strings')
+	$(BIN)/python -m pytest --quiet --doctest-modules --pyargs frazil
 
 $(OLDEST)/.installed: pyproject.toml | $(TOOLS)
 	$(call say,'Installing pyarrow $(OLDEST_PYARROW) into $(OLDEST)')

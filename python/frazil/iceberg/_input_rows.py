@@ -21,6 +21,9 @@ _BAD_DATA = (pa.ArrowException, TypeError, ValueError, OverflowError, NotImpleme
 _UNNAMED_LEVEL = re.compile(r"__index_level_\d+__")
 _PANDAS_COLUMN = re.compile(r"Conversion failed for column (.*) with type ", re.DOTALL)
 
+_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+_VIEWS_VERSION = 24
+
 
 def batches(data: Any, schema: pa.Schema, *, source: bool = False) -> Iterator[pa.RecordBatch]:
     """Read anything that speaks Arrow, a list of dictionaries, or an iterator of these, batch by batch.
@@ -40,7 +43,7 @@ def batches(data: Any, schema: pa.Schema, *, source: bool = False) -> Iterator[p
 
 def _batches(data: Any, schema: pa.Schema, first_row: int, *, source: bool) -> Iterator[pa.RecordBatch]:
     if isinstance(data, pa.RecordBatch):
-        yield data
+        yield _exportable(data)
     elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
         yield batch_of(data, schema, first_row, infer=source)
     elif hasattr(data, "__arrow_c_stream__"):
@@ -93,8 +96,7 @@ def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:
     _check_objects(data)
     reader = data
     if isinstance(data, pa.Table):
-        # As a C stream, a table with views of strings crashes pyarrow 22.
-        reader = data.to_reader()
+        reader = map(_exportable, data.to_reader())
     elif not isinstance(data, pa.RecordBatchReader):
         # One of pyarrow is read as it is: what its source raises stays what it is.
         reader = _read(data, lambda: pa.RecordBatchReader.from_stream(data))
@@ -103,7 +105,17 @@ def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:
         count += 1
         yield batch
     if source and not count:
-        yield no_rows(reader.schema)
+        yield no_rows(reader.schema if isinstance(reader, pa.RecordBatchReader) else data.schema)
+
+
+def _exportable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Turn views into strings where pyarrow is older than 24, which crashes when it exports some of them."""
+    views = [i for i, column in enumerate(batch.columns) if column.type in _VIEWS]
+    if int(pa.__version__.split(".")[0]) < _VIEWS_VERSION:
+        for i in views:
+            name, column = batch.schema.names[i], batch.column(i)
+            batch = batch.set_column(i, name, column.cast(_VIEWS[column.type]))
+    return batch
 
 
 def size_bytes(rows: pa.RecordBatch | pa.Table) -> int:
