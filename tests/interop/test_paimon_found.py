@@ -113,6 +113,24 @@ def test_times_that_were_timestamps_before_1970_are_within_the_day(snapshot: int
         assert found.scan(condition, snapshot_id=snapshot).count() == len(expected), condition
 
 
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("which", [-2, -1], ids=["cast by frazil", "compacted by Java"])
+def test_texts_that_were_bytes_have_a_replacement_character_for_what_is_not_utf_8(file_format: str, which: int) -> None:
+    found = table(f"utf8_{file_format}")
+    snapshot = found.snapshots()[which].snapshot_id
+    texts = [(1, "\ufffd\ufffd"), (2, "ok"), (3, "\ufffd\ufffd")]
+    assert rows(found.scan(snapshot_id=snapshot)) == texts
+    for condition, expected in [
+        ("v = '\ufffd\ufffd'", [texts[0], texts[2]]),
+        ("v > 'ok'", [texts[0], texts[2]]),
+        ("v < '\ufffd'", [texts[1]]),
+        ("v IN ('ok', '\ufffd')", [texts[1]]),
+        ("v LIKE '\ufffd%'", [texts[0], texts[2]]),
+        ("v > '\ufffe'", []),
+    ]:
+        assert rows(found.scan(condition, snapshot_id=snapshot)) == expected, condition
+
+
 def test_a_map_with_its_entries_in_another_order_has_not_changed() -> None:
     changed = {"incremental-between": "3,4", "incremental-between-scan-mode": "diff"}
     assert rows(table("map_order").scan(options=changed)) == []

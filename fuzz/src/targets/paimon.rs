@@ -106,7 +106,12 @@ fn file_index(input: &[u8]) -> Outcome {
     let column = |id: i32| {
         let field = schema.fields.iter().find(|field| field.id == id)?;
         let data_type = || field.data_type.clone();
-        Some(IndexedColumn { name: field.name.clone(), file_type: data_type(), read_type: data_type() })
+        Some(IndexedColumn {
+            name: field.name.clone(),
+            file_type: data_type(),
+            read_type: data_type(),
+            is_replaced: false,
+        })
     };
     for filter in filters.iter().skip(input.len() % TESTS.len()).step_by(TESTS.len()) {
         if let Selection::Rows(bits) = index.evaluate(filter, rows, &column) {

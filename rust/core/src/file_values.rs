@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_buffer::OffsetBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The values in another Arrow type.
 ///
@@ -46,6 +47,43 @@ pub fn checked_text(array: &ArrayRef) -> Result<ArrayRef> {
     let starts =
         |offset: &i32| usize::try_from(*offset).is_ok_and(|at| at >= first && whole.is_char_boundary(at - first));
     if offsets.iter().all(starts) { Ok(Arc::clone(array)) } else { Err(Error::corrupt("text is not UTF-8")) }
+}
+
+/// Text that is read from texts or bytes, with U+FFFD in place of what is not UTF-8. `array` is Utf8 or Binary.
+///
+/// # Errors
+/// `CorruptData` for offsets that lead out of the text; `LimitExceeded` when the text exceeds 2 GiB.
+pub fn replaced_text(array: &ArrayRef) -> Result<ArrayRef> {
+    if *array.data_type() == DataType::Utf8
+        && let Ok(text) = checked_text(array)
+    {
+        return Ok(text);
+    }
+    let (offsets, values) = match (array.as_string_opt::<i32>(), array.as_binary_opt::<i32>()) {
+        (Some(text), _) => (text.offsets().clone(), text.values().clone()),
+        (_, Some(bytes)) => (bytes.offsets().clone(), bytes.values().clone()),
+        _ => return Err(Error::internal("neither text nor bytes")),
+    };
+    if array.data_type() == &DataType::Binary
+        && let Ok(text) = StringArray::try_new(offsets.clone(), values.clone(), array.nulls().cloned())
+    {
+        return Ok(Arc::new(text));
+    }
+    let mut text = String::new();
+    let mut ends = Vec::with_capacity(offsets.len());
+    ends.push(0);
+    for (row, window) in offsets.windows(2).enumerate() {
+        if array.is_valid(row) {
+            let [start, end] = [window.first(), window.last()].map(|at| at.and_then(|at| usize::try_from(*at).ok()));
+            let value = start.zip(end).and_then(|(start, end)| values.get(start..end));
+            let value = value.ok_or_else(|| Error::corrupt("text offsets lead out of the text"))?;
+            text.push_str(&String::from_utf8_lossy(value));
+        }
+        let end = i32::try_from(text.len());
+        ends.push(end.map_err(|_| Error::new(ErrorKind::LimitExceeded, "one batch has more than 2 GiB of text"))?);
+    }
+    let offsets = OffsetBuffer::new(ends.into());
+    Ok(Arc::new(StringArray::try_new(offsets, text.into_bytes().into(), array.nulls().cloned())?))
 }
 
 /// Any decimal of the same scale; one of more digits only if its values have no more than `precision`.

@@ -10,7 +10,7 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_cast::cast;
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::file_values::checked_text;
+use frazil_core::file_values::{checked_text, replaced_text};
 
 /// Whether arrays of a type hold values of `plain`, texts or bytes, as [`Texts`] reads them: as they are or by entries.
 pub(crate) fn holds(data_type: &DataType, plain: &DataType) -> bool {
@@ -48,6 +48,19 @@ pub(crate) fn check(array: &ArrayRef) -> Result<()> {
     }
     check_keys(dictionary.keys(), entries.len())?;
     if *entries.data_type() == DataType::Utf8 { checked_text(entries).map(drop) } else { Ok(()) }
+}
+
+/// A dictionary array with U+FFFD in place of what is not UTF-8 in its entries; other arrays as they are.
+///
+/// # Errors
+/// As [`frazil_core::file_values::replaced_text`].
+pub(crate) fn replaced(array: &ArrayRef) -> Result<ArrayRef> {
+    let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() else { return Ok(Arc::clone(array)) };
+    let entries = dictionary.values();
+    if *entries.data_type() != DataType::Utf8 || checked_text(entries).is_ok() {
+        return Ok(Arc::clone(array));
+    }
+    Ok(Arc::new(dictionary.with_values(replaced_text(entries)?)))
 }
 
 /// The length of an entry of a dictionary array, on average; 0 for other arrays.

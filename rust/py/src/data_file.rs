@@ -115,7 +115,7 @@ impl Source {
     fn batches(&self, columns: &[usize], batch_rows: usize, context: &Context) -> Result<Batches> {
         Ok(match self {
             Self::Avro(file) => {
-                // The formats differ in what becomes of decimals beyond their precision.
+                // The formats differ in what becomes of decimals beyond their precision and of texts that are not UTF-8.
                 let projection = Projection::wide_columns(file.schema(), columns)?;
                 Box::new(file.batches(&projection, batch_rows, context)?)
             }

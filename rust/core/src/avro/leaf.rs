@@ -255,7 +255,7 @@ fn values(schema: &Schema, target: &DataType) -> Option<Values> {
         (Shape::Double, T::Float64) => Values::Float64(Vec::new()),
         (Shape::Bytes | Shape::String, T::Binary | T::Utf8) => Values::Sized(Strings::default()),
         (Shape::Fixed(size), T::Binary) => Values::Unsized(Strings::default(), *size),
-        (Shape::Enum(symbols), T::Utf8) => Values::Symbol(Strings::default(), symbols.clone()),
+        (Shape::Enum(symbols), T::Utf8 | T::Binary) => Values::Symbol(Strings::default(), symbols.clone()),
         (Shape::Fixed(_) | Shape::SizedFixed(_) | Shape::Bytes | Shape::String, T::FixedSizeBinary(width)) => {
             let width = usize::try_from(*width).ok().filter(|&width| width <= MAX_FIXED_BYTES)?;
             let source = match &schema.shape {

@@ -96,7 +96,7 @@ fn map(parts: &Fields) -> Result<DataType> {
     Ok(DataType::Map(Arc::new(entries), false))
 }
 
-/// The same type with decimals of 38 digits.
+/// The same type with decimals of 38 digits and the bytes of texts.
 pub(super) fn wide(data_type: DataType) -> DataType {
     let field = |field: &FieldRef| {
         let data_type = wide(field.data_type().clone());
@@ -104,6 +104,7 @@ pub(super) fn wide(data_type: DataType) -> DataType {
     };
     match data_type {
         DataType::Decimal128(_, scale) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, scale),
+        DataType::Utf8 => DataType::Binary,
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
         DataType::List(element) => DataType::List(field(&element)),
         DataType::Map(entries, sorted) => DataType::Map(field(&entries), sorted),

@@ -58,7 +58,8 @@ pub enum Kind {
     Encoded,
     /// As the writer has it, with ids in the field metadata; see [`super::natural`].
     Natural,
-    /// As [`Kind::Natural`], but decimals have 38 digits: whether values keep to the precision is not checked.
+    /// As [`Kind::Natural`], but decimals have 38 digits and texts are bytes: whether values keep to the precision and
+    /// are UTF-8 is not checked.
     NaturalWide,
 }
 

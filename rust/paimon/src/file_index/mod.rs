@@ -29,9 +29,10 @@ use arrow_buffer::BooleanBuffer;
 use bytes::Bytes;
 use frazil_core::bytes::Cursor;
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::{BoundColumn, BoundPredicate, Test};
+use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
+use frazil_core::scalar::Scalar;
 
-use crate::spec::types::DataType;
+use crate::spec::types::{DataType, TypeRoot};
 use value::Question;
 
 const MAGIC: i64 = 1_493_475_289_347_502;
@@ -60,6 +61,8 @@ pub struct IndexedColumn {
     pub file_type: DataType,
     /// The type that it is read as: literals are of it.
     pub read_type: DataType,
+    /// Whether texts may be read with U+FFFD in place of what is not UTF-8.
+    pub is_replaced: bool,
 }
 
 /// The indexes of one data file; clones share its bytes.
@@ -156,6 +159,10 @@ impl FileIndex {
     ) -> Selection {
         let Some(column) = column(tested.id) else { return Selection::All };
         let file = &column.file_type.root;
+        let is_text = matches!(file, TypeRoot::Char(_) | TypeRoot::VarChar(_));
+        if column.is_replaced && is_text && !is_same_of_replaced(test) {
+            return Selection::All;
+        }
         if !value::widens(file, &column.read_type.root) {
             return Selection::All;
         }
@@ -219,6 +226,21 @@ impl Selection {
             (Self::Rows(a), Self::Rows(b)) => Self::of(Some(&a | &b)),
         }
     }
+}
+
+/// Whether a test has the same result for a stored text as for the one that is read.
+fn is_same_of_replaced(test: &Test) -> bool {
+    match test {
+        Test::IsNull | Test::NotNull => true,
+        Test::Compare(CompareOp::Eq | CompareOp::NotEq, text) => !has_replacement(text),
+        Test::In(texts) | Test::NotIn(texts) => !texts.iter().any(has_replacement),
+        _ => false,
+    }
+}
+
+/// Whether a scalar is text with U+FFFD.
+pub(crate) fn has_replacement(text: &Scalar) -> bool {
+    matches!(text, Scalar::String(text) if text.contains(char::REPLACEMENT_CHARACTER))
 }
 
 fn read_head(cursor: &mut Cursor<'_>, indexes: &mut Vec<Index>, end: usize) -> Result<()> {

@@ -18,6 +18,8 @@
 //!
 //! A TIME that was TIMESTAMP before 1970 is negative after a compaction by Java: it is the time before midnight.
 //!
+//! A text that was BYTES may hold any bytes after such a compaction: what is not UTF-8 is read as U+FFFD, as Java shows it.
+//!
 //! ORC's own CHAR does not know how many spaces a value ended with, so that it has none, as in Java.
 
 use std::sync::Arc;
@@ -34,7 +36,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use frazil_core::error::{Error, Result};
-use frazil_core::file_values::{cast, checked_text, decimal};
+use frazil_core::file_values::{cast, decimal, replaced_text};
 use frazil_core::nested::{Repeated, child};
 use frazil_core::variant;
 
@@ -77,7 +79,7 @@ fn whole_key(key: &DataType) -> DataType {
 /// have others. Shares the buffers when nothing has to change.
 ///
 /// # Errors
-/// `CorruptData` when the array is not how a format stores the type, a value does not fit it, or text is not UTF-8;
+/// `CorruptData` when the array is not how a format stores the type or a value does not fit it;
 /// `Unsupported` for a timestamp that does not fit 64 bits in the unit of its type.
 pub(super) fn convert(array: &ArrayRef, to: &DataType, format: FileFormat) -> Result<ArrayRef> {
     use ArrowType as A;
@@ -85,8 +87,8 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType, format: FileFormat) -> Re
     let array = &plain(array)?;
     match (&to.root, array.data_type()) {
         (_, A::Null) => Ok(new_null_array(&to.arrow(), array.len())),
-        (T::Char(_), A::Utf8 | A::Binary) if format == FileFormat::Orc => Ok(trimmed(&text(array)?)),
-        (T::Char(_) | T::VarChar(_), A::Utf8 | A::Binary) => text(array),
+        (T::Char(_), A::Utf8 | A::Binary) if format == FileFormat::Orc => Ok(trimmed(&replaced_text(array)?)),
+        (T::Char(_) | T::VarChar(_), A::Utf8 | A::Binary) => replaced_text(array),
         (T::Timestamp(_) | T::LocalZonedTimestamp(_), A::Timestamp(unit, _)) => timestamp(array, *unit, to),
         (T::Decimal(precision, scale), from) if from.is_decimal() => {
             let array = if format == FileFormat::Avro { &without_longer(array, *precision)? } else { array };
@@ -113,16 +115,12 @@ fn unfit(array: &ArrayRef, to: &DataType) -> Error {
 /// The same values without dictionaries, runs, views and 64-bit offsets.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
-        ArrowType::Dictionary(..) => plain(&dictionary::unpacked(array)?),
+        ArrowType::Dictionary(..) => plain(&dictionary::unpacked(&dictionary::replaced(array)?)?),
         ArrowType::RunEndEncoded(_, values) => plain(&cast(array, values.data_type())?),
         ArrowType::LargeUtf8 | ArrowType::Utf8View => cast(array, &ArrowType::Utf8),
         ArrowType::LargeBinary | ArrowType::BinaryView => cast(array, &ArrowType::Binary),
         _ => Ok(Arc::clone(array)),
     }
-}
-
-fn text(array: &ArrayRef) -> Result<ArrayRef> {
-    if *array.data_type() == ArrowType::Binary { cast(array, &ArrowType::Utf8) } else { checked_text(array) }
 }
 
 /// Decimals with NULL for those of more digits than `precision`, as Java reads Avro files.

@@ -40,7 +40,8 @@ pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> 
         if is_altered(&file.file_name, file.schema_id, &written.data_type) {
             return None;
         }
-        Some(IndexedColumn { name: written.name, file_type: written.data_type, read_type: wanted.data_type })
+        let (file_type, is_replaced) = (written.data_type, file.schema_id > 0);
+        Some(IndexedColumn { name: written.name, file_type, read_type: wanted.data_type, is_replaced })
     };
     Ok(index.evaluate(&read.filter, rows, &column))
 }

@@ -269,8 +269,9 @@ impl FileColumn {
         });
         let array = match found {
             Some((name, array)) if name == self.name && dictionaries && self.stays_dictionary(array) => {
-                dictionary::check(array)?;
-                return Ok(ArrayRef::clone(array));
+                let array = dictionary::replaced(array)?;
+                dictionary::check(&array)?;
+                return Ok(array);
             }
             Some((name, array)) if name == self.name => convert(array, &self.from, self.format)?,
             found => {

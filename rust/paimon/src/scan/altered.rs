@@ -15,6 +15,7 @@
 //! | was | is | stored | read |
 //! |---|---|---|---|
 //! | TIMESTAMP before 1970 | TIME | negative | wrapped into the day |
+//! | BYTES | STRING | the bytes | U+FFFD in place of what is not UTF-8, see [`super::replaced`] |
 //!
 //! Nothing of this may leave a file out.
 

@@ -19,6 +19,7 @@ pub mod partitions;
 pub mod plan;
 mod printed;
 pub mod prune;
+pub(crate) mod replaced;
 pub mod section;
 pub mod split;
 pub mod stream;

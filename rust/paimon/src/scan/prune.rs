@@ -27,6 +27,7 @@ use super::context::{ReadContext, comparable};
 use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
 use super::printed::{is_printed, with_numbers};
+use super::replaced::{WithReplaced, where_replaced};
 use crate::binary_row;
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
 use crate::read::FileFormat;
@@ -180,7 +181,8 @@ pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usiz
         if is_altered(file_name, schema.id, &file.data_type) {
             return None;
         }
-        Some(IndexedColumn { name: file.name, file_type: file.data_type, read_type: read.data_type })
+        let is_replaced = schema.id > 0;
+        Some(IndexedColumn { name: file.name, file_type: file.data_type, read_type: read.data_type, is_replaced })
     };
     let bytes = Bytes::copy_from_slice(entries.embedded_indexes().value(file));
     let rows = usize::try_from(entries.row_counts().value(file)).unwrap_or(usize::MAX);
@@ -218,7 +220,7 @@ impl<'a> EntryStats<'a> {
         let keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
         let keys: Vec<i32> = keys.map(|field| field.id).collect();
         let keys = may_match(&part_of(&self.read.filter, &keys), self)?;
-        let rows = may_match(&self.filter(), self)?;
+        let rows = self.may_match(self)?;
         Ok(FileVerdicts { buckets: BooleanBuffer::new_set(keys.len()), rows: &rows & &keys, keys })
     }
 
@@ -227,22 +229,43 @@ impl<'a> EntryStats<'a> {
     /// # Errors
     /// Only such as are defects.
     pub fn judge_groups(&self, groups: &[Vec<usize>]) -> Result<BooleanBuffer> {
-        may_match(&self.filter(), &GroupStats { files: self, groups })
+        self.may_match(&GroupStats { files: self, groups })
+    }
+
+    /// Which things may hold matching rows by their values. A row either has no text with a replaced character, or has
+    /// one in some column.
+    fn may_match(&self, stats: &dyn ColumnStats) -> Result<BooleanBuffer> {
+        let filter = self.filter();
+        let mut may = may_match(&filter, stats)?;
+        if self.entries.schema_ids().values().iter().all(|id| *id == 0) {
+            return Ok(may);
+        }
+        let mut columns = filter.columns();
+        columns.retain(|column| column.data_type == ScalarType::String && !self.is_key(column.id));
+        let ids: Vec<i32> = columns.iter().map(|column| column.id).collect();
+        for column in columns {
+            match where_replaced(&filter, column) {
+                BoundPredicate::False => {}
+                filter => may = &may | &may_match(&filter, &WithReplaced { stats, ids: &ids })?,
+            }
+        }
+        Ok(may)
+    }
+
+    fn is_key(&self, id: i32) -> bool {
+        let mut keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
+        keys.any(|field| field.id == id)
     }
 
     /// The filter, with tests of numbers where files have numbers for what is text now.
     fn filter(&self) -> BoundPredicate {
-        let is_key = |id: i32| {
-            let mut keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
-            keys.any(|field| field.id == id)
-        };
         let was_number = |id: i32| {
             let field = self.read.schema.fields.iter().find(|field| field.id == id);
             let printed = |to: &DataType| {
                 let mut places = self.layouts.all().iter().map(|layout| layout.place(id));
                 places.any(|place| matches!(place, Place::At(_, from) if is_printed(&from.root, &to.root)))
             };
-            field.is_some_and(|field| printed(&field.data_type)) && !is_key(id)
+            field.is_some_and(|field| printed(&field.data_type)) && !self.is_key(id)
         };
         with_numbers(&self.read.filter, &was_number)
     }

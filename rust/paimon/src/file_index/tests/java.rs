@@ -31,8 +31,12 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn column(name: &str, file: TypeRoot, read: TypeRoot) -> impl Fn(i32) -> Option<IndexedColumn> {
-    let column =
-        IndexedColumn { name: name.into(), file_type: DataType::nullable(file), read_type: DataType::nullable(read) };
+    let column = IndexedColumn {
+        name: name.into(),
+        file_type: DataType::nullable(file),
+        read_type: DataType::nullable(read),
+        is_replaced: false,
+    };
     move |_| Some(column.clone())
 }
 

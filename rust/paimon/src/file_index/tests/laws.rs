@@ -127,7 +127,7 @@ impl RowColumns for One {
 
 fn indexed(domain: &Domain) -> IndexedColumn {
     let data_type = DataType::nullable(domain.root.clone());
-    IndexedColumn { name: "c".into(), file_type: data_type.clone(), read_type: data_type }
+    IndexedColumn { name: "c".into(), file_type: data_type.clone(), read_type: data_type, is_replaced: false }
 }
 
 fn leaf(domain: &Domain, test: Test) -> BoundPredicate {

@@ -1,0 +1,112 @@
+//! Texts that are read with U+FFFD in place of bytes that are not UTF-8.
+//!
+//! A compaction by Java stores the bytes of a column that became STRING as they are, so that statistics and indexes of
+//! the file are of the stored bytes. Their order is another one than that of the texts that are read. Tests for texts
+//! without U+FFFD are true of no such value.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, StringArray};
+use frazil_core::error::Result;
+use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
+use frazil_core::prune::{Bounds, ColumnStats};
+
+use crate::file_index::has_replacement;
+
+const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
+
+/// What is left of a filter for rows whose value of a text column has a replaced character.
+pub(super) fn where_replaced(filter: &BoundPredicate, column: &BoundColumn) -> BoundPredicate {
+    let each = |parts: &[BoundPredicate]| -> Vec<_> { parts.iter().map(|part| where_replaced(part, column)).collect() };
+    match filter {
+        BoundPredicate::And(parts) => BoundPredicate::and(each(parts)),
+        BoundPredicate::Or(parts) => BoundPredicate::or(each(parts)),
+        BoundPredicate::Leaf(tested, test) if tested.id == column.id && is_false_of_replaced(test) => {
+            BoundPredicate::False
+        }
+        other => other.clone(),
+    }
+}
+
+fn is_false_of_replaced(test: &Test) -> bool {
+    match test {
+        Test::IsNull => true,
+        Test::Compare(CompareOp::Eq, text) => !has_replacement(text),
+        Test::In(texts) => !texts.iter().any(has_replacement),
+        _ => false,
+    }
+}
+
+/// Statistics whose bounds of the columns `ids` contain the texts that are read.
+pub(super) struct WithReplaced<'a> {
+    pub(super) stats: &'a dyn ColumnStats,
+    pub(super) ids: &'a [i32],
+}
+
+impl ColumnStats for WithReplaced<'_> {
+    fn len(&self) -> usize {
+        self.stats.len()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let bounds = self.stats.bounds(column)?;
+        if !self.ids.contains(&column.id) {
+            return Ok(bounds);
+        }
+        let each = |bounds: Option<ArrayRef>, of: fn(&str) -> String| {
+            let bounds = bounds?;
+            let Some(texts) = bounds.as_string_opt::<i32>() else { return Some(bounds) };
+            Some(Arc::new(texts.iter().map(|text| text.map(of)).collect::<StringArray>()) as ArrayRef)
+        };
+        Ok(bounds.map(|bounds| Bounds { lower: each(bounds.lower, lower), upper: each(bounds.upper, upper), ..bounds }))
+    }
+}
+
+/// A text that is not above one that is read of bytes from `bound` on.
+fn lower(bound: &str) -> String {
+    match bound.find(|found| found >= REPLACEMENT) {
+        Some(at) => bound.get(..at).unwrap_or_default().to_owned() + "\u{fffd}",
+        None => bound.to_owned(),
+    }
+}
+
+/// A text that is not below one that is read of bytes up to `bound`.
+fn upper(bound: &str) -> String {
+    let Some(at) = bound.find(|found: char| !found.is_ascii()) else { return bound.to_owned() };
+    let above = bound.get(..at).unwrap_or_default().to_owned() + "\u{fffe}";
+    if above.as_str() < bound { bound.to_owned() } else { above }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let part = prop_oneof![
+            any::<u8>().prop_map(|byte| vec![byte]),
+            any::<char>().prop_map(|text| text.to_string().into_bytes()),
+            Just("\u{fffd}".as_bytes().to_vec()),
+            Just(b"a".to_vec()),
+        ];
+        vec(part, 0..4).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn bounds_of_stored_bytes_contain_the_texts_that_are_read(value in bytes(), bound in bytes()) {
+            let Ok(text) = std::str::from_utf8(&bound) else { return Ok(()) };
+            let read = String::from_utf8_lossy(&value);
+            if value >= bound {
+                prop_assert!(lower(text).as_str() <= &*read, "{value:?} {bound:?}");
+            } else {
+                prop_assert!(upper(text).as_str() >= &*read, "{value:?} {bound:?}");
+            }
+        }
+    }
+}
