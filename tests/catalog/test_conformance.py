@@ -138,7 +138,6 @@ def test_what_is_missing_is_named(catalog: Catalog[Any]) -> None:
         with pytest.raises(errors.NoSuchTableError, match=r"'(ns|no)\.no'"):
             call()
     missing = [
-        lambda: catalog.create_table("no.t", SCHEMA),
         lambda: catalog.list_tables("no"),
         lambda: catalog.drop_namespace("no"),
         lambda: catalog.load_namespace_properties("no"),
@@ -146,6 +145,66 @@ def test_what_is_missing_is_named(catalog: Catalog[Any]) -> None:
     for call in missing:
         with pytest.raises(errors.NoSuchNamespaceError, match="'no'"):
             call()
+
+
+def test_only_errors_of_creating_name_create_namespace(catalog: Catalog[Any]) -> None:
+    for read in (catalog.load_table, catalog.drop_table, catalog.list_tables, catalog.list_namespaces):
+        with pytest.raises(errors.FrazilError) as caught:
+            read("no.t")
+        assert "create_" not in str(caught.value)
+    if catalog.type != "hadoop":
+        with pytest.raises(errors.NoSuchNamespaceError, match=r"'no'.*create_namespace creates it"):
+            catalog.create_table("no.t", SCHEMA)
+
+
+def test_a_table_without_a_namespace_is_listed_at_the_root(catalog: Catalog[Any]) -> None:
+    catalog.create_table("t", SCHEMA).append(ROWS)
+    catalog.create_table("ns.t", SCHEMA)
+    assert catalog.list_tables() == catalog.list_tables(()) == [("t",)]
+    assert catalog.list_namespaces() == [("ns",)]
+    assert catalog.table_exists("t")
+    assert catalog.load_table("t").scan().count() == 2
+    catalog.purge_table("t")
+    assert catalog.list_tables() == []
+
+
+@pytest.mark.parametrize("kind", ["hadoop", "local"])
+def test_reading_a_folder_that_does_not_exist_fails(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "misspelt"
+    catalog = frazil.load_catalog("c", type=kind, **{"path" if kind == "local" else "warehouse": str(folder)})
+    read: list[Callable[[], object]] = [
+        catalog.list_namespaces,
+        catalog.list_tables,
+        lambda: catalog.list_namespaces("ns"),
+        lambda: catalog.list_tables("ns"),
+        lambda: catalog.load_table("ns.t"),
+        lambda: catalog.namespace_exists("ns"),
+        lambda: catalog.load_namespace_properties("ns"),
+        lambda: catalog.plan_purge("ns.t"),
+        lambda: catalog.drop_namespace("ns"),
+    ]
+    for call in read:
+        with pytest.raises(errors.MissingFileError, match=f"{folder}.*create_namespace or create_table") as caught:
+            call()
+        assert caught.value.context == {"catalog": "c", "file": str(folder)}
+    assert not catalog.table_exists("ns.t")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("kind", ["hadoop", "local"])
+@pytest.mark.parametrize("first", ["create_namespace", "create_namespace_if_not_exists", "create_table"])
+def test_the_first_write_creates_the_folder(kind: str, first: str, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "lake"
+    catalog = frazil.load_catalog("c", type=kind, **{"path" if kind == "local" else "warehouse": str(folder)})
+    if first == "create_table":
+        catalog.create_table_if_not_exists("t", SCHEMA)
+        assert catalog.list_tables() == [("t",)]
+    else:
+        getattr(catalog, first)("ns")
+        assert catalog.list_namespaces() == [("ns",)]
+    catalog.create_namespace_if_not_exists("ns")
+    table = catalog.create_table_if_not_exists("ns.t", SCHEMA)
+    assert catalog.create_table_if_not_exists("ns.t", SCHEMA).uuid == table.uuid
 
 
 @pytest.mark.parametrize("name", ["", "a..b", "a/b", "a\\b", "a\0b", "a\nb", ("ns", ".."), ("ns", "a/b"), ("ns", "")])
@@ -516,17 +575,31 @@ def test_folders_that_are_something_else_are_not_taken(tmp_path: Path) -> None:
     for name in ("ns", "ns.deep"):
         with pytest.raises(errors.AlreadyExistsError, match="namespace"):
             catalog.create_table(name, SCHEMA)
-    for name in ("ns.metadata", ("ns", ".hidden"), "ns._hidden"):
+    for name in ("ns.metadata", ("ns", ".hidden"), "ns._hidden", "_hidden.t", "new._hidden.t", (".hidden", "t")):
         with pytest.raises(errors.InvalidArgumentError):
             catalog.create_table(name, SCHEMA)
         with pytest.raises(errors.InvalidArgumentError):
             catalog.create_namespace(name)
-    with pytest.raises(errors.InvalidArgumentError, match="is a table"):
-        catalog.create_namespace("ns.t.inner")
-    with pytest.raises(errors.NoSuchNamespaceError):
-        catalog.create_table("ns.t.inner", SCHEMA)
+    for inner in ("ns.t.inner", "ns.t.new.inner", "ns.t.metadata.inner"):
+        for create in (catalog.create_namespace, lambda name: catalog.create_table(name, SCHEMA)):
+            with pytest.raises(errors.InvalidArgumentError, match="is a table"):
+                create(inner)
     assert catalog.list_namespaces("ns") == [("ns", "deep")]
     assert catalog.list_tables("ns") == [("ns", "t")]
+
+
+def test_a_table_creates_its_namespace_in_a_warehouse(tmp_path: Path) -> None:
+    """As Java's `HadoopCatalog`, whose namespaces are folders."""
+    catalog = frazil.load_catalog("c", **properties_of("hadoop", tmp_path))
+    catalog.create_table("db.t", SCHEMA).append(ROWS)
+    catalog.create_table_if_not_exists("a.b.t", SCHEMA)
+    assert catalog.list_namespaces() == [("a",), ("db",)]
+    assert catalog.list_namespaces("a") == [("a", "b")]
+    assert catalog.list_tables("a.b") == [("a", "b", "t")]
+    assert catalog.load_table("db.t").scan().count() == 2
+    with pytest.raises(errors.InvalidArgumentError):
+        catalog.create_table("c.d.t", SCHEMA, partition_by=["no"])
+    assert not catalog.namespace_exists("c")
 
 
 def test_a_copied_warehouse_is_purged_where_it_lies(warehouse: Path) -> None:

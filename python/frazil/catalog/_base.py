@@ -54,7 +54,7 @@ class Catalog(Lookups[T]):
         """Make a table.
 
         Args:
-            identifier: Its name, in a namespace that exists.
+            identifier: Its name, in a namespace that exists; a `hadoop` catalog creates missing namespaces.
             schema: An Arrow schema: names, types and what may be NULL.
             location: Its folder; below that of the namespace, or of the warehouse, unless given.
             partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`.
@@ -180,7 +180,7 @@ class Catalog(Lookups[T]):
         """
         levels = _named(namespace)
         self._prepare()
-        if self.namespace_exists(levels) or not self._create_namespace(levels, property_texts(properties)):
+        if self._has_namespace(levels) or not self._create_namespace(levels, property_texts(properties)):
             message = f"catalog {self.name!r} has a namespace {dotted(levels)!r} already"
             raise AlreadyExistsError(message, context={"catalog": self.name, "namespace": dotted(levels)})
 
@@ -267,7 +267,8 @@ class Catalog(Lookups[T]):
     def _check_namespace_of_new(self, namespace: Levels) -> None:
         if not namespace:
             self._prepare()
-        self._existing(namespace)
+        if not self._has_namespace(namespace):
+            raise self._no_such_namespace(namespace, "create_namespace creates it")
 
     def _prepare(self) -> None:
         """Make what the catalog itself needs, before the first thing in it is made."""

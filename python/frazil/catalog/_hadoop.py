@@ -37,6 +37,9 @@ class HadoopCatalog(Catalog[CatalogTable]):
         self._warehouse = Warehouse(name, self.type, properties, may_be_new=True)
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
 
+    def _check_folder(self) -> None:
+        self._warehouse.check_exists()
+
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
         found = self._warehouse.folders_where(levels, lambda folder: METADATA not in self._warehouse.folders(folder))
         return {(*levels, name) for name in found}
@@ -108,9 +111,8 @@ class HadoopCatalog(Catalog[CatalogTable]):
         return f"{folder}/v{int(version) + 1}.{ending}"
 
     def _check_namespace_of_new(self, namespace: Levels) -> None:
-        # Object stores have no empty folders: there a namespace begins with its first table.
-        if self._warehouse.is_local:
-            self._existing(namespace)
+        # As in Java, a table creates the folders of its namespace.
+        self._check_new_folders(namespace)
 
     def _folder_of(self, namespace: Levels) -> str:
         return self._warehouse.place(*namespace)
@@ -118,14 +120,23 @@ class HadoopCatalog(Catalog[CatalogTable]):
     def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
         if properties:
             self._refuse("keep properties of namespaces")
+        self._check_new_folders(levels[:-1])
         _check_names(levels)
-        for end in range(1, len(levels)):
-            if METADATA in self._warehouse.folders(levels[:end]):
-                message = f"{dotted(levels[:end])!r} is a table, in which there is no place for a namespace"
-                raise InvalidArgumentError(message, context={"catalog": self.name, "namespace": dotted(levels)})
         if self._warehouse.folders(levels) or self._has_table(levels):
             return False
         return self._warehouse.make_folder(levels)
+
+    def _check_new_folders(self, levels: Levels) -> None:
+        """Raise `InvalidArgumentError` if a folder of a namespace is in a table or cannot be created."""
+        for end in range(1, len(levels) + 1):
+            folders = self._warehouse.folders(levels[:end])
+            if METADATA in folders:
+                message = f"{dotted(levels[:end])!r} is a table, and a table cannot contain tables or namespaces"
+                raise InvalidArgumentError(message, context={"catalog": self.name, "namespace": dotted(levels)})
+            if not folders and not self._warehouse.has_folder(levels[:end]):
+                for new in range(end, len(levels) + 1):
+                    _check_names(levels[:new])
+                return
 
     def _drop_namespace(self, levels: Levels) -> bool:
         return self._warehouse.remove_empty_folder(levels)

@@ -19,6 +19,7 @@ from frazil._folders import removed_on_failure
 from frazil.catalog._sql import NEW_LAYOUT, TABLES, Layout, SqlCatalog
 from frazil.catalog._sqlite import SqliteDatabase
 from frazil.catalog._statements import NewTable
+from frazil.catalog._warehouse import missing_folder
 from frazil.errors import InvalidArgumentError, StorageError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ class LocalCatalog(SqlCatalog):
 
     def _hint(self) -> str | None:
         return None
+
+    def _check_folder(self) -> None:
+        if not os.path.isdir(self._path):  # noqa: PTH112 - the path is text
+            raise missing_folder(self.name, self._path)
 
     def _is_made(self) -> bool:
         """Whether the lake was ever changed; before that it is empty."""

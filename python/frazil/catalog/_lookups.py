@@ -58,14 +58,16 @@ class Lookups(ABC, Generic[T]):
         """List the namespaces directly below one, or the outermost ones.
 
         Raises:
+            MissingFileError: The folder of the catalog does not exist.
             NoSuchNamespaceError: There is no such namespace.
         """
         return sorted(self._child_namespaces(self._existing(namespace)))
 
-    def list_tables(self, namespace: Identifier) -> list[tuple[str, ...]]:
-        """List the tables of a namespace, by their whole names.
+    def list_tables(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
+        """List the tables of a namespace, or those without a namespace, by their full names.
 
         Raises:
+            MissingFileError: The folder of the catalog does not exist.
             NoSuchNamespaceError: There is no such namespace.
         """
         return sorted(self._tables(self._existing(namespace)))
@@ -74,11 +76,13 @@ class Lookups(ABC, Generic[T]):
         """Open a table.
 
         Raises:
+            MissingFileError: The folder of the catalog does not exist.
             NoSuchTableError: There is no such table.
             CorruptMetadataError: The table's metadata contradicts its specification.
             UnsupportedError: The table is of a format or version that this release does not read.
         """
         levels = table_levels(identifier)
+        self._check_folder()
         try:
             return self._open(levels)
         except NoSuchTableError as error:
@@ -91,13 +95,20 @@ class Lookups(ABC, Generic[T]):
         return self._has_table(table_levels(identifier))
 
     def namespace_exists(self, namespace: Identifier) -> bool:
-        """Say whether there is such a namespace."""
-        return self._has_namespace(namespace_levels(namespace))
+        """Return whether a namespace exists.
+
+        Raises:
+            MissingFileError: The folder of the catalog does not exist.
+        """
+        levels = namespace_levels(namespace)
+        self._check_folder()
+        return self._has_namespace(levels)
 
     def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
         """Give the properties of a namespace; `location` is where its tables go, if that is known.
 
         Raises:
+            MissingFileError: The folder of the catalog does not exist.
             NoSuchNamespaceError: There is no such namespace.
         """
         return self._namespace_properties(self._existing(namespace))
@@ -121,15 +132,20 @@ class Lookups(ABC, Generic[T]):
     def _open(self, levels: Levels) -> T:
         """Open a table; `NoSuchTableError` when the catalog knows of none or there is none where it says."""
 
+    def _check_folder(self) -> None:
+        """Raise `MissingFileError` if the catalog is a local folder that does not exist."""
+
     def _existing(self, namespace: Identifier) -> Levels:
         levels = namespace_levels(namespace)
+        self._check_folder()
         if not self._has_namespace(levels):
             raise self._no_such_namespace(levels)
         return levels
 
-    def _no_such_namespace(self, levels: Levels) -> NoSuchNamespaceError:
+    def _no_such_namespace(self, levels: Levels, remedy: str | None = None) -> NoSuchNamespaceError:
         message = f"catalog {self.name!r} has no namespace {dotted(levels)!r}"
-        hint = self._hint() or self._shown(self._siblings(levels, self._child_namespaces))
+        found = self._hint() or self._shown(self._siblings(levels, self._child_namespaces))
+        hint = "; ".join(part for part in (found, remedy) if part) or None
         return NoSuchNamespaceError(message, context={"catalog": self.name, "namespace": dotted(levels)}, hint=hint)
 
     def _no_such_table(self, levels: Levels, why: str | None = None) -> NoSuchTableError:

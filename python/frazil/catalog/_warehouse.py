@@ -45,9 +45,17 @@ class Warehouse:
         if root is not None and not root.is_dir() and (root.exists() or not may_be_new):
             what = "is not a folder" if root.exists() else "does not exist"
             message = f"the warehouse {root} of catalog {catalog!r} {what}"
-            raise MissingFileError(message, context={"catalog": catalog, "file": str(root)})
+            hint = "correct the property 'warehouse'"
+            raise MissingFileError(message, context={"catalog": catalog, "file": str(root)}, hint=hint)
+        self._catalog = catalog
         self._properties = of_storage(properties)
         self.location = warehouse.rstrip("/") if root is None else str(root)
+
+    def check_exists(self) -> None:
+        """Raise `MissingFileError` if it is a local folder that does not exist."""
+        root = _local_path(self.location)
+        if root is not None and not root.is_dir():
+            raise missing_folder(self._catalog, root)
 
     def place(self, *names: str) -> str:
         """Give the location of a folder below it."""
@@ -168,6 +176,17 @@ class Warehouse:
     @cached_property
     def _files(self) -> _native.Files:
         return table_files(self.location, {}, self._properties)
+
+
+def missing_folder(catalog: str, folder: str | Path) -> MissingFileError:
+    """Return the error for reading a catalog whose folder does not exist."""
+    if Path(folder).exists():
+        what, hint = "is not a folder", "correct the path"
+    else:
+        what = "does not exist"
+        hint = "correct the path; in a new catalog, create_namespace or create_table creates the folder"
+    message = f"the folder {folder} of catalog {catalog!r} {what}"
+    return MissingFileError(message, context={"catalog": catalog, "file": str(folder)}, hint=hint)
 
 
 @contextmanager
