@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
+import warnings
+import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -66,8 +69,40 @@ class Rows:
         return self.files.written()[1]
 
 
+class Uncommitted:
+    """The changes of a transaction that is neither committed nor aborted. It does not reference the transaction."""
+
+    def __init__(self, location: str) -> None:
+        """Take the location of the table."""
+        self.written: list[Written] = []
+        self.is_changed = False
+        self._location = location
+        self._process_id = os.getpid()
+
+    def discard(self, first: int = 0) -> None:
+        """Delete the files that were written, from the `first` change on."""
+        for written in self.written[first:]:
+            written.abort()
+        del self.written[first:]
+
+    def abandon(self) -> None:
+        """Delete the files and warn, when the transaction is garbage collected or the interpreter exits."""
+        # A forked process has a copy of the transaction, but the files belong to its parent.
+        if self._process_id != os.getpid() or not (self.is_changed or self.written):
+            return
+        self.discard()
+        message = (
+            f"a transaction of table {self._location} was not committed: its changes are lost and its files deleted; "
+            "call commit_transaction(), or write `with table.transaction() as tx:`"
+        )
+        warnings.warn(message, ResourceWarning, stacklevel=2)
+
+
 class Transaction(Writing):
     """Changes of a table that are committed as one when the `with` block ends; none of them when it fails.
+
+    Without a `with` block, call `commit_transaction` or `abort`. A transaction that is garbage collected before that
+    emits a `ResourceWarning` and deletes the files that it wrote.
 
     >>> import frazil, tempfile, pyarrow as pa
     >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", pa.schema([("id", pa.int64())]))
@@ -84,7 +119,8 @@ class Transaction(Writing):
         self._attempts = _native.Attempts() if attempts is None else attempts
         table._native.check_writable(table._row)  # noqa: SLF001 - one module in two files
         self._native = _native.Transaction(table._native, table._row)  # noqa: SLF001
-        self._written: list[Written] = []
+        self._uncommitted = Uncommitted(table.location)
+        self._finalizer = weakref.finalize(self, self._uncommitted.abandon)
         self._made: list[tuple[WriteResult, RowCounts]] = []
         self._ended = False
         self.attempts = 0
@@ -115,7 +151,7 @@ class Transaction(Writing):
 
     def written(self, written: Written) -> None:
         """Delete what was written if the transaction fails."""
-        self._written.append(written)
+        self._uncommitted.written.append(written)
 
     def change_rows(
         self, change: RowChange, snapshot_properties: Mapping[str, str] | None, rows: Rows | None = None
@@ -172,6 +208,7 @@ class Transaction(Writing):
             validation=validation,
             fast=flag("fast", fast),
         )
+        self._uncommitted.is_changed = True
         result = WriteResult(None, updated_rows=changed.updated, inserted_rows=changed.inserted)
         self._made.append((result, changed))
         self._settle(self.table(), len(self._made) - 1)
@@ -192,12 +229,12 @@ class Transaction(Writing):
         return self.table()
 
     def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
-        began, before = time.perf_counter(), len(self._written)
+        began, before = time.perf_counter(), len(self._uncommitted.written)
         try:
             result = change(self)
         except FrazilError:
             # Any other error may be that of a signal, which came when the change was made already.
-            self._discard(before)
+            self._uncommitted.discard(before)
             raise
         settle(result, seconds=time.perf_counter() - began)
         return result
@@ -217,6 +254,7 @@ class Transaction(Writing):
     def _evolve(self, change: dict[str, Any], known: _native.Table | None = None) -> None:
         """Make a change that writes no data; `known` is the state that the caller decided on, if it is an older one."""
         self._native.evolve(json.dumps(change), known)
+        self._uncommitted.is_changed = True
 
     @operation_of
     def commit_transaction(self) -> Table:
@@ -227,14 +265,14 @@ class Transaction(Writing):
             CommitStateUnknownError: It is not known whether the changes took effect; nothing was deleted.
         """
         if not self._ended:
-            self._ended = True
+            self._end()
             try:
                 committed, self.attempts = self._native.commit(self._attempts)
                 self._table._native = committed  # noqa: SLF001
             except BaseException:
                 # Ctrl-C may come when the changes have taken effect already.
                 if not self._native.may_be_committed:
-                    self._discard()
+                    self._uncommitted.discard()
                 raise
             if self.attempts > 1:
                 with contextlib.suppress(FrazilError):
@@ -244,14 +282,13 @@ class Transaction(Writing):
     def abort(self) -> None:
         """Give up, and delete the files that were written."""
         if not self._ended:
-            self._ended = True
+            self._end()
             self._native.abort()
-            self._discard()
+            self._uncommitted.discard()
 
-    def _discard(self, first: int = 0) -> None:
-        for written in self._written[first:]:
-            written.abort()
-        del self._written[first:]
+    def _end(self) -> None:
+        self._ended = True
+        self._finalizer.detach()
 
     def __enter__(self) -> Self:
         """Begin."""
