@@ -40,7 +40,8 @@ silent, of its documentation.
 PROPERTIES = """# Table properties
 
 Table properties of Iceberg that frazil knows.
-Values are checked when a property is set; unknown properties are kept.
+Values are checked when a property is set.
+Unknown properties are kept; a name that is probably misspelt emits a `UserWarning`, such as `write.delet.mode`.
 Properties that are not used are for other engines.
 `python tools/document_facts.py` writes this page from `rust/iceberg/src/properties.rs`.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from frazil._arguments import flag, path_text, property_texts, whole_number
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg._manage_snapshots import ManageSnapshots
+from frazil.iceberg._property_names import warn_of_unknown
 from frazil.iceberg._update_schema import UpdateSchema
 from frazil.iceberg._update_sort_order import UpdateSortOrder
 from frazil.iceberg._update_spec import UpdateSpec
@@ -51,12 +52,14 @@ class Evolving:
         return ManageSnapshots(self._commit)
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
-        """Set properties, leaving others as they are.
+        """Set properties, leaving others as they are. Names that are probably misspelt emit a `UserWarning`.
 
         Raises:
             InvalidArgumentError: A value that a known property does not take, or a name that is reserved.
         """
-        self._commit({"update": "properties", "set": property_texts(properties) | property_texts(more)})
+        changed = property_texts(properties) | property_texts(more)
+        warn_of_unknown(changed)
+        self._commit({"update": "properties", "set": changed})
 
     def remove_properties(self, *names: str) -> None:
         """Remove properties; those that are not there are no error.

@@ -10,6 +10,7 @@ from frazil._arguments import field_names, property_texts, whole_number
 from frazil._folders import local_path, removed_on_failure
 from frazil._operation import operation
 from frazil.errors import InvalidArgumentError
+from frazil.iceberg._property_names import warn_of_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +61,7 @@ class NewTable:
         if self.location.endswith((".json", ".json.gz")) or (folder is not None and folder.is_file()):
             message = f"the location of a table is a folder, not a file: {self.location}"
             raise InvalidArgumentError(message, context={"table": self.location})
+        warn_of_unknown(properties)
         with (
             operation("create_table", lambda: self.location),
             removed_on_failure(None if folder is None else folder / "metadata"),

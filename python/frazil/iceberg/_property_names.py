@@ -1,0 +1,114 @@
+"""Names of table properties that are probably misspelt."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from frazil import _native
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ICEBERG_PREFIXES = ("write.", "read.", "commit.", "history.", "format-", "schema.")
+"""Keys with these prefixes are properties of Iceberg, not of users."""
+
+_OF_OTHER_ENGINES = frozenset(
+    {
+        "format-version",
+        "read.data-planning-mode",
+        "read.delete-planning-mode",
+        "read.orc.vectorization.batch-size",
+        "read.parquet.vectorization.batch-size",
+        "read.split.adaptive-size.enabled",
+        "write.delete.avro.compression-codec",
+        "write.delete.avro.compression-level",
+        "write.delete.orc.block-size-bytes",
+        "write.delete.orc.compression-codec",
+        "write.delete.orc.compression-strategy",
+        "write.delete.orc.stripe-size-bytes",
+        "write.delete.orc.write-batch-size",
+        "write.delete.parquet.compression-codec",
+        "write.delete.parquet.compression-level",
+        "write.delete.parquet.dict-size-bytes",
+        "write.delete.parquet.page-row-limit",
+        "write.delete.parquet.page-size-bytes",
+        "write.delete.parquet.page-version",
+        "write.delete.parquet.row-group-check-max-record-count",
+        "write.delete.parquet.row-group-check-min-record-count",
+        "write.delete.parquet.row-group-size-bytes",
+        "write.manifest.compression-codec",
+        "write.manifest.compression-level",
+        "write.merge.cardinality-check.enabled",
+        "write.orc.block-size-bytes",
+        "write.orc.write-batch-size",
+        "write.parquet.row-group-check-max-record-count",
+        "write.parquet.row-group-check-min-record-count",
+        "write.parquet.row-group-limit",
+        "write.parquet.variant-inference-buffer-size",
+        "write.py-location-provider.impl",
+        "write.spark.advisory-partition-size-bytes",
+        "write.upsert.enabled",
+    }
+)
+"""Properties of Java, Spark, Flink and PyIceberg that are not in `_native.table_properties`."""
+
+_MISSPELT = 0.88
+"""Ratio of `difflib` from which a key of any prefix counts as misspelt: one letter in eight."""
+
+_SIMILAR = 0.7
+"""Ratio from which a property is suggested for an unknown key with a prefix of Iceberg."""
+
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+
+
+def warn_of_unknown(names: Iterable[str]) -> None:
+    """Emit a `UserWarning` for each name that is probably a misspelt table property."""
+    for name in names:
+        if name in _OF_OTHER_ENGINES or _native.table_property(name) is not None:
+            continue
+        is_of_iceberg = name.startswith(_ICEBERG_PREFIXES)
+        known = closest(name, _SIMILAR if is_of_iceberg else _MISSPELT)
+        if known is None and not is_of_iceberg:
+            continue
+        remedy = "it has no effect in frazil" if known is None else f"did you mean `{known}`?"
+        warnings.warn(f"unknown table property `{name}`; {remedy}", UserWarning, stacklevel=_caller_depth())
+
+
+def closest(name: str, cutoff: float) -> str | None:
+    """Return the known table property that is most similar to a name, or None.
+
+    >>> closest("write.delet.mode", 0.7), closest("write.metadata.metrics.colum.a.b", 0.7), closest("owner", 0.88)
+    ('write.delete.mode', 'write.metadata.metrics.column.a.b', None)
+    """
+    levels = name.lower().split(".")
+    candidates = {}
+    for key, depth in _known():
+        # A property of columns is compared without the name of the column.
+        column = ".".join(name.split(".")[depth:]) if depth else ""
+        if depth and not column:
+            continue
+        head = ".".join(levels[:depth]) + "." if depth else name.lower()
+        matcher = difflib.SequenceMatcher(None, head, key)
+        if matcher.real_quick_ratio() >= cutoff and matcher.quick_ratio() >= cutoff and matcher.ratio() >= cutoff:
+            candidates[key + column] = matcher.ratio()
+    return max(candidates, key=candidates.__getitem__, default=None)
+
+
+@cache
+def _known() -> list[tuple[str, int]]:
+    """Return the keys; for a property of columns with the number of levels before the name of the column."""
+    return [(known.key, known.key.count(".") if known.is_of_column else 0) for known in _native.table_properties()]
+
+
+def _caller_depth() -> int:
+    """Return the `stacklevel` of the first frame outside of this package, for a warning of the calling function."""
+    depth, frame = 1, sys._getframe(1)  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        depth, frame = depth + 1, frame.f_back
+    return depth
