@@ -28,3 +28,4 @@ pub mod simd;
 pub mod sort;
 pub mod storage;
 pub mod variant;
+pub mod virtual_table;
