@@ -6,6 +6,7 @@ pub mod deletion_vector;
 mod dictionary;
 pub mod features;
 pub mod file_index;
+pub mod inspect;
 pub mod merge;
 pub mod read;
 pub mod scan;

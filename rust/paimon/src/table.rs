@@ -178,6 +178,27 @@ impl Table {
         self.snapshot_files().numbers()
     }
 
+    /// All snapshots from the earliest on, read together. One that vanishes meanwhile has expired.
+    ///
+    /// # Errors
+    /// `CorruptMetadata`, `Unsupported` naming the file.
+    pub fn snapshots(&self) -> Result<Vec<Snapshot>> {
+        let files = self.snapshot_files();
+        let mut ids = files.numbers()?;
+        let earliest = files.earliest()?;
+        ids.retain(|id| earliest.is_none_or(|earliest| *id >= earliest));
+        let locations: Vec<String> = ids.iter().map(|id| files.location(*id)).collect();
+        let wanted: Vec<&str> = locations.iter().map(String::as_str).collect();
+        let contents = self.files().read_all(&wanted, LIMIT_BYTES);
+        let mut found = Vec::with_capacity(ids.len());
+        for (id, content) in ids.into_iter().zip(contents) {
+            if let Some(content) = present(content)? {
+                found.push(parse_snapshot(&files, "snapshot", id, &content)?);
+            }
+        }
+        Ok(found)
+    }
+
     /// A changelog that outlived its snapshot (`changelog/`).
     ///
     /// # Errors

@@ -58,6 +58,16 @@ impl Table {
         Ok(found)
     }
 
+    /// When the oldest schema file of a branch was written: milliseconds since the epoch, by the clock of the store.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot` for a branch that the table does not have; those of the storage.
+    pub fn branch_created_ms(&self, branch: &str) -> Result<i64> {
+        let folder = format!("{}/schema", root(self.location(), branch));
+        let written = self.files().list(&folder)?.iter().map(|file| file.modified_ms).min();
+        written.ok_or_else(|| super::no_schema(self.location(), branch))
+    }
+
     /// The table or its branch that is meant, and the state of it: a name that no tag has is that of a branch.
     ///
     /// # Errors

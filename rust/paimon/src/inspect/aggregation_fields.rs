@@ -1,0 +1,44 @@
+//! `aggregation_fields`: the columns of the latest schema with the options `fields.<column>.*`.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray};
+use frazil_core::context::Context;
+use frazil_core::error::Result;
+
+use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+
+pub(super) const COLUMNS: [Column; 5] = [
+    ("field_name", Kind::Text, REQUIRED),
+    ("field_type", Kind::Text, REQUIRED),
+    ("function", Kind::Text, NULLABLE),
+    ("function_options", Kind::Text, NULLABLE),
+    ("comment", Kind::Text, NULLABLE),
+];
+
+#[expect(clippy::unnecessary_wraps, reason = "as the rows of other tables")]
+pub(super) fn rows(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
+    let fields = || state.schema.fields.iter();
+    let options = display::hash_order(&state.schema.options);
+    let (mut functions, mut function_options) = (Vec::new(), Vec::new());
+    for field in fields() {
+        let of_field = options.iter().filter(|(option, _)| names_column(option, &field.name));
+        let (names, values): (Vec<&str>, Vec<&str>) =
+            of_field.map(|(option, value)| (option.as_str(), value.as_str())).unzip();
+        functions.push(format!("[{}]", values.join(", ")));
+        function_options.push(format!("[{}]", names.join(", ")));
+    }
+    Ok(vec![
+        Arc::new(StringArray::from_iter_values(fields().map(|field| &field.name))),
+        Arc::new(StringArray::from_iter_values(fields().map(|field| field.data_type.to_string()))),
+        Arc::new(StringArray::from(functions)),
+        Arc::new(StringArray::from(function_options)),
+        Arc::new(fields().map(|field| field.description.as_deref()).collect::<StringArray>()),
+    ])
+}
+
+/// Whether an option is `fields.<column>.<something>`. A column whose name has a point is found under no option.
+fn names_column(option: &str, column: &str) -> bool {
+    let mut parts = option.split('.');
+    parts.next() == Some("fields") && parts.next() == Some(column) && parts.next().is_some_and(|rest| !rest.is_empty())
+}

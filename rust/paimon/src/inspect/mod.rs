@@ -1,0 +1,177 @@
+//! System tables (documentation: "System Tables"): what the metadata of a table says, as rows.
+//!
+//! Names, columns and their types are those of Java 1.4; `audit_log`, `binlog`, `ro` and `row_tracking` are scans of the
+//! table's rows and are not here. Times are as they were recorded: commits in UTC, files by the wall clock of their
+//! writer.
+
+mod aggregation_fields;
+mod display;
+mod manifests;
+mod options;
+mod refs;
+mod schemas;
+mod snapshots;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, Result};
+use frazil_core::virtual_table::{Batches, Part, TableInfo, VirtualTable, find};
+
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::snapshot::Snapshot;
+use crate::spec::types::DataField;
+use crate::table::{SnapshotChoice, Table};
+
+/// All system tables that are computed from metadata.
+pub static TABLES: &[TableInfo] = &[
+    always("aggregation_fields", "Columns with their aggregate functions and options."),
+    always("branches", "Branches other than main."),
+    always("consumers", "Consumers with the next snapshot that each of them reads."),
+    of_snapshot("manifests", "Manifests of a snapshot."),
+    always("options", "Options of the table."),
+    always("schemas", "Schemas of the table."),
+    always("snapshots", "Snapshots that have not expired."),
+    always("tags", "Tags with the snapshots that they keep."),
+];
+
+const fn always(name: &'static str, doc: &'static str) -> TableInfo {
+    TableInfo { name, doc, time_travel: false }
+}
+
+const fn of_snapshot(name: &'static str, doc: &'static str) -> TableInfo {
+    TableInfo { name, doc, time_travel: true }
+}
+
+/// Return a system table. The options of the table choose the snapshot if `choice` is the latest.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown name, and for a snapshot of a table that does not show one; as [`Table::choose`].
+pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dyn VirtualTable>> {
+    let info = find(TABLES, name)?;
+    if !info.time_travel && choice.is_time_travel() {
+        return Err(Error::invalid(format!("the system table `{name}` does not show a snapshot"))
+            .with("table", table.location())
+            .hint("open it without a snapshot, tag or time"));
+    }
+    let state = if info.time_travel { State::at(table, choice)? } else { State::latest(table) };
+    let (columns, rows): (&[Column], Rows) = match info.name {
+        "aggregation_fields" => (&aggregation_fields::COLUMNS, aggregation_fields::rows),
+        "branches" => (&refs::BRANCHES, refs::branches),
+        "consumers" => (&refs::CONSUMERS, refs::consumers),
+        "manifests" => (&manifests::COLUMNS, manifests::rows),
+        "options" => (&options::COLUMNS, options::rows),
+        "schemas" => (&schemas::COLUMNS, schemas::rows),
+        "snapshots" => (&snapshots::COLUMNS, snapshots::rows),
+        "tags" => (&refs::TAGS, refs::tags),
+        other => return Err(Error::internal(format!("the system table `{other}` cannot be opened"))),
+    };
+    Ok(Arc::new(Computed { state, schema: schema(columns), rows }))
+}
+
+/// A table at the state that is shown.
+#[derive(Debug, Clone)]
+struct State {
+    table: Table,
+    /// The schema that names and types are taken from.
+    schema: Arc<TableSchema>,
+    options: Options,
+    /// None before the first commit, and for tables that do not show a snapshot.
+    snapshot: Option<Snapshot>,
+}
+
+impl State {
+    fn latest(table: &Table) -> Self {
+        let schema = table.schema().clone();
+        let options = Options::new(schema.options.clone());
+        Self { table: table.clone(), schema, options, snapshot: None }
+    }
+
+    fn at(table: &Table, choice: &SnapshotChoice) -> Result<Self> {
+        let latest = Self::latest(table);
+        let choice = choice.or_options(&latest.options)?;
+        let snapshot = table.choose(&choice, &latest.options)?;
+        let schema = table.read_schema(choice.is_time_travel(), snapshot.as_ref())?;
+        Ok(Self { schema, snapshot, ..latest })
+    }
+
+    /// The partition columns, outermost first.
+    fn partition_fields(&self) -> Vec<&DataField> {
+        self.schema.partition_keys.iter().filter_map(|key| self.schema.field(key)).collect()
+    }
+}
+
+/// A column of a system table: its name, type, and whether it may be NULL.
+type Column = (&'static str, Kind, bool);
+
+const REQUIRED: bool = false;
+const NULLABLE: bool = true;
+
+/// The type of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Long,
+    /// Milliseconds.
+    Time,
+    /// Microseconds.
+    PreciseTime,
+}
+
+impl Kind {
+    fn arrow(self) -> DataType {
+        match self {
+            Self::Text => DataType::Utf8,
+            Self::Long => DataType::Int64,
+            Self::Time => DataType::Timestamp(TimeUnit::Millisecond, None),
+            Self::PreciseTime => DataType::Timestamp(TimeUnit::Microsecond, None),
+        }
+    }
+}
+
+fn schema(columns: &[Column]) -> SchemaRef {
+    let field = |&(name, kind, nullable): &Column| Field::new(name, kind.arrow(), nullable);
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// Compute all columns of all rows.
+type Rows = fn(&State, &Context) -> Result<Vec<ArrayRef>>;
+
+/// A small table: one part, whose rows are computed together.
+#[derive(Debug)]
+struct Computed {
+    state: State,
+    schema: SchemaRef,
+    rows: Rows,
+}
+
+impl VirtualTable for Computed {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn parts(&self, _: &Context) -> Result<Vec<Part>> {
+        Ok(vec![Part::new()])
+    }
+
+    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches> {
+        if !part.is_empty() {
+            return Err(Error::invalid("the part belongs to another system table"));
+        }
+        let all = (self.rows)(&self.state, context)?;
+        Ok(Box::new(std::iter::once(project(&self.schema, &all, columns))))
+    }
+}
+
+/// Some of the columns of a table as a batch.
+fn project(schema: &SchemaRef, all: &[ArrayRef], columns: &[usize]) -> Result<RecordBatch> {
+    let rows = all.first().map_or(0, |column| column.len());
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let arrays = columns.iter().filter_map(|&column| all.get(column).cloned()).collect();
+    Ok(RecordBatch::try_new_with_options(Arc::new(schema.project(columns)?), arrays, &options)?)
+}
