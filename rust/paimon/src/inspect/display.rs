@@ -3,20 +3,24 @@
 //! | what | text |
 //! |---|---|
 //! | partition | `{a, 1}`: each value cast to STRING |
+//! | key, bounds | `1`, `2024-02-29T12:34`: the values that Paimon keeps; dates are days, times of day milliseconds |
+//! | bytes | `0aff`: hexadecimal digits, where Java shows the address of an array |
 //! | duration | `PT1H30M0.5S`: ISO 8601, without days |
 //! | options | in the order of Java's `HashMap` |
+//! | JSON | a member in each line, `"a" : 1` |
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BinaryArray, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, StringArray, StructArray};
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::State;
 use crate::binary_row;
 use crate::read::cast::Caster;
+use crate::spec::partition_path;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
 /// The type STRING.
@@ -43,6 +47,80 @@ pub(super) fn texts(values: &ArrayRef, data_type: &DataType) -> Result<StringArr
     let cast = Caster::try_new(data_type, &DataType::nullable(STRING))?;
     let texts = cast.map_or_else(|| Ok(values.clone()), |cast| cast.cast(values))?;
     texts.as_string_opt().cloned().ok_or_else(|| Error::internal("a cast to STRING gave another type"))
+}
+
+/// Values as Paimon keeps them; None for NULL, and for types that have no text.
+pub(super) fn internal(values: &ArrayRef, data_type: &DataType) -> Result<Vec<Option<String>>> {
+    use TypeRoot as T;
+    match &data_type.root {
+        T::Date | T::Time(_) | T::Timestamp(_) | T::LocalZonedTimestamp(_) => {
+            (0..values.len()).map(|row| partition_path::value_text(values, row, &data_type.root, true)).collect()
+        }
+        T::Binary(_) | T::VarBinary(_) | T::Blob => {
+            let values = values.as_binary_opt::<i32>().ok_or_else(|| Error::internal("bytes that are none"))?;
+            Ok(values.iter().map(|value| value.map(hexadecimal)).collect())
+        }
+        T::Variant | T::Multiset(_) => Ok(vec![None; values.len()]),
+        _ => Ok(texts(values, data_type)?.iter().map(|text| text.map(ToString::to_string)).collect()),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        push(&mut text, format_args!("{byte:02x}"));
+    }
+    text
+}
+
+/// JSON that is nested more deeply is not indented further.
+const MAX_INDENT: usize = 16;
+
+/// JSON as Java's writer lays it out, its members in the order of `text`.
+pub(super) fn pretty_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        (0..depth.min(MAX_INDENT)).for_each(|_| out.push_str("  "));
+    };
+    for letter in text.chars() {
+        if in_string {
+            out.push(letter);
+            in_string = escaped || letter != '"';
+            escaped = letter == '\\' && !escaped;
+            continue;
+        }
+        match letter {
+            '{' => {
+                out.push('{');
+                depth += 1;
+                line(&mut out, depth);
+            }
+            '}' => {
+                depth = depth.saturating_sub(1);
+                let empty = out.trim_end().ends_with('{');
+                out.truncate(out.trim_end().len());
+                if empty {
+                    out.push(' ');
+                } else {
+                    line(&mut out, depth);
+                }
+                out.push('}');
+            }
+            ',' => {
+                out.push(',');
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(" : "),
+            letter if letter.is_ascii_whitespace() => {}
+            letter => {
+                in_string = letter == '"';
+                out.push(letter);
+            }
+        }
+    }
+    out
 }
 
 /// A duration in ISO 8601: hours, minutes and seconds.
@@ -103,6 +181,14 @@ mod tests {
         for (ms, text) in shown {
             assert_eq!(duration(ms), text);
         }
+    }
+
+    #[test]
+    fn json_is_laid_out_and_keeps_its_order_and_texts() {
+        let text = r#"{"b":{"x":1,"y":"a, {\"}: \\"},"a":{}}"#;
+        let shown = "{\n  \"b\" : {\n    \"x\" : 1,\n    \"y\" : \"a, {\\\"}: \\\\\"\n  },\n  \"a\" : { }\n}";
+        assert_eq!(pretty_json(text), shown);
+        assert_eq!(pretty_json(shown), shown);
     }
 
     #[test]

@@ -6,11 +6,17 @@
 
 mod aggregation_fields;
 mod display;
+mod file_stats;
+mod files;
+mod live;
 mod manifests;
 mod options;
+mod partitions;
 mod refs;
 mod schemas;
 mod snapshots;
+mod statistics;
+mod table_indexes;
 #[cfg(test)]
 mod tests;
 
@@ -27,16 +33,23 @@ use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::types::DataField;
 use crate::table::{SnapshotChoice, Table};
+use files::DataFiles;
 
 /// All system tables that are computed from metadata.
 pub static TABLES: &[TableInfo] = &[
     always("aggregation_fields", "Columns with their aggregate functions and options."),
     always("branches", "Branches other than main."),
+    of_snapshot("buckets", "Buckets of a snapshot with the rows and files in each."),
     always("consumers", "Consumers with the next snapshot that each of them reads."),
+    of_snapshot("file_key_ranges", "Data files of a snapshot with their smallest and greatest keys."),
+    of_snapshot("files", "Data files of a snapshot with their statistics."),
     of_snapshot("manifests", "Manifests of a snapshot."),
     always("options", "Options of the table."),
+    of_snapshot("partitions", "Partitions of a snapshot with the rows and files in each."),
     always("schemas", "Schemas of the table."),
     always("snapshots", "Snapshots that have not expired."),
+    of_snapshot("statistics", "Statistics that ANALYZE recorded of a snapshot."),
+    of_snapshot("table_indexes", "Index files of a snapshot, deletion vectors among them."),
     always("tags", "Tags with the snapshots that they keep."),
 ];
 
@@ -61,13 +74,19 @@ pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dy
     }
     let state = if info.time_travel { State::at(table, choice)? } else { State::latest(table) };
     let (columns, rows): (&[Column], Rows) = match info.name {
+        "files" => return Ok(Arc::new(DataFiles::new(state, &files::FILES))),
+        "file_key_ranges" => return Ok(Arc::new(DataFiles::new(state, &files::FILE_KEY_RANGES))),
         "aggregation_fields" => (&aggregation_fields::COLUMNS, aggregation_fields::rows),
         "branches" => (&refs::BRANCHES, refs::branches),
+        "buckets" => (&partitions::BUCKETS, partitions::buckets),
         "consumers" => (&refs::CONSUMERS, refs::consumers),
         "manifests" => (&manifests::COLUMNS, manifests::rows),
         "options" => (&options::COLUMNS, options::rows),
+        "partitions" => (&partitions::PARTITIONS, partitions::partitions),
         "schemas" => (&schemas::COLUMNS, schemas::rows),
         "snapshots" => (&snapshots::COLUMNS, snapshots::rows),
+        "statistics" => (&statistics::COLUMNS, statistics::rows),
+        "table_indexes" => (&table_indexes::COLUMNS, table_indexes::rows),
         "tags" => (&refs::TAGS, refs::tags),
         other => return Err(Error::internal(format!("the system table `{other}` cannot be opened"))),
     };
@@ -116,20 +135,31 @@ const NULLABLE: bool = true;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
+    Int,
     Long,
     /// Milliseconds.
     Time,
     /// Microseconds.
     PreciseTime,
+    /// A list of texts.
+    Texts,
+    /// A list of the places of deletion vectors.
+    DeletionRanges,
 }
 
 impl Kind {
     fn arrow(self) -> DataType {
         match self {
             Self::Text => DataType::Utf8,
+            Self::Int => DataType::Int32,
             Self::Long => DataType::Int64,
             Self::Time => DataType::Timestamp(TimeUnit::Millisecond, None),
             Self::PreciseTime => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Self::Texts => DataType::List(Arc::new(Field::new("element", DataType::Utf8, true))),
+            Self::DeletionRanges => {
+                let range = DataType::Struct(table_indexes::range_fields());
+                DataType::List(Arc::new(Field::new("element", range, true)))
+            }
         }
     }
 }
@@ -164,13 +194,13 @@ impl VirtualTable for Computed {
             return Err(Error::invalid("the part belongs to another system table"));
         }
         let all = (self.rows)(&self.state, context)?;
-        Ok(Box::new(std::iter::once(project(&self.schema, &all, columns))))
+        let rows = all.first().map_or(0, |column| column.len());
+        Ok(Box::new(std::iter::once(project(&self.schema, &all, columns, rows))))
     }
 }
 
-/// Some of the columns of a table as a batch.
-fn project(schema: &SchemaRef, all: &[ArrayRef], columns: &[usize]) -> Result<RecordBatch> {
-    let rows = all.first().map_or(0, |column| column.len());
+/// Some of the columns of a table as a batch of so many rows.
+fn project(schema: &SchemaRef, all: &[ArrayRef], columns: &[usize], rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let arrays = columns.iter().filter_map(|&column| all.get(column).cloned()).collect();
     Ok(RecordBatch::try_new_with_options(Arc::new(schema.project(columns)?), arrays, &options)?)

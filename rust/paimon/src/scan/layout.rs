@@ -17,11 +17,11 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The layouts of the value statistics of some entries.
 #[derive(Debug)]
-pub(super) struct Layouts(Vec<Layout>);
+pub(crate) struct Layouts(Vec<Layout>);
 
 /// The columns of the value statistics of some files.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// The schema of the files.
     schema: Arc<TableSchema>,
     /// The columns that the files have; None for all of their schema.
@@ -36,7 +36,7 @@ pub(super) struct Layout {
 
 /// Where a column of the table stands in value statistics.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(crate) enum Place<'a> {
     /// The files have it, or may have it, without statistics.
     Unknown,
     /// The files do not have it, so that it is NULL.
@@ -53,7 +53,7 @@ impl Layouts {
     ///
     /// # Errors
     /// `CorruptManifest` for a schema that the table does not have.
-    pub(super) fn try_new(read: &ReadContext, entries: &ManifestEntries) -> Result<Self> {
+    pub(crate) fn try_new(read: &ReadContext, entries: &ManifestEntries) -> Result<Self> {
         let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
         let mut layouts: Vec<(Key<'_>, Vec<u32>)> = Vec::new();
         let (stats_columns, written) = (entries.value_stats_cols(), entries.write_cols());
@@ -91,7 +91,7 @@ impl Layouts {
     }
 
     /// Which of so many entries do not have the column of a field id.
-    pub(super) fn absent(&self, id: i32, entries: usize) -> Vec<bool> {
+    pub(crate) fn absent(&self, id: i32, entries: usize) -> Vec<bool> {
         let mut absent = vec![false; entries];
         for layout in self.0.iter().filter(|layout| layout.place(id) == Place::Absent) {
             for row in layout.rows() {
@@ -104,14 +104,14 @@ impl Layouts {
     }
 
     /// Each of them.
-    pub(super) fn all(&self) -> &[Layout] {
+    pub(crate) fn all(&self) -> &[Layout] {
         &self.0
     }
 }
 
 impl Layout {
     /// Where the column of a field id stands.
-    pub(super) fn place(&self, id: i32) -> Place<'_> {
+    pub(crate) fn place(&self, id: i32) -> Place<'_> {
         let Some(field) = self.schema.fields.iter().find(|field| field.id == id) else { return Place::Absent };
         if self.written.as_ref().is_some_and(|written| !written.contains(&field.name)) {
             return Place::Absent;
@@ -120,20 +120,25 @@ impl Layout {
         found.map_or(Place::Unknown, |(position, (_, data_type))| Place::At(position, data_type))
     }
 
+    /// The schema of the files.
+    pub(crate) fn schema(&self) -> &TableSchema {
+        &self.schema
+    }
+
     /// The types of all columns that have statistics.
-    pub(super) fn types(&self) -> Vec<DataType> {
+    pub(crate) fn types(&self) -> Vec<DataType> {
         self.columns.iter().map(|(_, data_type)| data_type.clone()).collect()
     }
 
     /// The numbers of its entries.
-    pub(super) fn rows(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = usize> + '_ {
         let some = self.rows.iter().flatten().filter_map(|row| usize::try_from(*row).ok());
         let all = 0..if self.rows.is_none() { self.entries } else { 0 };
         all.chain(some)
     }
 
     /// The values of its entries.
-    pub(super) fn select(&self, values: &BinaryArray) -> Result<BinaryArray> {
+    pub(crate) fn select(&self, values: &BinaryArray) -> Result<BinaryArray> {
         let Some(rows) = &self.rows else { return Ok(values.clone()) };
         let taken = arrow_select::take::take(values, &UInt32Array::from(rows.clone()), None)?;
         Ok(taken.as_binary::<i32>().clone())

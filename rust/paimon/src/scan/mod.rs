@@ -9,7 +9,7 @@ mod divide;
 mod fallback;
 pub mod incremental;
 mod judged;
-mod layout;
+pub(crate) mod layout;
 mod live;
 pub mod metrics;
 pub mod mode;

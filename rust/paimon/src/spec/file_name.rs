@@ -10,7 +10,7 @@ use super::json::shown;
 const FOLDER_BYTES: i32 = 2;
 
 /// Whether a text names a file, without saying in which folder.
-pub(super) fn is_file_name(text: &str) -> bool {
+pub(crate) fn is_file_name(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains(['/', '\\'])
 }
 

@@ -2,7 +2,7 @@
 
 pub mod consumer;
 pub mod data_file_meta;
-mod file_name;
+pub(crate) mod file_name;
 pub mod index_manifest;
 pub(crate) mod json;
 pub mod manifest;

@@ -114,7 +114,7 @@ fn is_java_whitespace(letter: char) -> bool {
 }
 
 /// The name of a value before it is escaped; None for NULL.
-fn value_text(array: &ArrayRef, row: usize, root: &TypeRoot, legacy: bool) -> Result<Option<String>> {
+pub(crate) fn value_text(array: &ArrayRef, row: usize, root: &TypeRoot, legacy: bool) -> Result<Option<String>> {
     if array.is_null(row) {
         return Ok(None);
     }

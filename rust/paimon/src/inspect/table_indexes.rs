@@ -1,0 +1,75 @@
+//! `table_indexes`: the index files of a snapshot, with the deletion vectors in each.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, Int32Array, Int64Array, ListArray, StringArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, Result};
+
+use super::manifests::{LIMIT_BYTES, path};
+use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+use crate::spec::index_manifest::{self, DELETION_VECTORS, DeletionRange, IndexEntry};
+
+pub(super) const COLUMNS: [Column; 7] = [
+    ("partition", Kind::Text, NULLABLE),
+    ("bucket", Kind::Int, REQUIRED),
+    ("index_type", Kind::Text, REQUIRED),
+    ("file_name", Kind::Text, REQUIRED),
+    ("file_size", Kind::Long, REQUIRED),
+    ("row_count", Kind::Long, REQUIRED),
+    ("dv_ranges", Kind::DeletionRanges, NULLABLE),
+];
+
+/// The fields of a deletion range: the data file, the offset and the length of its vector, and its deleted rows.
+pub(super) fn range_fields() -> Fields {
+    Fields::from(vec![
+        Field::new("f0", DataType::Utf8, false),
+        Field::new("f1", DataType::Int32, false),
+        Field::new("f2", DataType::Int32, false),
+        Field::new("_CARDINALITY", DataType::Int64, true),
+    ])
+}
+
+pub(super) fn rows(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
+    let entries = match state.snapshot.as_ref().and_then(|snapshot| snapshot.index_manifest.as_ref()) {
+        None => Vec::new(),
+        Some(name) => {
+            let path = path(state, name);
+            let bytes = state.table.files().read(&path, LIMIT_BYTES);
+            let read = bytes.and_then(|bytes| index_manifest::read(bytes, context));
+            read.map_err(|error| error.with("file", path))?
+        }
+    };
+    let partitions: BinaryArray = entries.iter().map(|entry| Some(&entry.partition)).collect();
+    let long =
+        |of: fn(&IndexEntry) -> i64| -> ArrayRef { Arc::new(entries.iter().map(of).map(Some).collect::<Int64Array>()) };
+    Ok(vec![
+        Arc::new(display::partitions(&partitions, state)?),
+        Arc::new(entries.iter().map(|entry| Some(entry.bucket)).collect::<Int32Array>()),
+        Arc::new(StringArray::from_iter_values(entries.iter().map(|entry| &entry.index_type))),
+        Arc::new(StringArray::from_iter_values(entries.iter().map(|entry| &entry.file_name))),
+        long(|entry| entry.file_size),
+        long(|entry| entry.row_count),
+        deletion_ranges(&entries)?,
+    ])
+}
+
+/// The ranges of each index; NULL for those that are not of deletion vectors.
+fn deletion_ranges(entries: &[IndexEntry]) -> Result<ArrayRef> {
+    let DataType::List(item) = Kind::DeletionRanges.arrow() else { return Err(Error::internal("ranges are lists")) };
+    let ranges = || entries.iter().flat_map(|entry| &entry.deletion_ranges);
+    let int =
+        |of: fn(&DeletionRange) -> i32| -> ArrayRef { Arc::new(ranges().map(of).map(Some).collect::<Int32Array>()) };
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(ranges().map(|range| Some(&range.data_file)).collect::<StringArray>()),
+        int(|range| range.offset),
+        int(|range| range.length),
+        Arc::new(ranges().map(|range| range.cardinality).collect::<Int64Array>()),
+    ];
+    let values = StructArray::try_new(range_fields(), columns, None)?;
+    let offsets = OffsetBuffer::from_lengths(entries.iter().map(|entry| entry.deletion_ranges.len()));
+    let known: NullBuffer = entries.iter().map(|entry| entry.index_type == DELETION_VECTORS).collect::<Vec<_>>().into();
+    Ok(Arc::new(ListArray::try_new(item, offsets, Arc::new(values), Some(known))?))
+}
