@@ -36,6 +36,10 @@ __all__ = [
     "Transaction",
     "Updater",
     "Upload",
+    "VirtualBatches",
+    "VirtualPlan",
+    "VirtualScan",
+    "VirtualTable",
     "__version__",
     "apply_transform",
     "cache_clear",
@@ -47,6 +51,7 @@ __all__ = [
     "evaluate_expression",
     "filter_batch",
     "iceberg_features",
+    "iceberg_metadata_tables",
     "int96_timestamps",
     "is_storage_option",
     "kept_rows",
@@ -300,6 +305,40 @@ class Plan:
     def whole_groups(
         self, indices: Sequence[int], target_bytes: int, open_cost_bytes: int
     ) -> list[tuple[list[int], bytes]]: ...
+
+@final
+class VirtualTable:
+    # A metadata table; `snapshot` as in `Scan`.
+    @staticmethod
+    def open(
+        table: Table,
+        name: str,
+        snapshot: tuple[str, int | str] | None = ...,
+    ) -> VirtualTable: ...
+    def schema(self) -> pa.Schema: ...
+    def scan(self, row_filter: str, selected_fields: Sequence[str], case_sensitive: bool) -> VirtualScan: ...
+
+@final
+class VirtualScan:
+    def schema(self) -> pa.Schema: ...
+    @property
+    def filter(self) -> str: ...
+    @property
+    def snapshot_id(self) -> int | None: ...
+    def plan(self, workers: int) -> VirtualPlan: ...
+    def read(self, part: bytes) -> VirtualBatches: ...
+
+@final
+class VirtualPlan:
+    def __len__(self) -> int: ...
+    def part(self, index: int) -> bytes: ...
+    def metrics(self) -> dict[str, int]: ...
+    def count(self) -> tuple[int, list[int]]: ...
+    def groups(self, target_bytes: int, open_cost_bytes: int) -> list[bytes]: ...
+
+@final
+class VirtualBatches:
+    def next_batch(self) -> pa.RecordBatch | None: ...
 
 @final
 class Tasks:
@@ -644,3 +683,6 @@ class Updater:
 
 # The value of SQL text for each row of batches.
 def evaluate_expression(text: str, relations: Sequence[tuple[str, pa.RecordBatch]]) -> pa.Array: ...
+
+# Name, documentation, and whether a snapshot can be chosen.
+def iceberg_metadata_tables() -> list[tuple[str, str, bool]]: ...

@@ -1,5 +1,6 @@
 """Apache Iceberg: tables, scans and tasks, in the words of its specification."""
 
+from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import NestedField, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
@@ -13,6 +14,7 @@ __all__ = [
     "DeleteFile",
     "FileScanTask",
     "HistoryEntry",
+    "Inspect",
     "NestedField",
     "PartitionField",
     "PartitionSpec",

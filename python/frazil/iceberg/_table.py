@@ -20,6 +20,7 @@ from frazil._arguments import (
 )
 from frazil._opened import Opened, opened_with
 from frazil._operation import operation
+from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._new_table import NewTable, own_locations
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
@@ -228,6 +229,11 @@ class Table(Opened, Writing):
     def history(self) -> list[HistoryEntry]:
         """Give when which snapshot became current, the oldest first."""
         return [HistoryEntry(entry["timestamp-ms"], entry["snapshot-id"]) for entry in self._part("snapshot-log")]
+
+    @property
+    def inspect(self) -> Inspect:
+        """The metadata tables, of the state that this is: `table.inspect.files()`."""
+        return Inspect(self._native, self.location)
 
     def scan(  # noqa: PLR0913 - as PyIceberg has it, and three ways to travel in time
         self,

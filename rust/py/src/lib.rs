@@ -23,6 +23,7 @@ mod task;
 mod tasks;
 mod transaction;
 mod transforms;
+mod virtual_table;
 mod write;
 
 use pyo3::prelude::*;
@@ -58,6 +59,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<merge::Updater>()?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
+    module.add_class::<virtual_table::VirtualTable>()?;
+    module.add_class::<virtual_table::VirtualScan>()?;
+    module.add_class::<virtual_table::VirtualPlan>()?;
+    module.add_class::<virtual_table::VirtualBatches>()?;
     module.add_class::<features::SpecFeature>()?;
     module.add_class::<properties::TableProperty>()?;
     module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
@@ -80,5 +85,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(features::paimon_features, module)?)?;
     module.add_function(wrap_pyfunction!(properties::table_properties, module)?)?;
     module.add_function(wrap_pyfunction!(properties::table_property, module)?)?;
+    module.add_function(wrap_pyfunction!(virtual_table::iceberg_metadata_tables, module)?)?;
     Ok(())
 }

@@ -95,7 +95,7 @@ fn metadata_column(name: &str) -> Result<MetadataColumn, Error> {
     found.ok_or_else(|| Error::internal(format!("unknown metadata column: {name}")))
 }
 
-fn choice(py: Python<'_>, snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<SnapshotChoice> {
+pub(crate) fn choice(py: Python<'_>, snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<SnapshotChoice> {
     let Some((kind, value)) = snapshot else { return Ok(SnapshotChoice::Current) };
     match kind.as_str() {
         "id" => Ok(SnapshotChoice::Id(snapshot_id(&value)?)),

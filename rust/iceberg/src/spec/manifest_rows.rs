@@ -29,6 +29,9 @@ const ROWS_VERSION: u8 = 3;
 /// What v1 writes for `block_size_in_bytes`, which nobody reads any more.
 const BLOCK_SIZE_BYTES: i64 = 64 << 20;
 
+/// Entries with all their statistics are about a kilobyte each.
+const BATCH_ROWS: usize = 8_192;
+
 /// The id of `data_file`.
 const DATA_FILE_ID: i32 = 2;
 
@@ -83,7 +86,48 @@ fn read_typed(
     partition: &StructType,
     context: &Context,
 ) -> Result<RecordBatch> {
-    let partition_column = child(&mut columns, DATA_FILE_ID)
+    as_recorded(&mut columns);
+    let rows = read_manifest(manifest, &Projection::new(columns), context)?;
+    typed_rows(&rows, partition)
+}
+
+/// Read the entries of a manifest in batches, nothing inherited: of files only the fields that `wanted` names.
+///
+/// # Errors
+/// `CorruptManifest`; errors found later are items of the iterator.
+pub(crate) fn entry_batches(
+    manifest: &AvroFile,
+    partition: &StructType,
+    wanted: &dyn Fn(&str) -> bool,
+    context: &Context,
+) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
+    let corrupt = |e: Error| e.corrupt_as(ErrorKind::CorruptManifest);
+    let mut fields = columns(&manifest_entry(ROWS_VERSION, partition.clone()));
+    if let Some(Column { kind: Kind::Struct(files), .. }) = child(&mut fields, DATA_FILE_ID) {
+        files.retain(|column| wanted(&column.name));
+    }
+    as_recorded(&mut fields);
+    let schema = sized_schema(manifest, &fields, context).unwrap_or_else(|| manifest.schema().clone());
+    let batches = manifest.clone().with_schema(schema).batches(&Projection::new(fields), BATCH_ROWS, context);
+    let partition = partition.clone();
+    let typed = move |rows: Result<RecordBatch>| rows.and_then(|rows| typed_rows(&rows, &partition)).map_err(corrupt);
+    Ok(batches.map_err(corrupt)?.map(typed))
+}
+
+/// The schema with a length before values of `fixed`, if the partition values of all entries are written so.
+fn sized_schema(manifest: &AvroFile, fields: &[Column], context: &Context) -> Option<avro::Schema> {
+    let sized = manifest.schema().with_sized_fixed(PARTITION_ID)?;
+    let mut fields = fields.to_vec();
+    fields.retain(|column| column.keys.contains(&Key::Id(DATA_FILE_ID)));
+    if let Some(Column { kind: Kind::Struct(files), .. }) = fields.first_mut() {
+        files.retain(|column| column.keys.contains(&Key::Id(PARTITION_ID)));
+    }
+    manifest.clone().with_schema(sized.clone()).read(&Projection::new(fields), context).ok().map(|_| sized)
+}
+
+/// Takes partition values as the manifest has them.
+fn as_recorded(columns: &mut [Column]) {
+    let partition_column = child(columns, DATA_FILE_ID)
         .and_then(|files| if let Kind::Struct(columns) = &mut files.kind { Some(columns) } else { None })
         .and_then(|columns| child(columns, PARTITION_ID));
     if let Some(Column { kind: Kind::Struct(values), .. }) = partition_column {
@@ -91,7 +135,10 @@ fn read_typed(
             value.kind = Kind::Natural;
         }
     }
-    let rows = read_manifest(manifest, &Projection::new(columns), context)?;
+}
+
+/// The same rows, whose partition values have the types of `partition`.
+fn typed_rows(rows: &RecordBatch, partition: &StructType) -> Result<RecordBatch> {
     let columns = rows.schema_ref().fields().iter().zip(rows.columns()).map(|(field, column)| {
         if field.name() == "data_file" { with_typed_partition(column, partition) } else { Ok(column.clone()) }
     });

@@ -6,7 +6,12 @@
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, TimeUnit};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use frazil_core::error::{Error, Result};
+use frazil_core::scalar::Scalar;
+
+use crate::transform::Transform;
 
 /// Converts recorded values to the Arrow type of their partition field.
 ///
@@ -33,4 +38,81 @@ pub(crate) fn typed(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         })?;
     }
     Ok(array)
+}
+
+/// Return a value as Java prints it, in folders and in metadata tables: `2024-02` for a month, `2024-02-29-23` for an
+/// hour, Base64 for bytes.
+pub(crate) fn human_text(transform: &Transform, value: &Scalar) -> String {
+    match (transform, value) {
+        (Transform::Year, Scalar::Int32(years)) => format!("{:04}", 1970 + i64::from(*years)),
+        (Transform::Month, Scalar::Int32(months)) => {
+            let months = i64::from(*months);
+            format!("{:04}-{:02}", 1970 + months.div_euclid(12), months.rem_euclid(12) + 1)
+        }
+        (Transform::Hour, Scalar::Int32(hours)) => {
+            format!("{}-{:02}", Scalar::Date(hours.div_euclid(24)).plain(), hours.rem_euclid(24))
+        }
+        (_, Scalar::Timestamp { .. }) => value.plain().to_string().replace(' ', "T").replace('Z', "+00:00"),
+        (_, Scalar::Time(micros)) => time_text(*micros),
+        (_, Scalar::Float32(number)) => {
+            float_text(f64::from(number.abs()), &format!("{number:?}"), &format!("{number:E}"))
+        }
+        (_, Scalar::Float64(number)) => float_text(number.abs(), &format!("{number:?}"), &format!("{number:E}")),
+        (_, Scalar::Binary(bytes) | Scalar::Fixed(bytes)) => BASE64_STANDARD.encode(bytes),
+        _ => value.plain().to_string(),
+    }
+}
+
+/// A time without seconds that are 0, with a fraction of three or six digits if it has one.
+fn time_text(micros: i64) -> String {
+    let (seconds, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match (seconds, fraction) {
+        (0, 0) => format!("{hours:02}:{minutes:02}"),
+        (_, 0) => format!("{hours:02}:{minutes:02}:{seconds:02}"),
+        _ if fraction % 1_000 == 0 => format!("{hours:02}:{minutes:02}:{seconds:02}.{:03}", fraction / 1_000),
+        _ => format!("{hours:02}:{minutes:02}:{seconds:02}.{fraction:06}"),
+    }
+}
+
+/// A number of this size with an exponent where it is below 0.001 or not below 10,000,000.
+fn float_text(size: f64, plain: &str, scientific: &str) -> String {
+    if size.is_infinite() {
+        return plain.replace("inf", "Infinity");
+    }
+    if size == 0.0 || size.is_nan() || (1e-3..1e7).contains(&size) {
+        return plain.to_string();
+    }
+    match scientific.split_once('E') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0E{exponent}"),
+        _ => scientific.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_printed_as_java_does() {
+        let utc = |value, utc| Scalar::Timestamp { value, unit: TimeUnit::Microsecond, utc };
+        for (value, text) in [
+            (Scalar::Float64(f64::NEG_INFINITY), "-Infinity"),
+            (Scalar::Float64(f64::NAN), "NaN"),
+            (Scalar::Float64(-0.0), "-0.0"),
+            (Scalar::Float64(1e7), "1.0E7"),
+            (Scalar::Float64(1.25e-5), "1.25E-5"),
+            (Scalar::Float32(0.1), "0.1"),
+            (Scalar::Float32(3.4e38), "3.4E38"),
+            (Scalar::Time(0), "00:00"),
+            (Scalar::Time(61_500_000), "00:01:01.500"),
+            (Scalar::Time(81_068_000_001), "22:31:08.000001"),
+            (utc(-1, false), "1969-12-31T23:59:59.999999"),
+            (utc(0, true), "1970-01-01T00:00:00+00:00"),
+            (Scalar::Binary(vec![0xff]), "/w=="),
+            (Scalar::String("a b".into()), "a b"),
+        ] {
+            assert_eq!(human_text(&Transform::Identity, &value), text, "{value:?}");
+        }
+    }
 }

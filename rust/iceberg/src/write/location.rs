@@ -13,10 +13,10 @@ use frazil_core::hash::murmur3;
 use frazil_core::scalar::{Scalar, ScalarType};
 
 use crate::properties::{self, Property};
-use crate::spec::partition::{PartitionField, PartitionSpec};
+use crate::spec::partition::PartitionSpec;
+use crate::spec::partition_value::human_text;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{StructType, Type};
-use crate::transform::Transform;
 
 /// Gives the locations of new data files of a table.
 #[derive(Debug, Clone)]
@@ -97,27 +97,12 @@ fn partition_path(spec: &PartitionSpec, partition: &StructType, tuple: &StructAr
             _ => ScalarType::Null,
         };
         let value = if values.is_empty() { None } else { Scalar::from_array(values, 0, data_type)? };
-        let text = value.map_or_else(|| "null".to_string(), |value| shown(field, &value));
+        let text = value.map_or_else(|| "null".to_string(), |value| human_text(&field.transform, &value));
         escape(&field.name, &mut path);
         path.push('=');
         escape(&text, &mut path);
     }
     Ok(path)
-}
-
-/// A partition value as people read it.
-fn shown(field: &PartitionField, value: &Scalar) -> String {
-    match (&field.transform, value) {
-        (Transform::Year, Scalar::Int32(years)) => format!("{:04}", 1970 + i64::from(*years)),
-        (Transform::Month, Scalar::Int32(months)) => {
-            let months = i64::from(*months);
-            format!("{:04}-{:02}", 1970 + months.div_euclid(12), months.rem_euclid(12) + 1)
-        }
-        (Transform::Hour, Scalar::Int32(hours)) => {
-            format!("{}-{:02}", Scalar::Date(hours.div_euclid(24)).plain(), hours.rem_euclid(24))
-        }
-        _ => value.plain().to_string(),
-    }
 }
 
 /// As Java's `URLEncoder`: letters, digits and `.-*_` stay, a blank is `+`.

@@ -1,0 +1,115 @@
+"""Virtual tables: read-only tables whose rows are computed, such as metadata tables and system tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from frazil import _native
+from frazil import _scan as scan
+from frazil._arguments import field_names, filter_text, flag, row_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+__all__ = ["ReadOptions", "VirtualPlan", "VirtualScan", "VirtualTable"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """How a virtual table is read: as the arguments of `VirtualTable.scan`."""
+
+    row_filter: str | bool
+    selected_fields: Sequence[str]
+    case_sensitive: bool
+    limit: int | None
+
+
+class VirtualTable:
+    """A read-only table whose rows are computed. It shows the state that it was opened at."""
+
+    def __init__(self, native: _native.VirtualTable, name: str, place: str) -> None:
+        """Use `table.inspect` instead."""
+        self._native = native
+        self._place = place
+        self.name = name
+
+    def schema(self) -> pa.Schema:
+        """Return the Arrow schema of all columns."""
+        return self._native.schema()
+
+    def scan(
+        self,
+        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as the scans of tables have it
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        case_sensitive: bool = True,
+        limit: int | None = None,
+    ) -> VirtualScan:
+        """Describe a read; nothing is read before rows are asked for.
+
+        Args:
+            row_filter: SQL such as `record_count > 10 and partition.day = '2024-01-31'`; True for all rows.
+            selected_fields: Column names; `*` for all.
+            case_sensitive: Whether `ID` is another column than `id`.
+            limit: At most so many rows.
+
+        Raises:
+            InvalidArgumentError: A column, literal or option that does not fit.
+        """
+        native = self._native.scan(
+            filter_text(row_filter), field_names(selected_fields), flag("case_sensitive", case_sensitive)
+        )
+        return VirtualScan(native, row_limit(limit), self._native, self._place)
+
+    def __repr__(self) -> str:
+        """Return the name, the table and the columns."""
+        return f"<frazil.VirtualTable {self.name!r} of {self._place!r}: {', '.join(self.schema().names)}>"
+
+
+class VirtualPlan(scan.Plan[_native.VirtualPlan]):
+    """The parts of a read of a virtual table."""
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Stream the parts: one row for each, with its bytes."""
+        import pyarrow as pa
+
+        parts = pa.table({"part": pa.array([self._native.part(i) for i in range(len(self))], pa.binary())})
+        return parts.to_reader()
+
+    def explain(self) -> str:
+        """Return how many parts are read, as one line."""
+        return f"{len(self)} parts"
+
+
+class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
+    """A read of a virtual table. Rows are read when asked for; parts are read ahead by several threads."""
+
+    def __init__(self, native: _native.VirtualScan, limit: int | None, table: _native.VirtualTable, place: str) -> None:
+        """Use `VirtualTable.scan` instead."""
+        super().__init__(native, limit)
+        self._virtual = native
+        self._table = table
+        self._location = place
+
+    def plan(self) -> VirtualPlan:
+        """Plan the read: which parts are read."""
+        return VirtualPlan(self._plan())
+
+    def _place(self) -> str:
+        return self._location
+
+    def _without_columns(self) -> _native.VirtualScan:
+        return self._virtual
+
+    def _part(self, plan: _native.VirtualPlan, index: int) -> bytes:
+        return plan.part(index)
+
+    def _read(self, part: bytes) -> Iterator[pa.RecordBatch]:
+        batches = self._virtual.read(part)
+        while (batch := batches.next_batch()) is not None:
+            yield batch
+
+    def __repr__(self) -> str:
+        """Return the columns and the filter."""
+        return f"<frazil.VirtualScan of {', '.join(self.schema().names)} where {self.filter}>"

@@ -1,0 +1,125 @@
+//! `readable_metrics`: the statistics of each column of the current schema, decoded.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, StructArray, new_null_array};
+use arrow_schema::{DataType, Field, Fields};
+use frazil_core::error::{Error, Result};
+
+use crate::read::arrow::{arrow_field, arrow_primitive};
+use crate::single_value;
+use crate::spec::schema::Schema;
+use crate::spec::types::{PrimitiveType, Type};
+
+/// The metrics of a column and the maps of a file that they are found in.
+pub(super) const METRICS: [(&str, &str); 6] = [
+    ("column_size", "column_sizes"),
+    ("value_count", "value_counts"),
+    ("null_value_count", "null_value_counts"),
+    ("nan_value_count", "nan_value_counts"),
+    ("lower_bound", "lower_bounds"),
+    ("upper_bound", "upper_bounds"),
+];
+
+/// How many of the [`METRICS`] are counts; the others are bounds.
+const COUNTS: usize = 4;
+
+/// The columns of a schema that have statistics, sorted by name.
+#[derive(Debug)]
+pub(super) struct ReadableMetrics {
+    columns: Vec<(i32, PrimitiveType)>,
+    places: HashMap<i32, usize>,
+    fields: Fields,
+}
+
+impl ReadableMetrics {
+    pub(super) fn new(schema: &Schema) -> Self {
+        let named = |id: i32| {
+            let field = schema.field(id)?;
+            let Type::Primitive(primitive) = &field.field_type else { return None };
+            (*primitive != PrimitiveType::Variant).then(|| (schema.full_name(id).unwrap_or_default(), field, primitive))
+        };
+        let mut leaves: Vec<_> = schema.leaf_ids().into_iter().filter_map(named).collect();
+        leaves.sort_by(|a, b| a.0.cmp(&b.0));
+        let fields = leaves.iter().map(|(name, field, _)| {
+            let bound = arrow_field(field).with_nullable(true);
+            let metrics = METRICS.iter().enumerate().map(|(place, (metric, _))| {
+                if place < COUNTS {
+                    Field::new(*metric, DataType::Int64, true)
+                } else {
+                    bound.clone().with_name(*metric)
+                }
+            });
+            Field::new(name, DataType::Struct(metrics.collect()), true)
+        });
+        let fields = fields.collect();
+        let columns: Vec<_> = leaves.iter().map(|(_, field, primitive)| (field.id, (*primitive).clone())).collect();
+        let places = columns.iter().enumerate().map(|(place, (id, _))| (*id, place)).collect();
+        Self { columns, places, fields }
+    }
+
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// The metrics of files, whose columns hold all maps of [`METRICS`].
+    pub(super) fn column(&self, files: &StructArray) -> Result<ArrayRef> {
+        let mut metrics: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(METRICS.len()); self.columns.len()];
+        for (place, (_, recorded)) in METRICS.iter().enumerate() {
+            let missing = || Error::internal("a map of statistics was not read").with("column", recorded);
+            let maps =
+                files.column_by_name(recorded).and_then(|column| column.as_list_opt::<i32>()).ok_or_else(missing)?;
+            let found = self.found(maps)?;
+            let pairs = maps.values().as_struct_opt().ok_or_else(missing)?;
+            let values = pairs.columns().get(1).ok_or_else(missing)?;
+            for ((own, rows), (_, primitive)) in metrics.iter_mut().zip(found).zip(&self.columns) {
+                own.push(if place < COUNTS { counts(values, &rows)? } else { bounds(values, &rows, primitive)? });
+            }
+        }
+        let columns = self.fields.iter().zip(metrics).map(|(field, metrics)| {
+            let DataType::Struct(fields) = field.data_type() else {
+                return Err(Error::internal("the metrics of a column are a struct"));
+            };
+            Ok(Arc::new(StructArray::try_new(fields.clone(), metrics, None)?) as ArrayRef)
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        Ok(Arc::new(StructArray::try_new_with_length(self.fields.clone(), columns, None, files.len())?))
+    }
+
+    /// For each column and file, where its value is among those of all maps.
+    fn found(&self, maps: &ListArray) -> Result<Vec<Vec<Option<usize>>>> {
+        let mistyped = || Error::internal("the keys of statistics are numbers");
+        let pairs = maps.values().as_struct_opt().ok_or_else(mistyped)?;
+        let keys =
+            pairs.columns().first().and_then(|keys| keys.as_primitive_opt::<Int32Type>()).ok_or_else(mistyped)?;
+        let mut found = vec![vec![None; maps.len()]; self.columns.len()];
+        for (file, ends) in maps.value_offsets().windows(2).enumerate().filter(|(file, _)| maps.is_valid(*file)) {
+            let [start, end] = ends else { continue };
+            let range = usize::try_from(*start).unwrap_or(0)..usize::try_from(*end).unwrap_or(0);
+            for place in range.filter(|&place| keys.is_valid(place)) {
+                let column = self.places.get(&keys.value(place)).and_then(|&column| found.get_mut(column));
+                if let Some(slot) = column.and_then(|files| files.get_mut(file)) {
+                    *slot = Some(place);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn counts(values: &ArrayRef, rows: &[Option<usize>]) -> Result<ArrayRef> {
+    let values = values.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("counts are longs"))?;
+    let count = |place: &Option<usize>| place.filter(|&place| values.is_valid(place)).map(|place| values.value(place));
+    Ok(Arc::new(rows.iter().map(count).collect::<Int64Array>()))
+}
+
+fn bounds(values: &ArrayRef, rows: &[Option<usize>], primitive: &PrimitiveType) -> Result<ArrayRef> {
+    let values = values.as_binary_opt::<i32>().ok_or_else(|| Error::internal("bounds are binary"))?;
+    let bound = |place: &Option<usize>| place.filter(|&place| values.is_valid(place)).map(|place| values.value(place));
+    let recorded: BinaryArray = rows.iter().map(bound).collect();
+    let decoded = single_value::decode_column(primitive, &recorded);
+    Ok(decoded.unwrap_or_else(|| new_null_array(&arrow_primitive(primitive), rows.len())))
+}

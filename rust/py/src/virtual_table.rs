@@ -1,0 +1,147 @@
+//! Virtual tables: metadata tables and system tables.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use frazil_core::error::Error;
+use frazil_core::predicate::Predicate;
+use frazil_core::virtual_table::{self, Batches, Part, VirtualTable as CoreTable};
+use frazil_iceberg::inspect;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::arrow;
+use crate::interrupt::{detached, interruptible, limited};
+use crate::scan::choice;
+use crate::table::Table;
+
+/// A table whose rows are computed.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct VirtualTable(Arc<dyn CoreTable>);
+
+#[pymethods]
+impl VirtualTable {
+    /// Open a metadata table; `snapshot` as in `Scan`.
+    #[staticmethod]
+    #[pyo3(signature = (table, name, snapshot = None))]
+    fn open(py: Python<'_>, table: &Table, name: &str, snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let choice = choice(py, snapshot)?;
+        interruptible(py, |_| inspect::open(&table.0, name, &choice)).map(Self)
+    }
+
+    /// All columns, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        arrow::schema(py, self.0.schema().clone())
+    }
+
+    /// Bind a filter and a selection of columns.
+    #[pyo3(signature = (row_filter, selected_fields, case_sensitive))]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        row_filter: &str,
+        selected_fields: Vec<String>,
+        case_sensitive: bool,
+    ) -> PyResult<VirtualScan> {
+        detached(py, || {
+            let filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            virtual_table::VirtualScan::try_new(self.0.clone(), &filter, &selected_fields, case_sensitive)
+        })
+        .map(VirtualScan)
+    }
+}
+
+/// A read of a virtual table.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct VirtualScan(virtual_table::VirtualScan);
+
+#[pymethods]
+impl VirtualScan {
+    /// The columns that are returned, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        arrow::schema(py, self.0.schema().clone())
+    }
+
+    /// The filter as it was bound, as SQL.
+    #[getter]
+    fn filter(&self) -> String {
+        self.0.filter().to_string()
+    }
+
+    /// A virtual table shows the state that it was opened at.
+    #[getter]
+    #[expect(clippy::unused_self, reason = "a property of scans")]
+    fn snapshot_id(&self) -> Option<i64> {
+        None
+    }
+
+    /// The parts to read.
+    #[pyo3(signature = (workers))]
+    fn plan(&self, py: Python<'_>, workers: usize) -> PyResult<VirtualPlan> {
+        let _ = workers;
+        interruptible(py, |context| self.0.parts(context)).map(VirtualPlan)
+    }
+
+    /// Begin to read a part.
+    fn read(&self, py: Python<'_>, part: &[u8]) -> PyResult<VirtualBatches> {
+        let batches = interruptible(py, |context| self.0.read(part, context))?;
+        Ok(VirtualBatches(Mutex::new(batches)))
+    }
+}
+
+/// The parts of a virtual table.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct VirtualPlan(Vec<Part>);
+
+#[pymethods]
+impl VirtualPlan {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A part, for `VirtualScan.read` in any process.
+    fn part<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let part = self.0.get(index).ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("no such part"))?;
+        Ok(PyBytes::new(py, part))
+    }
+
+    /// What was planned, by name.
+    fn metrics(&self) -> BTreeMap<&'static str, usize> {
+        BTreeMap::from([("parts", self.0.len())])
+    }
+
+    /// Rows are counted by reading all parts.
+    fn count(&self) -> (u64, Vec<usize>) {
+        (0, (0..self.0.len()).collect())
+    }
+
+    /// Each part alone, as bytes.
+    fn groups<'py>(&self, py: Python<'py>, target_bytes: i64, open_cost_bytes: i64) -> Vec<Bound<'py, PyBytes>> {
+        let _ = (target_bytes, open_cost_bytes);
+        self.0.iter().map(|part| PyBytes::new(py, part)).collect()
+    }
+}
+
+/// The batches of a part that are still to come.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct VirtualBatches(Mutex<Batches>);
+
+#[pymethods]
+impl VirtualBatches {
+    /// The next batch, as a `pyarrow.RecordBatch`; None at the end.
+    fn next_batch<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        limited(py)?;
+        let batch = detached(py, || {
+            let mut batches = self.0.lock().map_err(|_| Error::internal("a read that failed is used again"))?;
+            batches.next().transpose()
+        })?;
+        batch.map(|batch| arrow::record_batch(py, batch)).transpose()
+    }
+}
+
+/// The metadata tables of Iceberg: name, documentation, and whether a snapshot can be chosen.
+#[pyfunction]
+pub(crate) fn iceberg_metadata_tables() -> Vec<(&'static str, &'static str, bool)> {
+    inspect::TABLES.iter().map(|table| (table.name, table.doc, table.time_travel)).collect()
+}
