@@ -9,6 +9,9 @@
 ['k']
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
 from frazil import cache, errors
 from frazil._literal import lit
 from frazil._native import __version__
@@ -17,6 +20,18 @@ from frazil.catalog import load_catalog
 from frazil.config import config
 from frazil.errors import FrazilError
 
+if TYPE_CHECKING:
+    from frazil import iceberg, paimon
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import the package of a format when it is first asked for, as in `frazil.iceberg.Table`."""
+        if name in ("iceberg", "paimon"):
+            return importlib.import_module(f"frazil.{name}")
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+
+
 __all__ = [
     "FrazilError",
     "__version__",
@@ -24,7 +39,9 @@ __all__ = [
     "config",
     "create_table",
     "errors",
+    "iceberg",
     "lit",
     "load_catalog",
     "load_table",
+    "paimon",
 ]

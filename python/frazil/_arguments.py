@@ -205,8 +205,7 @@ def milliseconds(moment: int | str | datetime.datetime, name: str = "as_of") -> 
         moment = _moment(moment, name)
     if isinstance(moment, datetime.datetime):
         if moment.tzinfo is None:
-            message = f"{name} is a datetime without a time zone"
-            raise InvalidArgumentError(message, hint="add one, as in datetime(2024, 1, 31, tzinfo=timezone.utc)")
+            moment = _local(moment, name)
         return (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
     if isinstance(moment, bool) or not hasattr(moment, "__index__"):
         message = f"{name} is {moment!r}, expected {_MOMENTS}"
@@ -214,7 +213,16 @@ def milliseconds(moment: int | str | datetime.datetime, name: str = "as_of") -> 
     return whole_number(name, moment)
 
 
-_MOMENTS = "milliseconds since the epoch, a datetime with a time zone, or text such as '2024-01-31T12:00:00Z'"
+def _local(moment: datetime.datetime, name: str) -> datetime.datetime:
+    """Return a datetime without a time zone as local time."""
+    try:
+        return moment.astimezone()
+    except (OverflowError, OSError, ValueError) as error:
+        message = f"{name} is {moment}, which the local time zone does not cover"
+        raise InvalidArgumentError(message, hint="add a time zone, such as timezone.utc") from error
+
+
+_MOMENTS = "milliseconds since the epoch, a datetime, or text such as '2024-01-31T12:00:00Z'"
 
 
 def _moment(text: str, name: str) -> datetime.datetime:

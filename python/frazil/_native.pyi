@@ -58,10 +58,13 @@ __all__ = [
     "normalize_predicate",
     "owned_files",
     "paimon_features",
+    "schema_arrow",
     "schema_json",
+    "selected_schema_json",
     "source_batches",
     "table_properties",
     "table_property",
+    "typed_schema_json",
     "variant_to_json",
 ]
 
@@ -624,12 +627,20 @@ def table_property(key: str) -> TableProperty | None: ...
 def filter_batch(
     schema_json: str, row_filter: str, batch: pa.RecordBatch, *, case_sensitive: bool
 ) -> pa.RecordBatch: ...
+
+# Schemas of Iceberg tables as JSON.
 def schema_json(schema: pa.Schema) -> str: ...
+def typed_schema_json(columns: Sequence[tuple[str, str]]) -> str: ...
+def selected_schema_json(schema: str, names: Sequence[str], case_sensitive: bool) -> str: ...
+def schema_arrow(schema: str) -> pa.Schema: ...
+
+# Partition fields are texts with names; the sort order is a change in its wire form.
 def create_table(
     files: Files,
     location: str,
-    schema: pa.Schema,
-    partition_by: Sequence[str],
+    schema: str,
+    partition_by: Sequence[tuple[str, str | None]],
+    sort_order: str,
     format_version: int,
     properties: dict[str, str],
     row: CatalogRow | None = None,

@@ -101,11 +101,12 @@ def load_table(
         raise NoSuchTableError(error.message, context=error.context, hint=_what_is_there(location, options)) from None
 
 
-def create_table(
+def create_table(  # noqa: PLR0913 - what a table is made of
     location: str | os.PathLike[str],
     schema: Any,
     *,
-    partition_by: Sequence[str] = (),
+    partition_by: Any = (),
+    sort_order: Any = (),
     format_version: int = 2,
     properties: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
@@ -114,8 +115,10 @@ def create_table(
 
     Args:
         location: The folder, as a path or a URI. There may be no table in it.
-        schema: An Arrow schema: names, types and what may be NULL.
-        partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`.
+        schema: An Arrow schema, a data frame, types by name such as `{"id": "long"}`, or a schema of PyIceberg.
+        partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`; or a partition spec
+            of PyIceberg.
+        sort_order: Sort keys: `id`, `day(ts) desc`, `name asc nulls last`; or a sort order of PyIceberg.
         format_version: 1, 2 or 3.
         properties: Properties of the table, such as `write.parquet.compression-codec`. A `write.data.path` or
             `write.metadata.path` outside the folder is allowed for this handle; see `load_table` for later ones.
@@ -139,6 +142,7 @@ def create_table(
         location,
         schema,
         partition_by=partition_by,
+        sort_order=sort_order,
         format_version=format_version,
         properties=properties,
         storage=storage,

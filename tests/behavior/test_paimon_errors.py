@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import pickle
 import shutil
@@ -58,7 +57,6 @@ def table() -> Table:
         ({"snapshot_id": 99}, NO_SNAPSHOT, "there is only 6"),
         ({"ref": "v1"}, NO_SNAPSHOT, "there are 2024-05-14, latest-tag, old, v1r"),
         ({"as_of": 0}, NO_SNAPSHOT, "the earliest that is left is 6"),
-        ({"as_of": dt.datetime(2024, 1, 1)}, INVALID, "time zone"),  # noqa: DTZ001 - the mistake
         ({"snapshot_id": 6, "ref": "old"}, INVALID, "exclusive"),
         ({"limit": -1}, INVALID, "limit"),
         ({"snapshot_id": 2**64}, INVALID, "64-bit"),

@@ -367,7 +367,7 @@ def test_a_commit_that_always_loses_is_tried_as_often_as_the_table_says(
 
 def test_wrong_arguments_make_nothing(catalog: Catalog[Any], tmp_path: Path) -> None:
     for arguments in (
-        {"schema": {"id": "long"}},
+        {"schema": {"id": "nope"}},
         {"schema": SCHEMA, "partition_by": "id"},
         {"schema": SCHEMA, "partition_by": ["no"]},
         {"schema": SCHEMA, "partition_by": ["id"], "partition_spec": ["id"]},

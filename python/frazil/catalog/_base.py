@@ -16,7 +16,7 @@ from frazil.catalog._purge import PurgePlan
 from frazil.errors import AlreadyExistsError, CommitConflictError, FrazilError, InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from frazil import _native
     from frazil.catalog._identifiers import Identifier, Levels
@@ -46,8 +46,9 @@ class Catalog(Lookups[T]):
         schema: Any,
         location: str | None = None,
         *,
-        partition_by: Sequence[str] = (),
-        partition_spec: Sequence[str] = (),
+        partition_by: Any = (),
+        partition_spec: Any = (),
+        sort_order: Any = (),
         properties: Mapping[str, str] | None = None,
         format_version: int = 2,
     ) -> T:
@@ -55,10 +56,11 @@ class Catalog(Lookups[T]):
 
         Args:
             identifier: Its name, in a namespace that exists; a `hadoop` catalog creates missing namespaces.
-            schema: An Arrow schema: names, types and what may be NULL.
+            schema: As in `frazil.create_table`.
             location: Its folder; below that of the namespace, or of the warehouse, unless given.
-            partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`.
+            partition_by: As in `frazil.create_table`.
             partition_spec: The same by another name.
+            sort_order: As in `frazil.create_table`.
             properties: Properties of the table.
             format_version: 1, 2 or 3.
 
@@ -76,8 +78,9 @@ class Catalog(Lookups[T]):
             message = "partition_by and partition_spec exclude each other"
             raise InvalidArgumentError(message)
         place = self._location_of_new(levels, location)
-        fields = field_names(partition_spec, "partition_spec") or partition_by
-        new = NewTable(place, schema, fields, format_version, properties)
+        is_spec = hasattr(partition_spec, "fields")
+        fields = partition_spec if is_spec else field_names(partition_spec, "partition_spec") or partition_by
+        new = NewTable(place, schema, fields, format_version, properties, sort_order)
         self._create(levels, new)
         self.allow(levels, new.own_locations())
         return self._load_after("made", levels)

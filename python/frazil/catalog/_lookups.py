@@ -72,6 +72,15 @@ class Lookups(ABC, Generic[T]):
         """
         return sorted(self._tables(self._existing(namespace)))
 
+    def list_views(self, namespace: Identifier) -> list[tuple[str, ...]]:
+        """Return an empty list: views are not supported.
+
+        Raises:
+            NoSuchNamespaceError: There is no such namespace.
+        """
+        self._existing(namespace)
+        return []
+
     def load_table(self, identifier: Identifier) -> T:
         """Open a table.
 

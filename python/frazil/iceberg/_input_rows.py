@@ -15,7 +15,7 @@ from frazil.iceberg._python_values import batch_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["batches", "no_rows", "size_bytes"]
+__all__ = ["batches", "no_rows", "size_bytes", "unnamed_levels"]
 
 _BAD_DATA = (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError)
 _UNNAMED_LEVEL = re.compile(r"__index_level_\d+__")
@@ -77,11 +77,12 @@ def _not_rows(data: Any, first_row: int) -> InvalidArgumentError:
 
 def _without_pandas_index(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Drop the levels of an index without a name, which pandas exports as columns after a filter or a concatenation."""
-    levels = [name for name in _unnamed_levels(batch.schema) if name in batch.schema.names and name not in schema.names]
+    levels = [name for name in unnamed_levels(batch.schema) if name in batch.schema.names and name not in schema.names]
     return batch.drop_columns(levels) if levels else batch
 
 
-def _unnamed_levels(schema: pa.Schema) -> list[str]:
+def unnamed_levels(schema: pa.Schema) -> list[str]:
+    """Return the columns of an index without a name that pandas exports."""
     if b"pandas" not in (schema.metadata or {}):
         return []
     try:

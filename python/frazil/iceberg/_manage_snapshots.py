@@ -108,7 +108,7 @@ class ManageSnapshots(Change):
         return self._then("rollback_to_snapshot", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def rollback_to_timestamp(self, timestamp: int | datetime.datetime) -> Self:
-        """Make the newest ancestor that is older than this current: milliseconds or an aware datetime."""
+        """Make the newest ancestor that is older than this current: milliseconds or a datetime."""
         return self._then("rollback_to_timestamp", timestamp_ms=milliseconds(timestamp, "timestamp"))
 
     def set_current_snapshot(self, snapshot_id: int | None = None, ref_name: str | None = None) -> Self:

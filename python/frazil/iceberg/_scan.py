@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil import _scan as scan
+from frazil._arguments import field_names as names_of
+from frazil._arguments import snapshot_choice
+from frazil.errors import InvalidArgumentError
 from frazil.iceberg._task import FileScanTask
 
 if TYPE_CHECKING:
@@ -54,6 +57,26 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         super().__init__(_native.Scan(table, **arguments), arguments["limit"])
         self._table = table
         self._arguments = arguments
+
+    def select(self, *field_names: str) -> Scan:
+        """Return the same scan of these columns; `*` stands for all.
+
+        Raises:
+            InvalidArgumentError: A column that the table does not have.
+        """
+        return Scan(self._table, self._arguments | {"selected_fields": names_of(field_names, "field_names")})
+
+    def use_ref(self, name: str) -> Scan:
+        """Return the same scan of a branch or a tag.
+
+        Raises:
+            InvalidArgumentError: The scan has a snapshot, a branch, a tag or a time already.
+            NoSuchSnapshotError: There is no such branch or tag.
+        """
+        if self._arguments["snapshot"] is not None or self._arguments["append"] is not None:
+            message = "the scan reads a given snapshot already, which a ref would replace"
+            raise InvalidArgumentError(message, hint=f"begin with table.scan(ref={name!r})")
+        return Scan(self._table, self._arguments | {"snapshot": snapshot_choice(None, name, None)})
 
     def plan(self) -> Plan:
         """Plan the scan: which data files are read, with which deletes."""

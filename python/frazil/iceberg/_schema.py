@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json as _json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from frazil import _native
+from frazil._arguments import field_names, flag
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,12 @@ class NestedField:
         """Give the field as one line."""
         doc = f" ({self.doc})" if self.doc else ""
         return f"{self.field_id}: {self.name}: {'required' if self.required else 'optional'} {self.type}{doc}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the spec's JSON form."""
+        found = {"id": self.field_id, "name": self.name, "type": _type_json(self), "required": self.required}
+        extra = {"doc": self.doc, "initial-default": self.initial_default, "write-default": self.write_default}
+        return found | {key: value for key, value in extra.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,39 @@ class Schema:
             if name_or_id in (found.field_id, name):
                 return found
         raise KeyError(name_or_id)
+
+    def find_type(self, name_or_id: str | int) -> str:
+        """Return the type of a field, as the spec's text.
+
+        Raises:
+            KeyError: The schema has no such field.
+        """
+        return self.find_field(name_or_id).type
+
+    def find_column_name(self, column_id: int) -> str | None:
+        """Return the full name of a field; None if the schema does not have it."""
+        return next((name for name, found in _walk(self.fields) if found.field_id == column_id), None)
+
+    def select(self, *names: str, case_sensitive: bool = True) -> Schema:
+        """Return the schema with only these columns, in the order of the table; `s.x` selects one field of a struct.
+
+        Raises:
+            InvalidArgumentError: The schema has no such column.
+        """
+        wanted, flags = field_names(names, "names"), flag("case_sensitive", case_sensitive)
+        return Schema.from_json(_json.loads(_native.selected_schema_json(self._text(), wanted, flags)))
+
+    def as_arrow(self) -> pa.Schema:
+        """Return the Arrow schema of the rows; field ids are in the metadata of the fields."""
+        return _native.schema_arrow(self._text())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the spec's JSON form."""
+        found = {"type": "struct", "schema-id": self.schema_id, "fields": [column.to_json() for column in self.fields]}
+        return found | ({"identifier-field-ids": list(self.identifier_field_ids)} if self.identifier_field_ids else {})
+
+    def _text(self) -> str:
+        return _json.dumps(self.to_json())
 
     def identifier_field_names(self) -> list[str]:
         """Give the full names of the identifier fields."""
@@ -142,13 +187,26 @@ def _field(json: dict[str, Any]) -> NestedField:
     return NestedField(
         field_id=json["id"],
         name=json["name"],
-        type=_type_text(json["type"]),
+        type=_type_text(json["type"], children),
         required=json["required"],
         doc=json.get("doc"),
         initial_default=json.get("initial-default"),
         write_default=json.get("write-default"),
         fields=children,
     )
+
+
+def _type_json(of: NestedField) -> str | dict[str, Any]:
+    """Return the spec's JSON form of the type of a field."""
+    if of.type.startswith("struct<"):
+        return {"type": "struct", "fields": [child.to_json() for child in of.fields]}
+    if not of.fields:
+        return of.type
+    found: dict[str, Any] = {"type": "list" if len(of.fields) == 1 else "map"}
+    for child in of.fields:
+        found |= {f"{child.name}-id": child.field_id, child.name: _type_json(child)}
+        found |= {} if child.name == "key" else {f"{child.name}-required": child.required}
+    return found
 
 
 def _children(json: str | dict[str, Any]) -> tuple[NestedField, ...]:
@@ -165,11 +223,10 @@ def _children(json: str | dict[str, Any]) -> tuple[NestedField, ...]:
     return named("key", required=True), named("value", required=json["value-required"])
 
 
-def _type_text(json: str | dict[str, Any]) -> str:
+def _type_text(json: str | dict[str, Any], children: tuple[NestedField, ...]) -> str:
+    """Return the text of a type, whose fields are parsed already: parsing them twice would take 2^depth steps."""
     if isinstance(json, str):
         return json
     if json["type"] == "struct":
-        return f"struct<{', '.join(str(_field(child)) for child in json['fields'])}>"
-    if json["type"] == "list":
-        return f"list<{_type_text(json['element'])}>"
-    return f"map<{_type_text(json['key'])}, {_type_text(json['value'])}>"
+        return f"struct<{', '.join(str(child) for child in children)}>"
+    return f"{json['type']}<{', '.join(child.type for child in children)}>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
@@ -23,8 +22,7 @@ from frazil._operation import operation
 from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._new_table import NewTable, own_locations
 from frazil.iceberg._scan import Scan
-from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
-from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
+from frazil.iceberg._table_metadata import TableMetadata
 from frazil.iceberg._transaction import Transaction, alone, alone_with
 from frazil.iceberg._writing import Writing
 
@@ -34,7 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from frazil._arguments import SnapshotChoice
+    from frazil.iceberg._location import Location
     from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
+    from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
     from frazil.iceberg._transaction import Rows
     from frazil.iceberg._write_result import WriteResult
 
@@ -81,19 +82,20 @@ class Table(Opened, Writing):
             return self._at(self._native.refresh(self._files, self._opened))
 
     @classmethod
-    def create(
+    def create(  # noqa: PLR0913 - what a table is made of
         cls,
         location: str | os.PathLike[str],
         schema: Any,
         *,
-        partition_by: Sequence[str] = (),
+        partition_by: Any = (),
+        sort_order: Any = (),
         format_version: int = 2,
         properties: Mapping[str, str] | None = None,
         storage: Mapping[str, str] | None = None,
     ) -> Table:
         """Make a table in a folder; see `frazil.create_table`."""
         location = place_of_new(location)
-        new = NewTable(location, schema, partition_by, format_version, properties)
+        new = NewTable(location, schema, partition_by, format_version, properties, sort_order)
         options = opened_with({}, storage_options(storage), new.own_locations())
         files = table_files(location, **options)
         native = new.make(files, None)
@@ -174,61 +176,73 @@ class Table(Opened, Writing):
         return self._native.format_version
 
     @property
-    def location(self) -> str:
-        """The location that the table records for itself."""
-        return str(self._part("location"))
+    def metadata(self) -> TableMetadata:
+        """The metadata of the table at this state."""
+        return TableMetadata(self._native)
+
+    @property
+    def location(self) -> Location:
+        """The location that the table records for itself. It is text; `location()` returns it, too, as in PyIceberg."""
+        return self.metadata.location
 
     @property
     def uuid(self) -> str | None:
         """The id of the table."""
-        found = self._part("table-uuid")
-        return None if found is None else str(found)
+        return self.metadata.table_uuid
 
     @property
     def properties(self) -> dict[str, str]:
         """The properties of the table."""
-        return dict(self._part("properties"))
+        return self.metadata.properties
+
+    @property
+    def last_sequence_number(self) -> int:
+        """The highest sequence number that was assigned; 0 in format version 1."""
+        return self.metadata.last_sequence_number
 
     def schema(self) -> Schema:
-        """Give the current schema."""
-        current = self._part("current-schema-id")
-        return next(schema for schema in self.schemas() if schema.schema_id == current)
+        """Return the current schema."""
+        return self.metadata.schema()
 
     def schemas(self) -> list[Schema]:
-        """Give all schemas that the table knows."""
-        return [Schema.from_json(schema) for schema in self._part("schemas")]
+        """Return all schemas of the table."""
+        return self.metadata.schemas
 
     def spec(self) -> PartitionSpec:
-        """Give the partition spec of new files."""
-        default = self._part("default-spec-id")
-        return next(spec for spec in self.specs() if spec.spec_id == default)
+        """Return the partition spec of new files."""
+        return self.metadata.spec()
 
     def specs(self) -> list[PartitionSpec]:
-        """Give all partition specs that the table knows."""
-        return [PartitionSpec.from_json(spec) for spec in self._part("partition-specs")]
+        """Return all partition specs of the table."""
+        return self.metadata.partition_specs
 
     def sort_order(self) -> SortOrder:
-        """Give the sort order of new files."""
-        default = self._part("default-sort-order-id")
-        orders = (SortOrder.from_json(order) for order in self._part("sort-orders"))
-        return next((order for order in orders if order.order_id == default), SortOrder(0))
+        """Return the sort order of new files."""
+        return self.metadata.sort_order()
 
     def snapshots(self) -> list[Snapshot]:
-        """Give the snapshots, the oldest first."""
-        return [Snapshot.from_json(snapshot) for snapshot in self._part("snapshots")]
+        """Return the snapshots, the oldest first."""
+        return self.metadata.snapshots
 
     def current_snapshot(self) -> Snapshot | None:
-        """Give the current snapshot of `main`; None for a table without one."""
-        current = self._part("current-snapshot-id")
-        return next((s for s in self.snapshots() if s.snapshot_id == current), None)
+        """Return the current snapshot of `main`; None for a table without one."""
+        return self.metadata.current_snapshot()
+
+    def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
+        """Return a snapshot; None if the table does not have it."""
+        return self.metadata.snapshot_by_id(snapshot_id)
+
+    def snapshot_by_name(self, name: str) -> Snapshot | None:
+        """Return the snapshot of a branch or a tag; None if there is no such branch or tag."""
+        return self.metadata.snapshot_by_name(name)
 
     def refs(self) -> dict[str, SnapshotRef]:
-        """Give the branches and tags by name."""
-        return {name: SnapshotRef.from_json(ref) for name, ref in self._part("refs").items()}
+        """Return the branches and tags by name."""
+        return self.metadata.refs
 
     def history(self) -> list[HistoryEntry]:
-        """Give when which snapshot became current, the oldest first."""
-        return [HistoryEntry(entry["timestamp-ms"], entry["snapshot-id"]) for entry in self._part("snapshot-log")]
+        """Return when which snapshot became current, the oldest first."""
+        return self.metadata.snapshot_log
 
     @property
     def inspect(self) -> Inspect:
@@ -255,8 +269,8 @@ class Table(Opened, Writing):
             case_sensitive: Whether `ID` is another column than `id`.
             snapshot_id: A snapshot to read, with its own schema.
             ref: A branch to read, with the current schema, or a tag, with the schema of its snapshot.
-            as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
-                text such as `2024-01-31T12:00:00Z`; inclusive.
+            as_of: Read what was current then: milliseconds since the epoch, a datetime or ISO 8601 text with a time
+                zone, such as `2024-01-31T12:00:00Z`; inclusive. A datetime without a time zone is local time.
             limit: At most so many rows.
 
         Raises:
@@ -315,9 +329,6 @@ class Table(Opened, Writing):
             "case_sensitive": flag("case_sensitive", case_sensitive),
         }
         return Scan(self._native, arguments)
-
-    def _part(self, name: str) -> Any:
-        return json.loads(self._native.metadata_json(name))
 
     def __repr__(self) -> str:
         """Give location, version and the size of the current state."""

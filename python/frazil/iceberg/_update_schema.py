@@ -9,11 +9,11 @@ import math
 import uuid
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from frazil import _native
 from frazil._arguments import flag, optional_text, text
 from frazil._literal import plain
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg._change import Change
+from frazil.iceberg._schema_input import schema_json, type_text
 
 if TYPE_CHECKING:
     from typing import Self
@@ -25,7 +25,7 @@ class UpdateSchema(Change):
     """Adds, drops, renames, widens and moves columns.
 
     Columns are named as `a.b`, or as `("a", "b")` where a dot is part of a name; `element` of lists and `value` of maps
-    may be left out. Types are Arrow types or Iceberg's text: `timestamptz`, `decimal(9, 2)`, `list<int>`.
+    may be left out. Types are Arrow types, PyIceberg types or text: `timestamptz`, `decimal(9, 2)`, `list<int>`.
     Operations are made one after the other, each on what those before it left.
     """
 
@@ -43,7 +43,7 @@ class UpdateSchema(Change):
 
         Args:
             path: Its name, behind those of the columns around it.
-            field_type: An Arrow type or Iceberg's text.
+            field_type: An Arrow type, a PyIceberg type or text; `bigint` and other names of Spark are accepted, too.
             doc: What it holds.
             required: Whether it is never NULL; takes a default.
             default_value: The value of the rows that are there, and of rows that are written without one (format
@@ -52,7 +52,7 @@ class UpdateSchema(Change):
         return self._then(
             "add_column",
             path=_path(path),
-            type=_type(field_type),
+            type=type_text(field_type),
             doc=optional_text("doc", doc),
             required=flag("required", required),
             default=_json_default(default_value),
@@ -78,7 +78,7 @@ class UpdateSchema(Change):
         int widens to long, float to double, a decimal to more digits; in format version 3 also date to timestamp and
         timestamp_ns, and unknown to anything.
         """
-        widened = None if field_type is None else _type(field_type)
+        widened = None if field_type is None else type_text(field_type)
         required = None if required is None else flag("required", required)
         doc = optional_text("doc", doc)
         return self._then("update_column", path=_path(path), type=widened, required=required, doc=doc)
@@ -108,11 +108,11 @@ class UpdateSchema(Change):
         return self._then("set_identifier_fields", paths=[_path(field) for field in fields])
 
     def union_by_name(self, new_schema: Any) -> Self:
-        """Make the table hold the rows of an Arrow schema, or of anything that has one.
+        """Make the table hold the rows of a schema, which is given as to `create_table`.
 
         Columns that are missing are added, types widened, columns made optional. Nothing is dropped or made narrower.
         """
-        return self._then("union_by_name", schema=_native.schema_json(_arrow_schema(new_schema)))
+        return self._then("union_by_name", schema=schema_json(new_schema))
 
 
 def _path(path: Path) -> str | list[str]:
@@ -121,34 +121,6 @@ def _path(path: Path) -> str | list[str]:
     if isinstance(path, (tuple, list)) and path and all(isinstance(name, str) for name in path):
         return list(path)
     message = f"a column is named by a text or a tuple of texts, not {path!r}"
-    raise InvalidArgumentError(message)
-
-
-def _type(field_type: Any) -> str:
-    """Give the text or the JSON of a type."""
-    if isinstance(field_type, str):
-        return field_type
-    import pyarrow as pa
-
-    if isinstance(field_type, pa.DataType):
-        [column] = json.loads(_native.schema_json(pa.schema([pa.field("column", field_type)])))["fields"]
-        found = column["type"]
-        return found if isinstance(found, str) else json.dumps(found)
-    message = f"a type is an Arrow type or a text such as 'decimal(9, 2)', not {field_type!r}"
-    raise InvalidArgumentError(message)
-
-
-def _arrow_schema(schema: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(schema, pa.Schema):
-        return schema
-    for candidate in (schema, getattr(schema, "schema", None)):
-        if hasattr(candidate, "__arrow_c_schema__"):
-            return pa.schema(candidate)
-    if hasattr(schema, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(schema).schema
-    message = f"expected an Arrow schema, not {type(schema).__name__}"
     raise InvalidArgumentError(message)
 
 

@@ -29,6 +29,16 @@ class WriteResult:
     attempts: int = 0
     seconds: float = 0.0
 
+    @property
+    def rows_updated(self) -> int:
+        """`updated_rows` by its name in PyIceberg."""
+        return self.updated_rows
+
+    @property
+    def rows_inserted(self) -> int:
+        """`inserted_rows` by its name in PyIceberg."""
+        return self.inserted_rows
+
 
 def settle(result: WriteResult, **known: float | None) -> None:
     """Set what is known of a write only after it was made, or only after it was committed."""

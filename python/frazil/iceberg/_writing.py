@@ -214,7 +214,7 @@ class Writing(Evolving):
     def upsert(
         self,
         data: Any,
-        join_cols: Sequence[str] | None = None,
+        join_cols: str | Sequence[str] | None = None,
         *,
         when_matched_update_all: bool = True,
         when_not_matched_insert_all: bool = True,
@@ -225,7 +225,7 @@ class Writing(Evolving):
 
         Args:
             data: As in `append`; it is held in memory. Keys may not repeat.
-            join_cols: The columns that rows are found by; the identifier fields of the table unless given.
+            join_cols: The column or columns that rows are found by; the identifier fields of the table unless given.
             when_matched_update_all: Whether rows are updated.
             when_not_matched_insert_all: Whether rows are inserted.
             branch: The branch that changes.
@@ -239,7 +239,10 @@ class Writing(Evolving):
         from frazil.iceberg._merging import Source
 
         table = self._now()
-        given = table.schema().identifier_field_names() if join_cols is None else field_names(join_cols, "join_cols")
+        if join_cols is None:
+            given = table.schema().identifier_field_names()
+        else:
+            given = [join_cols] if isinstance(join_cols, str) else field_names(join_cols, "join_cols")
         if not given:
             message = "the table has no identifier fields, so join_cols must name the columns that rows are found by"
             raise InvalidArgumentError(message)

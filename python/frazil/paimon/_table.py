@@ -197,7 +197,7 @@ class Table(Opened, ReadOnly):
             case_sensitive: Whether `ID` is another column than `id`.
             snapshot_id: A snapshot to read, with its own schema.
             ref: A tag to read, with the schema of its snapshot, or a branch.
-            as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+            as_of: Read what was current then: milliseconds since the epoch, a datetime or its ISO 8601
                 text such as `2024-01-31T12:00:00Z`; inclusive.
             limit: At most so many rows.
             options: Options of the table for this read, such as `scan.timestamp-millis` or `incremental-between`.

@@ -66,7 +66,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         case_sensitive: Whether `ID` is another column than `id`.
         snapshot_id: A snapshot to read, with its own schema.
         ref: A branch or a tag to read.
-        as_of: Read what was current then: milliseconds since the epoch, an aware datetime or its ISO 8601
+        as_of: Read what was current then: milliseconds since the epoch, a datetime or its ISO 8601
             text such as `2024-01-31T12:00:00Z`; inclusive.
         limit: At most so many rows, which are then read in one partition.
         relocate: As in `frazil.load_table`, for a table given by its location.

@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use frazil_core::error::{Error, ErrorKind};
 use frazil_iceberg::spec::partition::PartitionSpec;
 use frazil_iceberg::spec::schema::Schema;
-use frazil_iceberg::spec::sort::SortOrder;
 use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::commit;
 use frazil_iceberg::transaction::create::CreateTable;
+use frazil_iceberg::transaction::evolve::UpdateSortOrder;
 use frazil_iceberg::transaction::snapshot_change::AddedFiles;
 use frazil_iceberg::write::contents::Contents;
 use frazil_iceberg::write::message::Message;
@@ -17,7 +17,7 @@ use frazil_iceberg::write::rows::{CommittedIds, RowOptions, RowWriter as CoreRow
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrow::{self, ArrowBatch, ArrowSchema};
+use crate::arrow::{self, ArrowBatch};
 use crate::catalog::pointer_at;
 use crate::errors::OrRaise;
 use crate::files::Files;
@@ -169,26 +169,36 @@ impl RowWriter {
     }
 }
 
-/// Makes a table in a folder that has none, or in a catalog whose `row` names none.
+/// Makes a table in a folder that has none, or in a catalog whose `row` names none. Partition fields are texts with
+/// names; the sort order is an [`UpdateSortOrder`] as JSON.
 #[pyfunction]
-#[pyo3(signature = (files, location, schema, partition_by, format_version, properties, row = None))]
+#[pyo3(signature = (files, location, schema, partition_by, sort_order, format_version, properties, row = None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
 #[expect(clippy::too_many_arguments, reason = "what a table is made of")]
 pub(crate) fn create_table(
     py: Python<'_>,
     files: &Files,
     location: String,
-    schema: ArrowSchema,
-    partition_by: Vec<String>,
+    schema: String,
+    partition_by: Vec<(String, Option<String>)>,
+    sort_order: String,
     format_version: u8,
     properties: BTreeMap<String, String>,
     row: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
-    let ArrowSchema(schema) = schema;
     interruptible(py, |context| {
-        let schema = Schema::from_arrow(schema.fields())?;
-        let spec = PartitionSpec::from_texts(&partition_by, &schema)?;
-        let order = SortOrder::default();
+        let schema = Schema::from_json(&schema).map_err(|error| match error.kind() {
+            ErrorKind::CorruptMetadata => Error::invalid(error.message()),
+            _ => error,
+        })?;
+        let texts: Vec<&str> = partition_by.iter().map(|(text, _)| text.as_str()).collect();
+        let mut spec = PartitionSpec::from_texts(&texts, &schema)?;
+        for (field, (_, name)) in spec.fields.iter_mut().zip(&partition_by) {
+            if let Some(name) = name {
+                field.name.clone_from(name);
+            }
+        }
+        let order = UpdateSortOrder::from_json(&sort_order)?.order(&schema)?;
         let mut create = CreateTable { format_version, location: location.clone(), schema, spec, order, properties };
         let pointer = pointer_at(&files.0, &location, row);
         let committed = commit(pointer.as_ref(), None, &mut create, context).map_err(|error| match error.kind() {
@@ -199,11 +209,4 @@ pub(crate) fn create_table(
         })?;
         IcebergTable::at(committed.state, files.0.clone()).map(Table)
     })
-}
-
-/// The JSON of the Iceberg schema that holds the rows of an Arrow schema; ids are new.
-#[pyfunction]
-pub(crate) fn schema_json(py: Python<'_>, schema: ArrowSchema) -> PyResult<String> {
-    let ArrowSchema(schema) = schema;
-    detached(py, || Schema::from_arrow(schema.fields()).map(|schema| schema.to_json()))
 }

@@ -18,6 +18,8 @@ impl TableMetadata {
             "location" => json(&self.location),
             "last-updated-ms" => json(&self.last_updated_ms),
             "last-sequence-number" => json(&self.last_sequence_number),
+            "last-column-id" => json(&self.last_column_id),
+            "last-partition-id" => json(&self.last_partition_id),
             "schemas" => json(&Each(&self.schemas)),
             "current-schema-id" => json(&self.current_schema_id),
             "partition-specs" => json(&Each(&self.partition_specs)),

@@ -32,6 +32,20 @@ impl FromStr for Type {
     }
 }
 
+impl NestedField {
+    /// A field without an id of a type as people write it: `long`, `required string`, or JSON.
+    ///
+    /// # Errors
+    /// As the parsing of a [`Type`].
+    pub(crate) fn from_text(name: &str, text: &str) -> Result<Self> {
+        if text.trim_start().starts_with('{') {
+            Ok(Self::new(0, name, text.parse()?, false))
+        } else {
+            part(name, text, 0)
+        }
+    }
+}
+
 fn parse(text: &str, depth: usize) -> Result<Type> {
     if depth > MAX_DEPTH {
         let message = format!("a type is nested more than {MAX_DEPTH} levels deep");

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frazil_core::context::Context;
-use frazil_core::error::Result;
+use frazil_core::error::{Error, Result};
 
 use super::commit::{Change, Revision, now_ms};
 use super::evolve::property_values;
+use super::evolve::tree::Ids;
 use super::requirement::Requirement;
 use super::update::unsupported_version;
 use super::{check, ids};
@@ -15,6 +16,7 @@ use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
+use crate::spec::types::{NestedField, StructType};
 
 /// A table to be made.
 #[derive(Debug, Clone)]
@@ -77,6 +79,21 @@ impl CreateTable {
             unknown: Vec::new(),
         })
     }
+}
+
+/// The schema of columns with these names and types as text; ids are given anew, those of the columns first.
+///
+/// # Errors
+/// `InvalidArgument` for a text that is not a type, and for a name that is there twice.
+pub fn typed_schema(columns: &[(String, String)]) -> Result<Schema> {
+    let fields = columns
+        .iter()
+        .map(|(name, text)| NestedField::from_text(name, text).map_err(|error| error.with("column", name)))
+        .collect::<Result<_>>()?;
+    let fields = Ids::after(0).given_fields(&StructType { fields })?;
+    let schema = Schema { schema_id: 0, fields, identifier_field_ids: Vec::new() };
+    // The reader of schemas checks what must be unique.
+    Schema::from_json(&schema.to_json()).map_err(|error| Error::invalid(error.message()))
 }
 
 impl Change for CreateTable {

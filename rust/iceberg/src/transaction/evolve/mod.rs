@@ -13,7 +13,7 @@ pub(in crate::transaction) mod property_values;
 mod references;
 mod sort_order;
 mod term;
-mod tree;
+pub(in crate::transaction) mod tree;
 mod union;
 mod update_schema;
 mod update_spec;

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::term::Term;
 use super::yes;
+use crate::spec::schema::Schema;
 use crate::spec::sort::{SortField, SortOrder};
 use crate::spec::table_metadata::TableMetadata;
 use crate::transaction::update::{LAST_ADDED, TableUpdate};
@@ -34,8 +35,19 @@ pub struct SortTerm {
 }
 
 impl UpdateSortOrder {
-    pub(super) fn updates(&self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
-        let schema = base.current_schema()?;
+    /// Reads a sort order from its wire form.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for other JSON.
+    pub fn from_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|e| Error::invalid(format!("not a sort order: {e}")))
+    }
+
+    /// The sort order over the columns of a schema.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a term that does not fit the schema or is there twice.
+    pub fn order(&self, schema: &Schema) -> Result<SortOrder> {
         let mut fields: Vec<SortField> = Vec::with_capacity(self.terms.len());
         for SortTerm { term, descending, nulls_first } in &self.terms {
             let term = term.resolve(schema, self.case_sensitive)?;
@@ -49,11 +61,15 @@ impl UpdateSortOrder {
             let (descending, nulls_first) = (*descending, *nulls_first);
             fields.push(SortField { source_ids, transform: term.transform, descending, nulls_first });
         }
+        Ok(SortOrder { order_id: 0, fields })
+    }
+
+    pub(super) fn updates(&self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
+        let order = self.order(base.current_schema()?)?;
         let current = base.sort_orders.iter().find(|order| order.order_id == base.default_sort_order_id);
-        if current.map_or(fields.is_empty(), |current| current.fields == fields) {
+        if current.map_or(order.is_unsorted(), |current| current.fields == order.fields) {
             return Ok(Vec::new());
         }
-        let order = SortOrder { order_id: 0, fields };
         Ok(vec![TableUpdate::AddSortOrder(order), TableUpdate::SetDefaultSortOrder(LAST_ADDED)])
     }
 }

@@ -9,12 +9,12 @@ use crate::spec::types::{ListType, MapType, NestedField, StructType, Type};
 
 /// Gives ids that the table never had.
 #[derive(Debug)]
-pub(super) struct Ids {
+pub(in crate::transaction) struct Ids {
     last: i32,
 }
 
 impl Ids {
-    pub(super) fn after(last: i32) -> Self {
+    pub(in crate::transaction) fn after(last: i32) -> Self {
         Self { last }
     }
 
@@ -30,11 +30,7 @@ impl Ids {
     pub(super) fn given(&mut self, field_type: &Type) -> Result<Type> {
         Ok(match field_type {
             Type::Primitive(primitive) => Type::Primitive(primitive.clone()),
-            Type::Struct(fields) => {
-                let ids: Vec<i32> = fields.fields.iter().map(|_| self.next()).collect::<Result<_>>()?;
-                let fields = fields.fields.iter().zip(ids).map(|(field, id)| self.field(field, id));
-                Type::Struct(StructType { fields: fields.collect::<Result<_>>()? })
-            }
+            Type::Struct(fields) => Type::Struct(self.given_fields(fields)?),
             Type::List(list) => {
                 let id = self.next()?;
                 Type::List(Arc::new(ListType { element: self.field(&list.element, id)? }))
@@ -45,6 +41,13 @@ impl Ids {
                 Type::Map(Arc::new(MapType { key, value }))
             }
         })
+    }
+
+    /// The same fields with new ids, as [`Self::given`].
+    pub(in crate::transaction) fn given_fields(&mut self, fields: &StructType) -> Result<StructType> {
+        let ids: Vec<i32> = fields.fields.iter().map(|_| self.next()).collect::<Result<_>>()?;
+        let fields = fields.fields.iter().zip(ids).map(|(field, id)| self.field(field, id));
+        Ok(StructType { fields: fields.collect::<Result<_>>()? })
     }
 
     fn field(&mut self, field: &NestedField, id: i32) -> Result<NestedField> {

@@ -1,0 +1,80 @@
+"""Schemas and types as users give them: Arrow, data frames, text, and the objects of PyIceberg."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from frazil import _native
+from frazil._arguments import text
+from frazil.errors import InvalidArgumentError
+from frazil.iceberg._schema import Schema
+
+_SCHEMA_HINT = 'such as pyarrow.schema([("id", pyarrow.int64()), ("name", pyarrow.string())])'
+_TYPE_HINT = "such as pyarrow.int64(), 'long' or 'decimal(9, 2)'"
+
+
+def schema_json(schema: Any) -> str:
+    """Return the JSON of the Iceberg schema that a user describes.
+
+    Args:
+        schema: An Arrow schema, anything with Arrow columns (pyarrow, pandas, Polars, DuckDB), types by name, a schema
+            of a table, or a `pyiceberg.schema.Schema`. Ids of the last two are kept.
+
+    Raises:
+        InvalidArgumentError: An object of another kind, or a type that Iceberg does not have.
+    """
+    if isinstance(schema, Schema):
+        return json.dumps(schema.to_json())
+    if is_pyiceberg(schema) and hasattr(schema, "model_dump_json"):
+        return str(schema.model_dump_json())
+    if isinstance(schema, Mapping):
+        columns = [(text("the name of a column", name), type_text(field_type)) for name, field_type in schema.items()]
+        return _native.typed_schema_json(columns)
+    return _native.schema_json(_arrow_schema(schema))
+
+
+def type_text(field_type: Any) -> str:
+    """Return the text or the JSON of a type.
+
+    Raises:
+        InvalidArgumentError: An object that is not a type.
+    """
+    if isinstance(field_type, str):
+        return field_type
+    if is_pyiceberg(field_type) and hasattr(field_type, "model_dump_json"):
+        return _plain_or_json(json.loads(field_type.model_dump_json()))
+    import pyarrow as pa
+
+    if isinstance(field_type, pa.DataType):
+        [column] = json.loads(_native.schema_json(pa.schema([pa.field("column", field_type)])))["fields"]
+        return _plain_or_json(column["type"])
+    message = f"a type must be an Arrow type, a PyIceberg type or text, not {field_type!r}"
+    raise InvalidArgumentError(message, hint=_TYPE_HINT)
+
+
+def is_pyiceberg(value: object) -> bool:
+    """Return whether an object is one of PyIceberg, which is never imported."""
+    return type(value).__module__.split(".")[0] == "pyiceberg"
+
+
+def _plain_or_json(found: str | dict[str, Any]) -> str:
+    return found if isinstance(found, str) else json.dumps(found)
+
+
+def _arrow_schema(schema: Any) -> Any:
+    import pyarrow as pa
+
+    for candidate in (schema, getattr(schema, "schema", None)):
+        if hasattr(candidate, "__arrow_c_schema__") and not hasattr(candidate, "__arrow_c_stream__"):
+            return candidate
+    if not hasattr(schema, "__arrow_c_stream__"):
+        message = f"a schema must be an Arrow schema, a data frame or types by name, not {type(schema).__name__}"
+        is_lazy = type(schema).__name__ == "LazyFrame"
+        raise InvalidArgumentError(message, hint="call .collect() to get a DataFrame" if is_lazy else _SCHEMA_HINT)
+    from frazil.iceberg._input_rows import unnamed_levels
+
+    found = pa.RecordBatchReader.from_stream(schema).schema
+    levels = unnamed_levels(found)
+    return pa.schema([field for field in found if field.name not in levels])

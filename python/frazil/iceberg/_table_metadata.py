@@ -1,0 +1,156 @@
+"""The metadata of a table at one state (spec: "Table Metadata")."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from frazil.iceberg._location import Location
+from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
+from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
+
+if TYPE_CHECKING:
+    from frazil import _native
+
+
+class TableMetadata:
+    """The fields of a metadata file, by their names in the specification. Each is parsed when it is asked for."""
+
+    def __init__(self, native: _native.Table) -> None:
+        """Use `Table.metadata` instead."""
+        self._native = native
+
+    @property
+    def format_version(self) -> int:
+        """The version of the Iceberg format: 1, 2 or 3."""
+        return self._native.format_version
+
+    @property
+    def table_uuid(self) -> str | None:
+        """The id of the table; tables of format version 1 may have none."""
+        found = self._part("table-uuid")
+        return None if found is None else str(found)
+
+    @property
+    def location(self) -> Location:
+        """The location that the table records for itself."""
+        return Location(self._part("location"))
+
+    @property
+    def last_sequence_number(self) -> int:
+        """The highest sequence number that was assigned; 0 in format version 1."""
+        return int(self._part("last-sequence-number"))
+
+    @property
+    def last_updated_ms(self) -> int:
+        """When the metadata was written, in milliseconds since the epoch."""
+        return int(self._part("last-updated-ms"))
+
+    @property
+    def last_column_id(self) -> int:
+        """The highest field id that was assigned."""
+        return int(self._part("last-column-id"))
+
+    @property
+    def schemas(self) -> list[Schema]:
+        """All schemas of the table."""
+        return [Schema.from_json(schema) for schema in self._part("schemas")]
+
+    @property
+    def current_schema_id(self) -> int:
+        """The id of the current schema."""
+        return int(self._part("current-schema-id"))
+
+    @property
+    def partition_specs(self) -> list[PartitionSpec]:
+        """All partition specs of the table."""
+        return [PartitionSpec.from_json(spec) for spec in self._part("partition-specs")]
+
+    @property
+    def default_spec_id(self) -> int:
+        """The id of the partition spec of new files."""
+        return int(self._part("default-spec-id"))
+
+    @property
+    def last_partition_id(self) -> int:
+        """The highest id of a partition field that was assigned."""
+        return int(self._part("last-partition-id"))
+
+    @property
+    def sort_orders(self) -> list[SortOrder]:
+        """All sort orders of the table."""
+        return [SortOrder.from_json(order) for order in self._part("sort-orders")]
+
+    @property
+    def default_sort_order_id(self) -> int:
+        """The id of the sort order of new files."""
+        return int(self._part("default-sort-order-id"))
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties of the table."""
+        return dict(self._part("properties"))
+
+    @property
+    def current_snapshot_id(self) -> int | None:
+        """The current snapshot of `main`; None for a table without one."""
+        found = self._part("current-snapshot-id")
+        return None if found is None else int(found)
+
+    @property
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots, the oldest first."""
+        return [Snapshot.from_json(snapshot) for snapshot in self._part("snapshots")]
+
+    @property
+    def snapshot_log(self) -> list[HistoryEntry]:
+        """When which snapshot became current, the oldest first."""
+        return [HistoryEntry(entry["timestamp-ms"], entry["snapshot-id"]) for entry in self._part("snapshot-log")]
+
+    @property
+    def refs(self) -> dict[str, SnapshotRef]:
+        """The branches and tags by name."""
+        return {name: SnapshotRef.from_json(ref) for name, ref in self._part("refs").items()}
+
+    @property
+    def next_row_id(self) -> int | None:
+        """The first row id that is free; None before format version 3."""
+        found = self._part("next-row-id")
+        return None if found is None else int(found)
+
+    def schema(self) -> Schema:
+        """Return the current schema."""
+        current = self.current_schema_id
+        return next(schema for schema in self.schemas if schema.schema_id == current)
+
+    def spec(self) -> PartitionSpec:
+        """Return the partition spec of new files."""
+        default = self.default_spec_id
+        return next(spec for spec in self.partition_specs if spec.spec_id == default)
+
+    def sort_order(self) -> SortOrder:
+        """Return the sort order of new files."""
+        default = self.default_sort_order_id
+        return next((order for order in self.sort_orders if order.order_id == default), SortOrder(0))
+
+    def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
+        """Return a snapshot; None if the table does not have it."""
+        return next((snapshot for snapshot in self.snapshots if snapshot.snapshot_id == snapshot_id), None)
+
+    def snapshot_by_name(self, name: str) -> Snapshot | None:
+        """Return the snapshot of a branch or a tag; None if there is no such branch or tag, or it has no snapshot."""
+        ref = self.refs.get(name)
+        return None if ref is None else self.snapshot_by_id(ref.snapshot_id)
+
+    def current_snapshot(self) -> Snapshot | None:
+        """Return the current snapshot of `main`; None for a table without one."""
+        current = self.current_snapshot_id
+        return None if current is None else self.snapshot_by_id(current)
+
+    def _part(self, name: str) -> Any:
+        return json.loads(self._native.metadata_json(name))
+
+    def __repr__(self) -> str:
+        """Return version, location and the number of snapshots."""
+        count = len(self.snapshots)
+        return f"<frazil.iceberg.TableMetadata v{self.format_version} {str(self.location)!r}: {count} snapshots>"

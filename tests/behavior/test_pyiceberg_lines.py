@@ -1,0 +1,284 @@
+"""Lines that users of PyIceberg write, on tables of frazil."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrder
+from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
+from pyiceberg.types import (
+    DecimalType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+import frazil
+import frazil.iceberg
+from frazil import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
+NESTED = Schema(
+    NestedField(1, "id", LongType(), required=True, doc="the key"),
+    NestedField(2, "at", TimestampType(), required=False),
+    NestedField(3, "tags", ListType(4, StringType(), element_required=True), required=False),
+    NestedField(5, "prices", MapType(6, StringType(), 7, DecimalType(9, 2), value_required=False), required=False),
+    NestedField(8, "point", StructType(NestedField(9, "x", IntegerType(), required=False)), required=False),
+    identifier_field_ids=[1],
+)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Any:
+    made = frazil.load_catalog("c", type="memory", warehouse=str(tmp_path / "wh"))
+    made.create_namespace("ns")
+    return made
+
+
+@pytest.fixture
+def table(catalog: Any) -> Any:
+    made = catalog.create_table("ns.t", SCHEMA)
+    made.append(ROWS)
+    made.append([{"id": 3}])
+    return made
+
+
+def test_metadata(table: Any) -> None:
+    found = table.metadata
+    assert isinstance(found, frazil.iceberg.TableMetadata)
+    assert found.format_version == 2
+    assert str(found.table_uuid) == table.uuid
+    assert found.location == table.location
+    assert found.current_snapshot_id == table.current_snapshot().snapshot_id
+    assert [snapshot.snapshot_id for snapshot in found.snapshots] == [entry.snapshot_id for entry in found.snapshot_log]
+    assert found.schemas == [found.schema()] == table.schemas()
+    assert found.partition_specs == [found.spec()] == table.specs()
+    assert found.sort_orders == [found.sort_order()]
+    assert found.properties == table.properties
+    assert (found.last_sequence_number, table.last_sequence_number) == (2, 2)
+    assert (found.last_column_id, found.last_partition_id, found.next_row_id) == (2, 999, None)
+    assert (found.current_schema_id, found.default_spec_id, found.default_sort_order_id) == (0, 0, 0)
+    assert list(found.refs) == ["main"]
+    assert found.last_updated_ms >= found.snapshots[-1].timestamp_ms
+    assert "2 snapshots" in repr(found)
+
+
+def test_snapshots_by_id_and_name(table: Any) -> None:
+    current = table.current_snapshot()
+    assert table.snapshot_by_id(current.snapshot_id) == current == table.snapshot_by_name("main")
+    assert table.snapshot_by_id(17) is None
+    assert table.snapshot_by_name("nope") is None
+
+
+def test_a_location_is_text_and_can_be_called(table: Any) -> None:
+    assert table.location() == table.location == str(table.location)
+    assert type(table.location()) is str
+    assert pickle.loads(pickle.dumps(table.location)) == table.location  # noqa: S301 - own bytes
+
+
+def test_schemas(catalog: Any) -> None:
+    table = catalog.create_table("ns.nested", NESTED)
+    schema = table.schema()
+    assert schema.as_arrow() == table.scan().schema()
+    assert [schema.find_type(name) for name in ("id", "prices.value", 9)] == ["long", "decimal(9, 2)", "int"]
+    assert (schema.find_column_name(9), schema.find_column_name(99)) == ("point.x", None)
+    assert schema.select("point.x", "id").column_names == ["id", "point"]
+    assert schema.select("ID", case_sensitive=False).identifier_field_names() == ["id"]
+    assert schema.select("at").identifier_field_ids == ()
+    with pytest.raises(errors.InvalidArgumentError, match="no column `nope`"):
+        schema.select("nope")
+    with pytest.raises(KeyError):
+        schema.find_type("nope")
+
+
+def test_scans(table: Any) -> None:
+    first = table.snapshots()[0].snapshot_id
+    table.manage_snapshots().create_tag(first, "v1").commit()
+    scan = table.scan("id > 1").use_ref("v1").select("name")
+    assert scan.to_arrow().to_pylist() == [{"name": "b"}]
+    assert table.scan().select("*").to_arrow().column_names == ["id", "name"]
+    with pytest.raises(errors.InvalidArgumentError, match="a given snapshot already"):
+        table.scan(snapshot_id=first).use_ref("v1")
+    with pytest.raises(errors.NoSuchSnapshotError, match="nope"):
+        table.scan().use_ref("nope")
+    with pytest.raises(errors.InvalidArgumentError, match="no column `nope`"):
+        table.scan().select("nope")
+
+
+def test_upserts(table: Any) -> None:
+    result = table.upsert([{"id": 1, "name": "z"}, {"id": 9, "name": "y"}], join_cols="id")
+    assert (result.rows_updated, result.rows_inserted) == (1, 1)
+
+
+def test_types_of_pyiceberg(table: Any) -> None:
+    with table.update_schema() as update:
+        update.add_column("n", IntegerType())
+        update.add_column("l", ListType(100, StringType(), element_required=True))
+        update.add_column("m", MapType(100, StringType(), 101, LongType(), value_required=False))
+        update.add_column("s", StructType(NestedField(100, "x", DecimalType(9, 2), required=True, doc="of x")))
+    schema = table.schema()
+    assert schema.find_type("n") == "int"
+    assert schema.find_field("l.element").required
+    assert schema.find_type("m.value") == "long"
+    assert (schema.find_type("s.x"), schema.find_field("s.x").doc) == ("decimal(9, 2)", "of x")
+    table.update_schema().update_column("n", LongType()).commit()
+    assert table.schema().find_type("n") == "long"
+    table.update_schema().union_by_name(Schema(NestedField(1, "more", StringType(), required=False))).commit()
+    assert table.schema().find_type("more") == "string"
+
+
+def test_schemas_specs_and_orders_of_pyiceberg(catalog: Any) -> None:
+    spec = PartitionSpec(
+        PartitionField(source_id=1, field_id=1000, transform=BucketTransform(4), name="id_b"),
+        PartitionField(source_id=2, field_id=1001, transform=DayTransform(), name="at_day"),
+    )
+    keys = [
+        SortField(source_id=2, transform=DayTransform(), direction=SortDirection.DESC, null_order=NullOrder.NULLS_LAST),
+        SortField(source_id=1, transform=IdentityTransform()),
+    ]
+    table = catalog.create_table("ns.p", NESTED, partition_spec=spec, sort_order=SortOrder(*keys))
+    assert table.schema().find_field("id").doc == "the key"
+    assert table.schema().identifier_field_names() == ["id"]
+    fields = [(field.name, field.transform, field.source_ids) for field in table.spec().fields]
+    assert fields == [("id_b", "bucket[4]", (1,)), ("at_day", "day", (2,))]
+    order = [(f.source_ids, f.transform, f.direction, f.null_order) for f in table.sort_order().fields]
+    assert order == [((2,), "day", "desc", "nulls-last"), ((1,), "identity", "asc", "nulls-first")]
+    table.append([{"id": 1, "at": dt.datetime(2024, 1, 31), "point": {"x": 5}}])  # noqa: DTZ001 - without a zone
+    assert table.scan(selected_fields=("point.x",)).to_arrow().to_pylist() == [{"point": {"x": 5}}]
+    copy = catalog.create_table("ns.copy", table.schema(), partition_spec=table.spec(), sort_order=table.sort_order())
+    assert copy.schema() == table.schema()
+    assert copy.spec().fields == table.spec().fields
+    assert copy.sort_order() == table.sort_order()
+    for empty in (PartitionSpec(), ()):
+        assert (
+            catalog.create_table(f"ns.e{len(catalog.list_tables('ns'))}", NESTED, partition_spec=empty).spec().fields
+            == ()
+        )
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["id"], [("identity", "asc", "nulls-first")]),
+        (
+            ["bucket(4, id) DESC", "name asc nulls last"],
+            [("bucket[4]", "desc", "nulls-last"), ("identity", "asc", "nulls-last")],
+        ),
+        ((), []),
+    ],
+)
+def test_a_sort_order_of_text(catalog: Any, keys: Any, expected: Any) -> None:
+    table = catalog.create_table("ns.o", SCHEMA, sort_order=keys)
+    assert [(f.transform, f.direction, f.null_order) for f in table.sort_order().fields] == expected
+    table.append(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"), [("id", "sort_order"), (["nope"], "nope"), ([""], "empty"), (["id", "id"], "twice")]
+)
+def test_a_wrong_sort_order(catalog: Any, keys: Any, expected: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=expected):
+        catalog.create_table("ns.o", SCHEMA, sort_order=keys)
+
+
+def pandas_frame() -> Any:
+    frame = pytest.importorskip("pandas").DataFrame({"id": [1, 2, 3], "name": ["a", "b", "c"]})
+    return frame[frame["id"] > 1]
+
+
+def duckdb_relation() -> Any:
+    return pytest.importorskip("duckdb").sql("select 1::bigint as id, 'a' as name")
+
+
+FRAMES: dict[str, Callable[[], Any]] = {
+    "Arrow table": lambda: pa.table({"id": [1], "name": ["a"]}),
+    "record batch": lambda: pa.record_batch({"id": [1], "name": ["a"]}),
+    "reader": lambda: pa.table({"id": [1], "name": ["a"]}).to_reader(),
+    "pandas": pandas_frame,
+    "Polars": lambda: pytest.importorskip("polars").DataFrame({"id": [1], "name": ["a"]}),
+    "DuckDB": duckdb_relation,
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_data_frame_is_a_schema(catalog: Any, kind: str) -> None:
+    frame = FRAMES[kind]()
+    table = catalog.create_table("ns.f", frame)
+    assert [(field.name, field.type) for field in table.schema().fields] == [("id", "long"), ("name", "string")]
+    assert table.append(frame).added_records >= 1
+
+
+def test_types_by_name_are_a_schema(tmp_path: Path) -> None:
+    columns = {"id": "required bigint", "at": pa.timestamp("us"), "s": "struct<x: int>", "n": IntegerType()}
+    table = frazil.create_table(tmp_path / "t", columns, partition_by=["day(at)"])
+    found = [(field.field_id, field.name, field.type, field.required) for field in table.schema().fields]
+    assert [field[:2] for field in found] == [(1, "id"), (2, "at"), (3, "s"), (4, "n")]
+    assert (found[0][2:], found[1][2], found[3][2]) == (("long", True), "timestamp", "int")
+    for wrong in ({"id": "int, y: int"}, {"id": "nope"}, {5: "int"}, {"id": 5}):
+        with pytest.raises(errors.InvalidArgumentError):
+            frazil.create_table(tmp_path / "wrong", wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, [("id", "long")]])
+def test_a_wrong_schema_says_what_is_accepted(tmp_path: Path, wrong: Any) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"such as pyarrow\.schema"):
+        frazil.create_table(tmp_path / "t", wrong)
+
+
+def test_catalogs_have_no_views(catalog: Any) -> None:
+    assert catalog.list_views("ns") == []
+    with pytest.raises(errors.NoSuchNamespaceError):
+        catalog.list_views("nope")
+
+
+def test_a_static_table_is_read_only(table: Any) -> None:
+    old = table.metadata_location
+    table.append([{"id": 4}])
+    static = frazil.iceberg.StaticTable.from_metadata(old)
+    assert static.scan().count() == 3
+    assert static.refresh().scan().count() == 3
+    assert pickle.loads(pickle.dumps(static)).scan().count() == 3  # noqa: S301 - own bytes
+    changes: list[Callable[[Any], Any]] = [
+        lambda t: t.append(ROWS),
+        lambda t: t.delete("id = 1"),
+        lambda t: t.overwrite(ROWS),
+        lambda t: t.transaction(),
+        lambda t: t.set_properties(a="b"),
+        lambda t: t.update_schema().add_column("x", "int").commit(),
+    ]
+    for which in (static, pickle.loads(pickle.dumps(static))):  # noqa: S301 - own bytes
+        for change in changes:
+            with pytest.raises(errors.UnsupportedError, match="read-only"):
+                change(which)
+    assert static.metadata_location == old
+
+
+def test_a_datetime_without_a_zone_is_local_time(table: Any) -> None:
+    last = table.snapshots()[-1]
+    local = dt.datetime.fromtimestamp(last.timestamp_ms / 1000)  # noqa: DTZ006 - local time is meant
+    assert table.scan(as_of=local + dt.timedelta(seconds=1)).snapshot_id == last.snapshot_id
+    with pytest.raises(errors.NoSuchSnapshotError):
+        table.scan(as_of=local - dt.timedelta(days=1))
+
+
+def test_types_are_annotations_after_one_import() -> None:
+    code = "import sys, frazil\ndef f(t: frazil.iceberg.Table) -> frazil.iceberg.Scan: ...\nassert f.__annotations__"
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own text
