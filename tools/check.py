@@ -95,6 +95,7 @@ def python_steps(changed: Iterable[str], jobs: str) -> list[list[str]]:
         steps += [[sys.executable, "tools/check_budgets.py"]]
         pytest = [*python, "pytest", "--quiet", "--numprocesses", jobs, "-m", FAST]
         steps += [[*pytest, "tests/architecture", "tests/unit", "tests/catalog", "tests/behavior"]]
+        steps += [[*python, "pytest", "--quiet", "--doctest-modules", "--pyargs", "frazil"]]
     return steps
 
 

@@ -38,7 +38,7 @@ class Inspect:
     >>> import frazil
     >>> table = frazil.load_table("tests/golden/iceberg/del_pos_file_parquet_part")
     >>> table.inspect.files(row_filter="content = 0", selected_fields=["record_count"]).num_rows
-    4
+    13
     >>> table.inspect["refs"].scan(selected_fields=["name", "type"]).to_arrow().to_pylist()
     [{'name': 'main', 'type': 'BRANCH'}]
     """
