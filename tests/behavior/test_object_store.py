@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
+import subprocess
+import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -215,3 +218,22 @@ def test_a_remote_parquet_file_is_asked_for_in_parts(store: ObjectStore, monkeyp
         assert (
             pa.table({"x": pa.concat_arrays([batch.column(0) for _, batch, _ in (first, *rest) if batch])}) == content
         )
+
+
+READ = """
+import sys, frazil
+print(frazil.load_table(sys.argv[1]).scan().count())
+"""
+
+
+def test_an_endpoint_of_the_environment_may_be_plain_http(store: ObjectStore) -> None:
+    environment = {
+        **os.environ,
+        "AWS_ENDPOINT_URL": store.properties["s3.endpoint"],
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+    }
+    command = [sys.executable, "-c", READ, "s3://iceberg/wh/sales/orders"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our text
+    assert run.stdout.strip() == str(frazil.load_table(ICEBERG / "del_pos_file_parquet_part").scan().count()), run.stderr

@@ -117,6 +117,11 @@ pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<
             for (key, value) in translate(S3, &["s3.", "client."], "aws_", properties)? {
                 builder = builder.with_config(parse_key::<S3Key>(&key)?, value);
             }
+            // An endpoint of the environment asks for plain HTTP by its scheme, too.
+            let endpoint = builder.get_config_value(&S3Key::Endpoint);
+            if endpoint.is_some_and(|url| url.to_ascii_lowercase().starts_with("http://")) {
+                builder = builder.with_allow_http(true);
+            }
             Arc::new(builder.build().map_err(failed)?)
         }
         Scheme::Gcs => {
