@@ -58,6 +58,7 @@ __all__ = [
     "normalize_predicate",
     "owned_files",
     "paimon_features",
+    "paimon_system_tables",
     "schema_arrow",
     "schema_json",
     "selected_schema_json",
@@ -311,10 +312,10 @@ class Plan:
 
 @final
 class VirtualTable:
-    # A metadata table; `snapshot` as in `Scan`.
+    # A metadata table or system table; `snapshot` as in `Scan` and `PaimonScan`.
     @staticmethod
     def open(
-        table: Table,
+        table: Table | PaimonTable,
         name: str,
         snapshot: tuple[str, int | str] | None = ...,
     ) -> VirtualTable: ...
@@ -697,3 +698,4 @@ def evaluate_expression(text: str, relations: Sequence[tuple[str, pa.RecordBatch
 
 # Name, documentation, and whether a snapshot can be chosen.
 def iceberg_metadata_tables() -> list[tuple[str, str, bool]]: ...
+def paimon_system_tables() -> list[tuple[str, str, bool]]: ...

@@ -1,6 +1,7 @@
 """Apache Paimon: tables, scans and splits, in the words of its specification."""
 
 from frazil.paimon._format_table import FormatFile, FormatTable, format_table
+from frazil.paimon._inspect import Inspect
 from frazil.paimon._object_table import ObjectTable, object_table
 from frazil.paimon._scan import Plan, Scan
 from frazil.paimon._schema import DataField, Schema
@@ -13,6 +14,7 @@ __all__ = [
     "FormatFile",
     "FormatTable",
     "HistoryEntry",
+    "Inspect",
     "ObjectTable",
     "Plan",
     "Scan",

@@ -10,6 +10,7 @@ from frazil._arguments import field_names, filter_text, flag, row_limit, snapsho
 from frazil._opened import Opened, opened_with
 from frazil._operation import operation
 from frazil.errors import CorruptMetadataError, InvalidArgumentError
+from frazil.paimon._inspect import Inspect
 from frazil.paimon._options import scan_options
 from frazil.paimon._read_only import ReadOnly
 from frazil.paimon._scan import Scan
@@ -175,6 +176,11 @@ class Table(Opened, ReadOnly):
     def history(self) -> list[HistoryEntry]:
         """Give when which snapshot became current, the oldest first."""
         return [HistoryEntry(snapshot.timestamp_ms, snapshot.snapshot_id) for snapshot in self.snapshots()]
+
+    @property
+    def inspect(self) -> Inspect:
+        """The system tables, of the branch that this is: `table.inspect.files()`."""
+        return Inspect(self._native, self.location)
 
     def scan(  # noqa: PLR0913 - as the Iceberg table has it, and options
         self,

@@ -50,7 +50,7 @@ features! {
     OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("Paimon tables are not written");
     MATERIALIZED_TABLES = "Materialized tables", &["python/frazil/paimon/_table.py"], &["materialized_options"], Yes("as any table"), No("Paimon tables are not written");
     CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py"], Yes("file system, JDBC"), No("Paimon tables are not written");
-    SYSTEM_TABLES = "System tables", &["paimon/src/scan/context.rs", "paimon/src/scan/live.rs"], &["cl_*", "pk_levels_*"], Yes("audit log and read-optimized view; the others by `table.snapshots()`, `.tags()`, …"), No("Paimon tables are not written");
+    SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/scan/context.rs"], &["cl_*", "pk_levels_*", "tags_pk"], Yes("all but `binlog` and `row_tracking`"), No("Paimon tables are not written");
     VIEWS_FUNCTIONS_CHAIN_TABLES_QUERY_AUTHORIZATION = "Views, functions, chain tables, query authorization", &[], &["tests/behavior/test_paimon_errors.py"], No("not read"), No("Paimon tables are not written");
 }
 

@@ -7,13 +7,23 @@ use frazil_core::error::Error;
 use frazil_core::predicate::Predicate;
 use frazil_core::virtual_table::{self, Batches, Part, VirtualTable as CoreTable};
 use frazil_iceberg::inspect;
+use frazil_paimon::inspect as paimon_inspect;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow;
 use crate::interrupt::{detached, interruptible, limited};
+use crate::paimon::PaimonTable;
+use crate::paimon::choice as paimon_choice;
 use crate::scan::choice;
 use crate::table::Table;
+
+/// A table of either format.
+#[derive(FromPyObject)]
+pub(crate) enum AnyTable<'py> {
+    Iceberg(PyRef<'py, Table>),
+    Paimon(PyRef<'py, PaimonTable>),
+}
 
 /// A table whose rows are computed.
 #[pyclass(frozen, module = "frazil._native")]
@@ -21,12 +31,30 @@ pub(crate) struct VirtualTable(Arc<dyn CoreTable>);
 
 #[pymethods]
 impl VirtualTable {
-    /// Open a metadata table; `snapshot` as in `Scan`.
+    /// Open a metadata table or system table; `snapshot` as in `Scan` and `PaimonScan`.
     #[staticmethod]
     #[pyo3(signature = (table, name, snapshot = None))]
-    fn open(py: Python<'_>, table: &Table, name: &str, snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
-        let choice = choice(py, snapshot)?;
-        interruptible(py, |_| inspect::open(&table.0, name, &choice)).map(Self)
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts enums by value")]
+    fn open(
+        py: Python<'_>,
+        table: AnyTable<'_>,
+        name: &str,
+        snapshot: Option<(String, Bound<'_, PyAny>)>,
+    ) -> PyResult<Self> {
+        let opened = match &table {
+            AnyTable::Iceberg(table) => {
+                let (table, choice) = (&table.0, choice(py, snapshot)?);
+                interruptible(py, |_| inspect::open(table, name, &choice))
+            }
+            AnyTable::Paimon(table) => {
+                let (table, choice) = (&table.0, paimon_choice(snapshot)?);
+                interruptible(py, |_| {
+                    let (table, choice) = table.of_ref(choice.clone(), None)?;
+                    paimon_inspect::open(&table, name, &choice)
+                })
+            }
+        };
+        opened.map(Self)
     }
 
     /// All columns, as a `pyarrow.Schema`.
@@ -144,4 +172,10 @@ impl VirtualBatches {
 #[pyfunction]
 pub(crate) fn iceberg_metadata_tables() -> Vec<(&'static str, &'static str, bool)> {
     inspect::TABLES.iter().map(|table| (table.name, table.doc, table.time_travel)).collect()
+}
+
+/// The system tables of Paimon: name, documentation, and whether a snapshot can be chosen.
+#[pyfunction]
+pub(crate) fn paimon_system_tables() -> Vec<(&'static str, &'static str, bool)> {
+    paimon_inspect::TABLES.iter().map(|table| (table.name, table.doc, table.time_travel)).collect()
 }

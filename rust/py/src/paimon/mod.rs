@@ -9,6 +9,9 @@ mod table;
 
 use pyo3::prelude::*;
 
+pub(crate) use scan::choice;
+pub(crate) use table::PaimonTable;
+
 /// Adds the classes of Paimon to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::PaimonTable>()?;

@@ -75,7 +75,7 @@ impl PaimonScan {
     }
 }
 
-fn choice(snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<SnapshotChoice> {
+pub(crate) fn choice(snapshot: Option<(String, Bound<'_, PyAny>)>) -> PyResult<SnapshotChoice> {
     let Some((kind, value)) = snapshot else { return Ok(SnapshotChoice::Latest) };
     Ok(match kind.as_str() {
         "id" => SnapshotChoice::Id(value.extract()?),

@@ -1,0 +1,146 @@
+"""The system tables of a Paimon table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from frazil import _native
+from frazil._arguments import snapshot_choice, text
+from frazil._operation import operation
+from frazil._virtual_table import VirtualTable
+
+if TYPE_CHECKING:
+    import datetime
+    from typing import Unpack
+
+    import pyarrow as pa
+
+    from frazil._virtual_table import ReadOptions
+
+__all__ = ["Inspect", "SnapshotOptions"]
+
+if TYPE_CHECKING:
+
+    class SnapshotOptions(ReadOptions, total=False):
+        """How a system table of one snapshot is read: the latest snapshot, unless one is chosen."""
+
+        ref: str | None
+        as_of: int | str | datetime.datetime | None
+
+
+class Inspect:
+    """The system tables of a table, with the columns of Paimon's Java library.
+
+    Each method returns the rows of a system table as a `pyarrow.Table`. It takes `row_filter`, `selected_fields`,
+    `case_sensitive` and `limit`; methods that show one snapshot also take `snapshot_id`, `ref` or `as_of`.
+    `inspect["files"]` is the system table itself, for `scan(...).to_pandas()`, `.to_polars()` or `.to_duckdb(...)`.
+
+    >>> import frazil
+    >>> table = frazil.load_table("tests/golden/paimon/g.db/tags_pk")
+    >>> table.inspect.tags(row_filter="snapshot_id = 4", selected_fields=["tag_name", "record_count"]).to_pylist()
+    [{'tag_name': '2024-05-14', 'record_count': 20}]
+    >>> table.inspect["files"].scan("level > 0", ["file_path"]).count()
+    1
+    """
+
+    def __init__(self, table: _native.PaimonTable, place: str) -> None:
+        """Use `Table.inspect` instead."""
+        self._table = table
+        self._place = place
+
+    def __getitem__(self, name: str) -> VirtualTable:
+        """Return a system table by name, of the latest snapshot if it shows one."""
+        return self.open(name)
+
+    def open(
+        self,
+        name: str,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: int | str | datetime.datetime | None = None,
+    ) -> VirtualTable:
+        """Return a system table by name.
+
+        Args:
+            name: `snapshots`, `files` or another name in `names()`.
+            snapshot_id: The snapshot that the table shows.
+            ref: The tag whose snapshot it shows, or a branch, of which it shows the latest one.
+            as_of: Show the latest snapshot that was committed by then, as in `Table.scan`.
+
+        Raises:
+            InvalidArgumentError: An unknown name, or a snapshot for a table that does not show one.
+            NoSuchSnapshotError: No such snapshot, tag or branch.
+        """
+        choice = snapshot_choice(snapshot_id, ref, as_of)
+        with operation("inspect", lambda: self._place):
+            return VirtualTable(_native.VirtualTable.open(self._table, text("name", name), choice), name, self._place)
+
+    @staticmethod
+    def names() -> list[str]:
+        """Return the names of all system tables that `inspect` has."""
+        return [name for name, _, _ in _native.paimon_system_tables()]
+
+    def aggregation_fields(self, **options: Unpack[ReadOptions]) -> pa.Table:
+        """Return the columns of the table with their aggregate functions and options."""
+        return self["aggregation_fields"].scan(**options).to_arrow()
+
+    def branches(self, **options: Unpack[ReadOptions]) -> pa.Table:
+        """Return the branches other than `main`."""
+        return self["branches"].scan(**options).to_arrow()
+
+    def buckets(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the buckets of a snapshot, with the rows and files in each."""
+        return self._of_snapshot("buckets", snapshot_id, options)
+
+    def consumers(self, **options: Unpack[ReadOptions]) -> pa.Table:
+        """Return the consumers, with the next snapshot that each of them reads."""
+        return self["consumers"].scan(**options).to_arrow()
+
+    def file_key_ranges(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the data files of a snapshot with their smallest and greatest keys."""
+        return self._of_snapshot("file_key_ranges", snapshot_id, options)
+
+    def files(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the data files of a snapshot with their statistics."""
+        return self._of_snapshot("files", snapshot_id, options)
+
+    def manifests(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the manifests of a snapshot."""
+        return self._of_snapshot("manifests", snapshot_id, options)
+
+    def options(self, **options: Unpack[ReadOptions]) -> pa.Table:
+        """Return the options of the table."""
+        return self["options"].scan(**options).to_arrow()
+
+    def partitions(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the partitions of a snapshot, with the rows and files in each."""
+        return self._of_snapshot("partitions", snapshot_id, options)
+
+    def schemas(self, **options: Unpack[ReadOptions]) -> pa.Table:
+        """Return the schemas of the table."""
+        return self["schemas"].scan(**options).to_arrow()
+
+    def snapshots(self, **options: Unpack[ReadOptions]) -> pa.Table:
+        """Return the snapshots of the table that have not expired."""
+        return self["snapshots"].scan(**options).to_arrow()
+
+    def statistics(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the statistics that ANALYZE recorded of a snapshot."""
+        return self._of_snapshot("statistics", snapshot_id, options)
+
+    def table_indexes(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the index files of a snapshot, deletion vectors among them."""
+        return self._of_snapshot("table_indexes", snapshot_id, options)
+
+    def tags(self, **options: Unpack[ReadOptions]) -> pa.Table:
+        """Return the tags, with the snapshots that they keep."""
+        return self["tags"].scan(**options).to_arrow()
+
+    def _of_snapshot(self, name: str, snapshot_id: int | None, options: SnapshotOptions) -> pa.Table:
+        table = self.open(name, snapshot_id=snapshot_id, ref=options.pop("ref", None), as_of=options.pop("as_of", None))
+        return table.scan(**cast("ReadOptions", options)).to_arrow()
+
+    def __repr__(self) -> str:
+        """Return the names of the system tables."""
+        return f"<frazil.paimon.Inspect of {self._place!r}: {', '.join(self.names())}>"

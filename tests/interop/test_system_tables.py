@@ -1,0 +1,111 @@
+"""The system tables of golden Paimon tables have the columns and rows that Java shows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import frazil
+from frazil.errors import InvalidArgumentError, NoSuchSnapshotError
+from frazil.paimon import Inspect
+from support.canonical import canonical_rows, lines
+from support.cases import GOLDEN
+
+FOUND = {
+    path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted((GOLDEN / "paimon_cases").glob("*.json"))
+}
+CASES = [
+    (table, name)
+    for table, case in FOUND.items()
+    for name, shown in (case.get("system_tables") or {}).items()
+    if shown.get("rows") is not None and name in Inspect.names()
+]
+
+# Java shows statistics of files that have few columns as those of other columns.
+KNOWN = {("data_evolution", "files")}
+
+
+def load(case: dict[str, Any]) -> Any:
+    return frazil.load_table(str(GOLDEN / case["dir"]))
+
+
+def relative(row: dict[str, Any]) -> dict[str, Any]:
+    """Leave out where the golden tables are; of files, how Java shows their places is compared."""
+    if "file_path" not in row:
+        return row
+    return row | {"file_path": row["file_path"].removeprefix(str(GOLDEN)).removeprefix("/golden")}
+
+
+@pytest.mark.parametrize(("table", "name"), [case for case in CASES if case not in KNOWN])
+def test_system_tables_are_those_of_java(table: str, name: str) -> None:
+    expected = FOUND[table]["system_tables"][name]
+    # The times of branches are those of folders, which copies do not keep, and old releases had more columns.
+    columns = ["branch_name"] if name == "branches" else [column for column, _ in expected["columns"]]
+    found = load(FOUND[table]).inspect[name].scan().to_arrow()
+    assert [column for column in found.column_names if column in columns] == columns
+    rows = [{column: row[column] for column in columns} for row in expected["rows"]]
+    assert lines(map(relative, canonical_rows(found.select(columns)))) == lines(map(relative, rows))
+
+
+@pytest.fixture(scope="module")
+def tagged() -> Any:
+    return load(FOUND["tags_pk"])
+
+
+@pytest.mark.parametrize("name", Inspect.names())
+def test_a_method_gives_what_the_table_gives(tagged: Any, name: str) -> None:
+    assert getattr(tagged.inspect, name)().equals(tagged.inspect[name].scan().to_arrow())
+
+
+@pytest.mark.parametrize("name", Inspect.names())
+def test_columns_and_filters_are_those_of_the_whole(tagged: Any, name: str) -> None:
+    table = tagged.inspect[name]
+    whole = table.scan().to_arrow()
+    for column in whole.column_names:
+        assert table.scan(selected_fields=[column]).to_arrow().equals(whole.select([column]))
+        nulls = whole[column].null_count
+        assert table.scan(f'"{column}" is null').count() == nulls
+        assert table.scan(f'"{column}" is not null', ()).count() == whole.num_rows - nulls
+    assert table.scan(limit=1).to_arrow().equals(whole.slice(0, 1))
+    assert table.scan("false").to_arrow().equals(whole.slice(0, 0))
+
+
+def test_tables_of_one_snapshot_travel_in_time(tagged: Any) -> None:
+    for snapshot in tagged.snapshots():
+        files = tagged.inspect.files(snapshot.snapshot_id)
+        buckets = tagged.inspect.buckets(snapshot.snapshot_id)
+        assert sum(files["record_count"].to_pylist()) == snapshot.total_record_count
+        assert sum(buckets["file_count"].to_pylist()) == files.num_rows
+        assert tagged.inspect.files(as_of=snapshot.timestamp_ms).equals(files)
+    for name, tag in tagged.tags().items():
+        files = tagged.inspect.files(ref=name)
+        assert sum(files["record_count"].to_pylist()) == tag.snapshot.total_record_count
+
+
+def test_a_branch_shows_its_own_snapshots() -> None:
+    table = load(FOUND["branches_pk"])
+    branch = table.with_branch("fromtag").inspect
+    assert branch.snapshots()["snapshot_id"].to_pylist() == [2, 3, 4]
+    assert table.inspect.manifests(ref="fromtag").equals(branch.manifests())
+
+
+def test_wrong_names_and_snapshots_are_refused(tagged: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="unknown metadata table `file`") as caught:
+        tagged.inspect["file"]
+    assert "did you mean `files`" in str(caught.value)
+    with pytest.raises(InvalidArgumentError, match="`tags` does not show a snapshot"):
+        tagged.inspect.open("tags", snapshot_id=4)
+    with pytest.raises(NoSuchSnapshotError):
+        tagged.inspect.files(99)
+    with pytest.raises(InvalidArgumentError, match="no column `file_pth`"):
+        tagged.inspect.files(selected_fields=["file_pth"])
+
+
+def test_rows_go_to_other_libraries(tagged: Any) -> None:
+    scan = tagged.inspect["files"].scan("level > 0", ["file_path", "record_count"])
+    rows = scan.to_arrow()
+    assert len(scan.to_pandas()) == rows.num_rows
+    assert scan.to_polars().height == rows.num_rows
+    assert scan.to_duckdb("f").execute("select count(*) from f").fetchone() == (rows.num_rows,)
