@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["ReadOptions", "VirtualPlan", "VirtualScan", "VirtualTable"]
+__all__ = ["ReadOptions", "VirtualPlan", "VirtualScan", "VirtualTable", "split_metadata_table"]
 
 
 class ReadOptions(TypedDict, total=False):
@@ -23,6 +23,17 @@ class ReadOptions(TypedDict, total=False):
     selected_fields: Sequence[str]
     case_sensitive: bool
     limit: int | None
+
+
+def split_metadata_table(location: str) -> tuple[str, str | None]:
+    """Split the location of a metadata table, such as `/lake/t$files`; None if it does not name one.
+
+    >>> split_metadata_table("s3://lake/t$files"), split_metadata_table("/lake/a$b")
+    (('s3://lake/t', 'files'), ('/lake/a$b', None))
+    """
+    table, dollar, name = location.rstrip("/").rpartition("$")
+    known = dollar and table and any(name == found for found, _, _ in _native.iceberg_metadata_tables())
+    return (table, name) if known else (location, None)
 
 
 class VirtualTable:
@@ -106,6 +117,10 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
         return plan.part(index)
 
     def _read(self, part: bytes) -> Iterator[pa.RecordBatch]:
+        return self.read(part)
+
+    def read(self, part: bytes) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of a part that `plan().groups(...)` returned, perhaps in another process."""
         batches = self._virtual.read(part)
         while (batch := batches.next_batch()) is not None:
             yield batch

@@ -39,7 +39,6 @@ PYTHON_CYCLES: list[set[str]] = [
         "frazil.iceberg._writing",
     },
     {"frazil.paimon._format_file", "frazil.paimon._format_table"},
-    {"frazil.spark._iceberg", "frazil.spark._paimon", "frazil.spark._state"},
     {"frazil.spark._row_level", "frazil.spark._workers", "frazil.spark._writes"},
 ]
 RUST_CYCLES: dict[str, list[set[str]]] = {

@@ -236,4 +236,6 @@ def test_an_endpoint_of_the_environment_may_be_plain_http(store: ObjectStore) ->
     }
     command = [sys.executable, "-c", READ, "s3://iceberg/wh/sales/orders"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our text
-    assert run.stdout.strip() == str(frazil.load_table(ICEBERG / "del_pos_file_parquet_part").scan().count()), run.stderr
+    assert run.stdout.strip() == str(frazil.load_table(ICEBERG / "del_pos_file_parquet_part").scan().count()), (
+        run.stderr
+    )

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from frazil import _native
-from frazil._arguments import snapshot_choice, text
-from frazil._operation import operation
-from frazil._virtual_table import VirtualTable
+from frazil._inspect import InspectTables
 
 if TYPE_CHECKING:
-    import datetime
     from typing import Unpack
 
     import pyarrow as pa
 
+    from frazil._inspect import SnapshotOptions
     from frazil._virtual_table import ReadOptions
 
-__all__ = ["Inspect", "SnapshotOptions"]
-
-if TYPE_CHECKING:
-
-    class SnapshotOptions(ReadOptions, total=False):
-        """How a metadata table of one snapshot is read: the current snapshot, unless one is chosen."""
-
-        ref: str | None
-        as_of: int | str | datetime.datetime | None
+__all__ = ["Inspect"]
 
 
-class Inspect:
+class Inspect(InspectTables):
     """The metadata tables of a table, with the columns of Iceberg's Java library.
 
     Each method returns the rows of a metadata table as a `pyarrow.Table`. It takes `row_filter`, `selected_fields`,
@@ -43,38 +33,7 @@ class Inspect:
     [{'name': 'main', 'type': 'BRANCH'}]
     """
 
-    def __init__(self, table: _native.Table, place: str) -> None:
-        """Use `Table.inspect` instead."""
-        self._table = table
-        self._place = place
-
-    def __getitem__(self, name: str) -> VirtualTable:
-        """Return a metadata table by name, of the current snapshot if it shows one."""
-        return self.open(name)
-
-    def open(
-        self,
-        name: str,
-        *,
-        snapshot_id: int | None = None,
-        ref: str | None = None,
-        as_of: int | str | datetime.datetime | None = None,
-    ) -> VirtualTable:
-        """Return a metadata table by name.
-
-        Args:
-            name: `snapshots`, `files` or another name in `names()`.
-            snapshot_id: The snapshot that the table shows.
-            ref: The branch or tag whose snapshot it shows.
-            as_of: Show what was current then, as in `Table.scan`.
-
-        Raises:
-            InvalidArgumentError: An unknown name, or a snapshot for a table that shows all of them.
-            NoSuchSnapshotError: No such snapshot, branch or tag.
-        """
-        choice = snapshot_choice(snapshot_id, ref, as_of)
-        with operation("inspect", lambda: self._place):
-            return VirtualTable(_native.VirtualTable.open(self._table, text("name", name), choice), name, self._place)
+    _FORMAT = "iceberg"
 
     @staticmethod
     def names() -> list[str]:
@@ -140,11 +99,3 @@ class Inspect:
     def partitions(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
         """Return the partitions of a snapshot, with the rows and files in each."""
         return self._of_snapshot("partitions", snapshot_id, options)
-
-    def _of_snapshot(self, name: str, snapshot_id: int | None, options: SnapshotOptions) -> pa.Table:
-        table = self.open(name, snapshot_id=snapshot_id, ref=options.pop("ref", None), as_of=options.pop("as_of", None))
-        return table.scan(**cast("ReadOptions", options)).to_arrow()
-
-    def __repr__(self) -> str:
-        """Return the names of the metadata tables."""
-        return f"<frazil.iceberg.Inspect of {self._place!r}: {', '.join(self.names())}>"

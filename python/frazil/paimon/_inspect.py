@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from frazil import _native
-from frazil._arguments import snapshot_choice, text
-from frazil._operation import operation
-from frazil._virtual_table import VirtualTable
+from frazil._inspect import InspectTables
 
 if TYPE_CHECKING:
-    import datetime
     from typing import Unpack
 
     import pyarrow as pa
 
+    from frazil._inspect import SnapshotOptions
     from frazil._virtual_table import ReadOptions
 
-__all__ = ["Inspect", "SnapshotOptions"]
-
-if TYPE_CHECKING:
-
-    class SnapshotOptions(ReadOptions, total=False):
-        """How a system table of one snapshot is read: the latest snapshot, unless one is chosen."""
-
-        ref: str | None
-        as_of: int | str | datetime.datetime | None
+__all__ = ["Inspect"]
 
 
-class Inspect:
+class Inspect(InspectTables):
     """The system tables of a table, with the columns of Paimon's Java library.
 
     Each method returns the rows of a system table as a `pyarrow.Table`. It takes `row_filter`, `selected_fields`,
@@ -43,38 +33,7 @@ class Inspect:
     1
     """
 
-    def __init__(self, table: _native.PaimonTable, place: str) -> None:
-        """Use `Table.inspect` instead."""
-        self._table = table
-        self._place = place
-
-    def __getitem__(self, name: str) -> VirtualTable:
-        """Return a system table by name, of the latest snapshot if it shows one."""
-        return self.open(name)
-
-    def open(
-        self,
-        name: str,
-        *,
-        snapshot_id: int | None = None,
-        ref: str | None = None,
-        as_of: int | str | datetime.datetime | None = None,
-    ) -> VirtualTable:
-        """Return a system table by name.
-
-        Args:
-            name: `snapshots`, `files` or another name in `names()`.
-            snapshot_id: The snapshot that the table shows.
-            ref: The tag whose snapshot it shows, or a branch, of which it shows the latest one.
-            as_of: Show the latest snapshot that was committed by then, as in `Table.scan`.
-
-        Raises:
-            InvalidArgumentError: An unknown name, or a snapshot for a table that does not show one.
-            NoSuchSnapshotError: No such snapshot, tag or branch.
-        """
-        choice = snapshot_choice(snapshot_id, ref, as_of)
-        with operation("inspect", lambda: self._place):
-            return VirtualTable(_native.VirtualTable.open(self._table, text("name", name), choice), name, self._place)
+    _FORMAT = "paimon"
 
     @staticmethod
     def names() -> list[str]:
@@ -136,11 +95,3 @@ class Inspect:
     def tags(self, **options: Unpack[ReadOptions]) -> pa.Table:
         """Return the tags, with the snapshots that they keep."""
         return self["tags"].scan(**options).to_arrow()
-
-    def _of_snapshot(self, name: str, snapshot_id: int | None, options: SnapshotOptions) -> pa.Table:
-        table = self.open(name, snapshot_id=snapshot_id, ref=options.pop("ref", None), as_of=options.pop("as_of", None))
-        return table.scan(**cast("ReadOptions", options)).to_arrow()
-
-    def __repr__(self) -> str:
-        """Return the names of the system tables."""
-        return f"<frazil.paimon.Inspect of {self._place!r}: {', '.join(self.names())}>"

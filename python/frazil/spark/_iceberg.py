@@ -105,10 +105,11 @@ def scan_arguments(asked: ReadOptions) -> tuple[dict[str, Any], dict[str, Any]]:
     if end is not None:
         message = "the option `end-snapshot-id` needs `start-snapshot-id`"
         raise InvalidArgumentError(message, hint="to read the table as of a snapshot give `snapshot-id`")
-    return {}, _snapshot(asked)
+    return {}, snapshot_arguments(asked)
 
 
-def _snapshot(asked: ReadOptions) -> dict[str, Any]:
+def snapshot_arguments(asked: ReadOptions) -> dict[str, Any]:
+    """Return the arguments that choose a snapshot in scans and metadata tables."""
     match asked.snapshot:
         case None:
             return {} if asked.branch is None else {"ref": asked.branch}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil import _native
 from frazil._arguments import listed_locations
+from frazil._virtual_table import split_metadata_table
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ COMMON_OPTIONS = (
     "branch",
     "path",
     "format",
+    "inspect",
     "split-size",
     "file-open-cost",
     "row-filter",
@@ -63,6 +65,8 @@ class ReadOptions:
     """The folder or metadata file of the table."""
     format: str | None = None
     """`iceberg` or `paimon`; None to look."""
+    metadata_table: str | None = None
+    """The metadata table that is read; None for the rows of the table."""
     snapshot: tuple[str, Any] | None = None
     """`("id", 1)`, `("as_of", ms)`, `("tag", "name")`, `("ref", "tag or branch")` or `("version", "text")`."""
     branch: str | None = None
@@ -120,8 +124,10 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         hint = "CREATE TABLE … USING frazil takes a LOCATION or the option `path`, and no columns"
         raise InvalidArgumentError(message, hint=hint)
     exclude(given, *SNAPSHOT_OPTIONS)
+    path, metadata_table = split_metadata_table(given["path"])
     return ReadOptions(
-        path=given["path"],
+        path=path,
+        metadata_table=given.get("inspect", metadata_table),
         format=given.get("format"),
         snapshot=_snapshot(given),
         branch=given.get("branch"),

@@ -120,7 +120,7 @@ def _by_lanes(spark: SparkSession, given: dict[str, str], *, nullable: bool) -> 
     """Read by Spark what it reads with the same result, and the rest by frazil; both from one state of the table."""
     from frazil.spark._iceberg import NATIVE_FILES, IcebergState
     from frazil.spark._lanes import native_files
-    from frazil.spark._state import open_state
+    from frazil.spark._open import open_state
     from frazil.spark._types import spark_schema
 
     source = spark.read.format("frazil")

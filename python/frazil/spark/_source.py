@@ -228,7 +228,7 @@ class _Request:
 
 def _state(options: dict[str, str]) -> TableState:
     """Open the table that options name, as it is now or as they say."""
-    from frazil.spark._state import open_state
+    from frazil.spark._open import open_state
     from frazil.spark._writer import of_reads
 
     return open_state(read_options.parse(of_reads(options)))

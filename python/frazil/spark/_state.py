@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil import _native, iceberg, paimon
+    from frazil._virtual_table import VirtualScan
     from frazil.spark._options import ReadOptions
 
-    Scan = iceberg.Scan | paimon.Scan
+    Scan = iceberg.Scan | paimon.Scan | VirtualScan
 
 SPLIT_BYTES = 128 << 20
 """How many bytes of files a partition reads where neither option nor table says it."""
@@ -66,20 +67,3 @@ class TableState(ABC):
         split, cost = self.table_sizes()
         costs = (self.asked.open_cost_bytes, cost, OPEN_COST_BYTES)
         return self.asked.split_bytes or split or SPLIT_BYTES, next(cost for cost in costs if cost is not None)
-
-
-def open_state(asked: ReadOptions) -> TableState:
-    """Open the table and note its state.
-
-    Raises:
-        InvalidArgumentError: An option that the format does not have, or that contradicts another one.
-        NoSuchTableError: There is no table.
-        NoSuchSnapshotError: The table does not have the state.
-    """
-    from frazil._table import load_table
-    from frazil.paimon._table import Table as PaimonTable
-    from frazil.spark._iceberg import IcebergState
-    from frazil.spark._paimon import PaimonState
-
-    table = load_table(asked.path, format=asked.format, **asked.opening)
-    return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)

@@ -1,0 +1,49 @@
+"""Metadata tables by the data source have the rows that `table.inspect` has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import frazil
+from frazil.iceberg import Inspect
+from support.canonical import canonical_rows, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+NAME = "pevo_v2_three_specs"
+
+
+@pytest.mark.parametrize("name", Inspect.names())
+def test_spark_shows_what_python_shows(spark: SparkSession, table: Callable[[str], str], name: str) -> None:
+    found = spark.read.format("frazil").load(f"{table(NAME)}${name}").toArrow()
+    expected = frazil.load_table(table(NAME)).inspect[name].scan().to_arrow()
+    assert found.column_names == expected.column_names
+    assert lines(canonical_rows(found)) == lines(canonical_rows(expected))
+
+
+def test_options_choose_snapshot_rows_and_columns(spark: SparkSession, table: Callable[[str], str]) -> None:
+    opened = frazil.load_table(table(NAME))
+    first = opened.snapshots()[0].snapshot_id
+    frame = (
+        spark.read.format("frazil")
+        .option("inspect", "files")
+        .option("snapshot-id", str(first))
+        .option("row-filter", "record_count > 2")
+        .option("columns", "file_path, record_count")
+        .load(table(NAME))
+    )
+    expected = opened.inspect.files(first, row_filter="record_count > 2", selected_fields=["file_path", "record_count"])
+    assert sorted(map(tuple, frame.collect())) == sorted(tuple(row.values()) for row in expected.to_pylist())
+    assert frame.where("record_count > 1000").count() == 0
+
+
+def test_wrong_names_are_refused(spark: SparkSession, table: Callable[[str], str]) -> None:
+    with pytest.raises(Exception, match="unknown metadata table `file`"):
+        spark.read.format("frazil").option("inspect", "file").load(table(NAME)).printSchema()
+    with pytest.raises(Exception, match="does not show a single snapshot"):
+        spark.read.format("frazil").option("snapshot-id", "1").load(f"{table(NAME)}$refs").printSchema()
