@@ -338,6 +338,15 @@ TYPED: list[dict[str, Any]] = [
 ]
 
 
+FIXED = pa.schema([TYPES.field("id"), TYPES.field("fixed")])
+FIXED_ROWS = pa.table({"id": [1, 2, 3], "fixed": pa.array([None, b"\x00\x01\xfe\xff", b"abcd"], pa.binary(4))}, FIXED)
+
+
+def _fixed(table: Table) -> None:
+    table.delete("id = 3")
+    table.append([{"id": 4, "fixed": b"\x00\x00\x00\x00"}])
+
+
 def _types(table: Table) -> None:
     table.delete("id = 3")
     table.append([{"id": 4, "small": Decimal("0.5")}])
@@ -362,7 +371,7 @@ def _matrix(version: int) -> Iterator[Written]:
         if kind != "parquet":
             yield Written(kind, version, _changed, ("kind",), properties=properties)
             yield Written(f"{kind}_promoted", version, _column_promoted, properties=properties)
-    yield Written("by_fixed", version, _types, ("fixed",), schema=TYPES, first=typed, properties=MOR)
+    yield Written("by_fixed", version, _fixed, ("fixed",), schema=FIXED, first=FIXED_ROWS, properties=MOR)
     yield Written("sorted", version, _sorted, ("kind",), properties=MOR)
     yield Written("empty", version, _nothing, first=None)
 
