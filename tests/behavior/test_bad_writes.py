@@ -102,7 +102,6 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     "update of a list": (lambda t: t.update(["n"]), INVALID, "given by column"),
     "update of nothing": (lambda t: t.update({}), INVALID, None),
     "upsert without keys": (lambda t: t.upsert(ROWS), INVALID, "join_cols"),
-    "upsert by a number": (lambda t: t.upsert(ROWS, 5), INVALID, "join_cols"),
     "upsert by an unknown column": (lambda t: t.upsert(ROWS, ["nope"]), INVALID, "nope"),
     "upsert with keys twice": (lambda t: t.upsert([ROWS[0], ROWS[0]], ["id"]), INVALID, None),
     "merge with keys twice": (
