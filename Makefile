@@ -125,7 +125,8 @@ test-rust:
 
 test-python: dev
 	$(call say,'Testing the Python package')
-	$(BIN)/python $(PYTEST_PARALLEL) --durations 20
+	$(BIN)/python $(PYTEST_PARALLEL) --durations 20 -m 'not alone'
+	$(BIN)/python -m pytest --quiet -m alone tests/spark
 	$(call say,'Running the examples of the documentation strings')
 	$(BIN)/python -m pytest --quiet --doctest-modules --pyargs frazil
 
@@ -146,7 +147,8 @@ test-oldest: dev $(OLDEST)/.installed
 # The same tests on what is shipped.
 test-release: $(WHEEL)
 	$(call say,'Testing the wheel')
-	$(RELEASE)/bin/python $(PYTEST_PARALLEL)
+	$(RELEASE)/bin/python $(PYTEST_PARALLEL) -m 'not alone'
+	$(RELEASE)/bin/python -m pytest --quiet -m alone tests/spark
 
 # What `make test` does with some of the tables. Java comes from the public Java registry, unless Ivy has it.
 interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed

@@ -30,6 +30,9 @@ SLOW = (
 )
 """The files with most of the time of the tests that start no Spark."""
 
+ALONE = ("test_cluster", "test_cluster_writes")
+"""The files whose clusters need the machine for themselves: a starved executor counts as lost, and Spark starts over."""
+
 SESSIONS = ("spark", "java")
 """Fixtures that start a Java virtual machine, which all tests that use it share."""
 
@@ -39,12 +42,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.spark)
     if item.path.stem in SLOW:
         item.add_marker(pytest.mark.slow)
+    if item.path.stem in ALONE:
+        item.add_marker(pytest.mark.alone)
 
 
 def group(nodeid: str) -> str:
     """Return the tests that run in one process: those of a file, and those of files that share a Spark session."""
     path = PurePosixPath(nodeid.partition("::")[0])
-    shares = path.parent.name == "spark" and not path.stem.startswith(("test_cluster", "test_connect"))
+    shares = path.parent.name == "spark" and not path.stem.startswith("test_connect")
     if shares or path.stem.startswith("test_java_"):
         return str(path.parent)
     return str(path)
