@@ -31,7 +31,7 @@ SLOW = (
 """The files with most of the time of the tests that start no Spark."""
 
 ALONE = ("test_cluster", "test_cluster_writes")
-"""The files whose clusters need the machine for themselves: a starved executor counts as lost, and Spark starts over."""
+"""The files whose clusters need the machine for themselves: a starved executor counts as lost, and stages run again."""
 
 SESSIONS = ("spark", "java")
 """Fixtures that start a Java virtual machine, which all tests that use it share."""
