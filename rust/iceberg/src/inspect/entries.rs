@@ -21,7 +21,9 @@ use super::partition_type::partition_type;
 use super::readable_metrics::{METRICS, ReadableMetrics};
 use crate::read::arrow::{arrow_fields, arrow_type};
 use crate::scan::plan::manifests_of;
-use crate::spec::manifest::{ADDED, DELETED, inherited_first_row_ids, inherited_sequence_numbers, is_v1};
+use crate::spec::manifest::{
+    DELETED, inherited_file_sequence_numbers, inherited_first_row_ids, inherited_sequence_numbers, is_v1,
+};
 use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::manifest_rows::entry_batches;
 use crate::spec::partition_value;
@@ -263,12 +265,8 @@ impl<I> Manifest<I> {
         let status = entries.status()?.clone();
         let sequence_numbers =
             inherited_sequence_numbers(&status, entries.long("sequence_number")?, &self.manifest, self.written_by_v1)?;
-        let own = entries.long("file_sequence_number")?.iter().zip(status.values()).zip(&sequence_numbers);
-        let file_sequence_numbers: Int64Array = own
-            .map(|((own, status), data)| {
-                own.or(if *status == ADDED { Some(self.manifest.sequence_number) } else { data })
-            })
-            .collect();
+        let own = entries.long("file_sequence_number")?;
+        let file_sequence_numbers = inherited_file_sequence_numbers(&status, own, &sequence_numbers, &self.manifest);
         let snapshots = entries.long("snapshot_id")?.iter().map(|own| own.or(self.manifest.added_snapshot_id));
         let snapshots: Int64Array = snapshots.collect();
         if let Some(next) = self.next_row_id {

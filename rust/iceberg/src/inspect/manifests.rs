@@ -148,7 +148,7 @@ impl ManifestsTable {
     }
 }
 
-/// A bound, decoded; None where there is none.
+/// Decode a bound; None if it is absent or cannot be decoded.
 fn bound(
     bounds: &arrow_array::BinaryArray,
     place: usize,

@@ -16,7 +16,7 @@ use arrow_array::{
 use arrow_select::filter::FilterBuilder;
 use frazil_core::error::{Error, Result};
 
-pub(crate) use decode::{inherited_first_row_ids, inherited_sequence_numbers, is_v1};
+pub(crate) use decode::{inherited_file_sequence_numbers, inherited_first_row_ids, inherited_sequence_numbers, is_v1};
 pub use decode::{partition_spec_id, read};
 
 /// Entry status 1: the file was added by the manifest's snapshot.

@@ -13,7 +13,9 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use crate::scan::partition::{PartitionTuples, TupleKeys};
-use crate::spec::manifest::{ADDED, DELETED, inherited_first_row_ids, inherited_sequence_numbers, is_v1};
+use crate::spec::manifest::{
+    ADDED, DELETED, inherited_file_sequence_numbers, inherited_first_row_ids, inherited_sequence_numbers, is_v1,
+};
 use crate::spec::manifest_list::ManifestFile;
 use crate::spec::manifest_rows::{read_entries, read_entries_to_copy, rows_schema};
 use crate::spec::manifest_type::manifest_entry;
@@ -101,11 +103,8 @@ impl Entries {
         let snapshots: Int64Array = snapshots.collect();
         let sequence_numbers =
             inherited_sequence_numbers(status, self.long("sequence_number")?, manifest, written_by_v1)?;
-        // Java's v1 files have none of either; an entry that moved without one has that of its data.
-        let own = self.long("file_sequence_number")?.iter().zip(status.values()).zip(&sequence_numbers);
-        let file_sequence_numbers: Int64Array = own
-            .map(|((own, status), data)| own.or(if *status == ADDED { Some(manifest.sequence_number) } else { data }))
-            .collect();
+        let own = self.long("file_sequence_number")?;
+        let file_sequence_numbers = inherited_file_sequence_numbers(status, own, &sequence_numbers, manifest);
         let row_ids = inherited_first_row_ids(
             status,
             Some(self.file_long("first_row_id")?),

@@ -187,6 +187,19 @@ pub(crate) fn inherited_sequence_numbers(
     status.values().iter().zip(own).map(resolve).collect::<Result<Vec<_>>>().map(Into::into)
 }
 
+/// Added entries without a file sequence number take the manifest's; others that of their data, for Java's v1 files have
+/// none of either.
+pub(crate) fn inherited_file_sequence_numbers(
+    status: &Int32Array,
+    own: &Int64Array,
+    data: &Int64Array,
+    manifest: &ManifestFile,
+) -> Int64Array {
+    let rows = own.iter().zip(status.values()).zip(data);
+    rows.map(|((own, status), data)| own.or(if *status == ADDED { Some(manifest.sequence_number) } else { data }))
+        .collect()
+}
+
 /// Files without a first row id follow each other from the manifest's; entries that have one do not count.
 pub(crate) fn inherited_first_row_ids(
     status: &Int32Array,
