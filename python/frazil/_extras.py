@@ -25,3 +25,10 @@ def imported(module: str, purpose: str) -> Any:
         message = f"{purpose} needs {_SHOWN.get(module, module)}, which is not installed"
         hint = f"pip install 'frazil[{_EXTRA_OF.get(module, module)}]'"
         raise UnsupportedError(message, context={"module": module}, hint=hint) from None
+
+
+def has_pyarrow(major: int) -> bool:
+    """Return whether pyarrow is of this major version or a later one."""
+    import pyarrow as pa
+
+    return int(pa.__version__.partition(".")[0]) >= major

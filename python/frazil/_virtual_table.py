@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, TypedDict
 from frazil import _native
 from frazil import _scan as scan
 from frazil._arguments import field_names, filter_text, flag, row_limit
+from frazil._operation import operation_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -68,10 +69,9 @@ class VirtualTable:
         Raises:
             InvalidArgumentError: A column, literal or option that does not fit.
         """
-        native = self._native.scan(
-            filter_text(row_filter), field_names(selected_fields), flag("case_sensitive", case_sensitive)
-        )
-        return VirtualScan(native, row_limit(limit), self._native, self._place)
+        text, sensitive = filter_text(row_filter), flag("case_sensitive", case_sensitive)
+        native = self._native.scan(text, field_names(selected_fields), sensitive)
+        return VirtualScan(native, row_limit(limit), lambda: self._native.scan(text, [], sensitive), self._place)
 
     def __repr__(self) -> str:
         """Return the name, the table and the columns."""
@@ -96,11 +96,17 @@ class VirtualPlan(scan.Plan[_native.VirtualPlan]):
 class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
     """A read of a virtual table. Rows are read when asked for; parts are read ahead by several threads."""
 
-    def __init__(self, native: _native.VirtualScan, limit: int | None, table: _native.VirtualTable, place: str) -> None:
+    def __init__(
+        self,
+        native: _native.VirtualScan,
+        limit: int | None,
+        without_columns: Callable[[], _native.VirtualScan],
+        place: str,
+    ) -> None:
         """Use `VirtualTable.scan` instead."""
         super().__init__(native, limit)
         self._virtual = native
-        self._table = table
+        self._of_no_columns = without_columns
         self._location = place
 
     def plan(self) -> VirtualPlan:
@@ -110,8 +116,14 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
     def _place(self) -> str:
         return self._location
 
+    @operation_of
+    def count(self) -> int:
+        """Count the rows, decoding only the columns of the filter."""
+        scan = VirtualScan(self._without_columns(), self._limit, self._of_no_columns, self._location)
+        return sum(batch.num_rows for batch in scan.to_arrow_batch_reader())
+
     def _without_columns(self) -> _native.VirtualScan:
-        return self._virtual
+        return self._of_no_columns()
 
     def _part(self, plan: _native.VirtualPlan, index: int) -> bytes:
         return plan.part(index)

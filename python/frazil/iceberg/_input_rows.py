@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from frazil._extras import has_pyarrow
 from frazil.errors import FrazilError, InvalidArgumentError
 from frazil.iceberg._python_values import batch_of
 
@@ -111,10 +112,10 @@ def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:
 
 def _exportable(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Turn views into strings where pyarrow is older than 24, which crashes when it exports some of them."""
-    views = [i for i, column in enumerate(batch.columns) if column.type in _VIEWS]
-    if int(pa.__version__.split(".")[0]) < _VIEWS_VERSION:
-        for i in views:
-            name, column = batch.schema.names[i], batch.column(i)
+    if has_pyarrow(_VIEWS_VERSION):
+        return batch
+    for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
+        if column.type in _VIEWS:
             batch = batch.set_column(i, name, column.cast(_VIEWS[column.type]))
     return batch
 

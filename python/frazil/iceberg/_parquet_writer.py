@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from frazil._extras import has_pyarrow
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg._leaves import leaves
 from frazil.iceberg._parquet_footer import VariantSink, variant_groups
@@ -49,10 +50,6 @@ _BLOOM_VERSION = 24
 """The first version of pyarrow that writes Bloom filters and limits the rows of a page."""
 
 
-def _writes_bloom_filters() -> bool:
-    return int(pa.__version__.split(".")[0]) >= _BLOOM_VERSION
-
-
 class ParquetFormat:
     """How Parquet files are written."""
 
@@ -82,7 +79,7 @@ class ParquetFormat:
             "write_statistics": self._with_statistics(properties),
             "sorting_columns": self._sorting_columns(rows),
         }
-        if _writes_bloom_filters():
+        if has_pyarrow(_BLOOM_VERSION):
             self._options["max_rows_per_page"] = properties.number("write.parquet.page-row-limit")
         elif self._bloom:
             message = f"pyarrow {pa.__version__} cannot write Bloom filters: `{_ENABLED}*` is ignored; "
