@@ -18,9 +18,9 @@ PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.
 TOOLS := $(VENV)/.tools-installed
 EDITABLE := $(VENV)/.editable
 NATIVE := python/frazil/_native.abi3.so
-WHEELS := $(TARGET)/wheels
-# The packages of .venv, but frazil from the wheel of the release build.
+# The packages of .venv, but frazil from a wheel: one of the release build, one of the quick build.
 RELEASE := $(TARGET)/release-venv
+QUICK := $(TARGET)/quick-venv
 WHEEL := $(RELEASE)/.wheel-installed
 # The packages of .venv, but the oldest pyarrow that the metadata allows.
 OLDEST := $(TARGET)/oldest-venv
@@ -63,7 +63,7 @@ help:
 	@echo 'make dev     build the extension quickly and install the package, editable, into $(VENV)'
 	@echo 'make check   format, lint and test what changed since the last green check (a minute or two)'
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
-	@echo 'make demo    read tables of this repository from Python and from PySpark, with the wheel of the release build'
+	@echo 'make demo    read tables of this repository from Python and from PySpark, with a wheel of the quick build'
 	@echo 'make lint    formatters, linters, types and size budgets'
 	@echo 'make interop have Java, PyIceberg and DuckDB read all that is written, and Java write on top'
 	@echo 'make faults  fail every request of every operation on tables, and kill writers'
@@ -100,22 +100,30 @@ dev: $(TOOLS) $(EDITABLE)
 check: dev
 	@$(BIN)/python tools/check.py --jobs $(JOBS)
 
+# $(call install_wheel,profile,environment,folder of the wheel)
+define install_wheel
+	@rm -rf $(3)
+	@test -x $(2)/bin/python || $(PYTHON) -m venv $(2)
+	$(BIN)/python -m maturin build --profile $(1) --locked --out $(3)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> "$$($(2)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"
+	$(2)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(3)/*.whl
+endef
+
 # The release build, as it is shipped.
 $(WHEEL): $(TOOLS) $(RUST_SOURCES) $(PYTHON_SOURCES) README.md LICENSE
 	$(call say,'Building the wheel in release mode (ten minutes the first time on two cores)')
-	@rm -rf $(WHEELS)
-	$(BIN)/python -m maturin build --release --locked --out $(WHEELS)
-	@test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
-	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-		> "$$($(RELEASE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"
-	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(WHEELS)/*.whl
+	$(call install_wheel,release,$(RELEASE),$(TARGET)/wheels)
 	@touch $@
 
 build: $(WHEEL)
 
-demo: $(WHEEL)
+# From an installed wheel, which shows that it holds what it needs, but of the build that the tests use.
+demo: $(TOOLS)
+	$(call say,'Building a wheel without optimizing it fully')
+	$(call install_wheel,dev,$(QUICK),$(TARGET)/quick-wheels)
 	$(call say,'Reading tables in tests/golden')
-	$(RELEASE)/bin/python tools/demo.py
+	$(QUICK)/bin/python tools/demo.py
 
 test: test-rust test-python test-oldest fuzz
 
