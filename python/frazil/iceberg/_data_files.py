@@ -11,8 +11,8 @@ import pyarrow as pa
 from frazil import _native
 from frazil.config import config
 from frazil.errors import FrazilError, StorageError
+from frazil.files.rows.batches import size_bytes
 from frazil.iceberg._file_format import Properties, file_format
-from frazil.iceberg._input_rows import size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

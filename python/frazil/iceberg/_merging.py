@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil import _native
-from frazil.iceberg._input_rows import batches, no_rows
+from frazil.files.rows.batches import batches, no_rows
 from frazil.iceberg._row_level import RowChange, RowLevel, bind
+from frazil.iceberg._type_name import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ class Source:
         With `exact` it is an error.
         """
         schema = bind(table, "", ["*"]).schema()
-        parts = list(batches(data, schema, source=True))
+        parts = list(batches(data, schema, type_name, source=True))
         filled = [part for part in parts if part.num_rows]
         # Parts without rows need not have the columns of the others: an empty list has none.
         parts = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]

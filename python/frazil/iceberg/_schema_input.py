@@ -73,7 +73,7 @@ def _arrow_schema(schema: Any) -> Any:
         message = f"a schema must be an Arrow schema, a data frame or types by name, not {type(schema).__name__}"
         is_lazy = type(schema).__name__ == "LazyFrame"
         raise InvalidArgumentError(message, hint="call .collect() to get a DataFrame" if is_lazy else _SCHEMA_HINT)
-    from frazil.iceberg._input_rows import unnamed_levels
+    from frazil.files.rows.batches import unnamed_levels
 
     found = pa.RecordBatchReader.from_stream(schema).schema
     levels = unnamed_levels(found)

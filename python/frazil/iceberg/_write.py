@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from frazil import _native
 from frazil._progress import reported
 from frazil.config import config
+from frazil.files.rows.batches import batches
 from frazil.iceberg._data_files import DataFileWriter, write_memory
-from frazil.iceberg._input_rows import batches
+from frazil.iceberg._type_name import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,7 @@ def write_rows(
     with reported(config.progress) as progress:
         writer = DataFileWriter(table.files, rows, properties, data_format=data_format, progress=progress)
         try:
-            writer.write(batches(data, rows.schema()))
+            writer.write(batches(data, rows.schema(), type_name))
             writer.close()
         except BaseException:
             writer.abort()

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from frazil._arguments import filter_text, whole_number
 from frazil.errors import InvalidArgumentError, LimitExceededError
-from frazil.iceberg._input_rows import no_rows, size_bytes
+from frazil.files.rows.batches import no_rows, size_bytes
 from frazil.iceberg._merge import MergeBuilder, set_clause
 from frazil.iceberg._merging import Merging, Source
 from frazil.iceberg._row_level import Deleting, RowLevel, Updating, target_schema

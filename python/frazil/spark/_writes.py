@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from frazil import _native
 from frazil._arguments import filter_text, optional_text, text, whole_number
 from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.files.rows.batches import no_rows
 from frazil.iceberg import Table
-from frazil.iceberg._input_rows import no_rows
 from frazil.iceberg._transaction import Rows
 from frazil.spark._distribution import distributed
 from frazil.spark._taking import Taking

@@ -4,16 +4,16 @@ Python's numbers have no width, so they take that of the column if it holds them
 nearest value of a float column). Otherwise the rules are those of Arrow input: nothing is narrowed, and values of
 another kind are rejected.
 
-| Iceberg | Python |
+| Column | Python |
 |---|---|
 | boolean | bool |
-| int, long | int |
-| float, double | float; int if it is exact |
+| integer | int |
+| float | float; int if it is exact |
 | decimal | Decimal, int, if no digit is lost |
 | date, time | date, time without a time zone |
-| timestamp, timestamptz | datetime without, with a time zone; numpy.datetime64, pandas.Timestamp if no digit is lost |
+| timestamp | datetime, with a time zone if the column has one; numpy.datetime64, pandas.Timestamp if no digit is lost |
 | string | str |
-| binary, fixed, geometry, geography | bytes, bytearray, memoryview |
+| binary | bytes, bytearray, memoryview |
 | uuid | UUID, 16 bytes |
 | struct | a dictionary; fields that no dictionary of the column has get their defaults |
 | list | list, tuple, one-dimensional numpy.ndarray |
@@ -38,7 +38,10 @@ import pyarrow as pa
 
 from frazil.errors import InvalidArgumentError
 
-__all__ = ["batch_of", "rejected"]
+__all__ = ["TypeName", "batch_of"]
+
+TypeName = Callable[[pa.DataType], str]
+"""What messages call the type of a column: each table format has its own names."""
 
 _Convert = Callable[[Any], Any]
 _NO_ZONE = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps without a time zone count from it
@@ -57,18 +60,18 @@ class _UnfitError(Exception):
 
 
 class _Place:
-    """What messages call a column, and the number of the row that each of its values is in."""
+    """What messages call a column and its type, and the number of the row that each of its values is in."""
 
-    def __init__(self, path: str, row_of: Callable[[int], int]) -> None:
-        self.path, self.row_of = path, row_of
+    def __init__(self, path: str, row_of: Callable[[int], int], type_name: TypeName) -> None:
+        self.path, self.row_of, self.type_name = path, row_of, type_name
 
     def at(self, name: str) -> _Place:
         """A field of the same rows."""
-        return _Place(f"{self.path}.{name}", self.row_of)
+        return _Place(f"{self.path}.{name}", self.row_of, self.type_name)
 
     def inside(self, name: str, parents: list[int]) -> _Place:
         """Values of which each belongs to one of the values here."""
-        return _Place(f"{self.path}.{name}", lambda position: self.row_of(parents[position]))
+        return _Place(f"{self.path}.{name}", lambda position: self.row_of(parents[position]), self.type_name)
 
     def reject(self, position: int, value: Any, type_text: str, reason: str = "") -> NoReturn:
         raise rejected(self.path, self.row_of(position), value, type_text, reason)
@@ -85,13 +88,16 @@ def rejected(path: str, row: int, value: Any, type_text: str, reason: str = "") 
     return InvalidArgumentError(f"{message}, {reason}" if reason else message, context={"column": path})
 
 
-def batch_of(rows: list[dict[str, Any]], schema: pa.Schema, first_row: int, *, infer: bool) -> pa.RecordBatch:
+def batch_of(
+    rows: list[dict[str, Any]], schema: pa.Schema, first_row: int, type_name: TypeName, *, infer: bool
+) -> pa.RecordBatch:
     """Return the rows as a batch of the columns that they have.
 
     Args:
         rows: A dictionary for each row; a name that it does not have is NULL.
         schema: The columns of the table.
         first_row: The number of the first row in messages.
+        type_name: Returns what messages call a type.
         infer: Whether columns that the table does not have get the type of their values. Otherwise they have no values,
             and whoever takes the batch rejects them.
 
@@ -111,7 +117,8 @@ def batch_of(rows: list[dict[str, Any]], schema: pa.Schema, first_row: int, *, i
         return pa.RecordBatch.from_arrays([pa.nulls(0)] * len(unknown), names=unknown)
     columns = []
     for name in names:
-        values, place = [row.get(name) for row in rows], _Place(name, lambda position: first_row + position)
+        values = [row.get(name) for row in rows]
+        place = _Place(name, lambda position: first_row + position, type_name)
         columns.append(_inferred(values, place) if name in unknown else _column(values, schema.field(name).type, place))
     return pa.RecordBatch.from_arrays(columns, names=names)
 
@@ -147,7 +154,7 @@ def _column(values: list[Any], data_type: pa.DataType, place: _Place) -> pa.Arra
             plain = _plain(value)
             converted.append(None if plain is None else convert(plain))
         except _UnfitError as error:
-            place.reject(position, value, _type_text(data_type), str(error))
+            place.reject(position, value, place.type_name(data_type), str(error))
     try:
         return pa.array(converted, data_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -158,7 +165,7 @@ def _single(value: Any, data_type: pa.DataType, place: _Place, position: int) ->
     try:
         return pa.array([value], data_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        place.reject(position, value, _type_text(data_type), str(error))
+        place.reject(position, value, place.type_name(data_type), str(error))
 
 
 def _structs(values: list[Any], data_type: pa.StructType, place: _Place) -> pa.Array:
@@ -213,7 +220,7 @@ def _maps(values: list[Any], data_type: pa.MapType, place: _Place) -> pa.Array:
     keys, inside = [key for key, _ in pairs], place.inside("key", parents)
     for position, key in enumerate(keys):
         if _plain(key) is None:
-            inside.reject(position, key, _type_text(data_type.key_type), "and keys of maps are never NULL")
+            inside.reject(position, key, place.type_name(data_type.key_type), "and keys of maps are never NULL")
     key_array = _column(keys, data_type.key_type, inside)
     items = _column([item for _, item in pairs], data_type.item_type, place.inside("value", parents))
     return pa.MapArray.from_arrays(offsets, key_array, items, mask=_mask(maps))
@@ -454,29 +461,4 @@ _CONVERTERS: dict[int, _Convert] = {
     pa.time64("us").id: _time,
     pa.string().id: _string,
     pa.binary().id: _binary,
-}
-
-
-def _type_text(data_type: pa.DataType) -> str:
-    """Return what Iceberg calls a type."""
-    types = pa.types
-    if isinstance(data_type, pa.UuidType):
-        return "uuid"
-    if types.is_timestamp(data_type):
-        suffix = "_ns" if data_type.unit == "ns" else ""
-        return ("timestamp" if data_type.tz is None else "timestamptz") + suffix
-    if types.is_decimal(data_type):
-        return f"decimal({data_type.precision}, {data_type.scale})"
-    if types.is_fixed_size_binary(data_type):
-        return f"fixed[{data_type.byte_width}]"
-    return _NAMES.get(data_type.id, str(data_type))
-
-
-_NAMES = {
-    pa.bool_().id: "boolean",
-    pa.int32().id: "int",
-    pa.int64().id: "long",
-    pa.date32().id: "date",
-    pa.time64("us").id: "time",
-    pa.null().id: "unknown",
 }

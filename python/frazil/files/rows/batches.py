@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from frazil._extras import has_pyarrow
 from frazil.errors import FrazilError, InvalidArgumentError
-from frazil.iceberg._python_values import batch_of
+from frazil.files.rows.python_values import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from frazil.files.rows.python_values import TypeName
 
 __all__ = ["batches", "no_rows", "size_bytes", "unnamed_levels"]
 
@@ -26,34 +28,37 @@ _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 _VIEWS_VERSION = 24
 
 
-def batches(data: Any, schema: pa.Schema, *, source: bool = False) -> Iterator[pa.RecordBatch]:
+def batches(data: Any, schema: pa.Schema, type_name: TypeName, *, source: bool = False) -> Iterator[pa.RecordBatch]:
     """Read anything that speaks Arrow, a list of dictionaries, or an iterator of these, batch by batch.
 
     Args:
         data: The rows.
         schema: The columns of the table, whose types Python values take.
+        type_name: Returns what messages call a type.
         source: Whether the rows are those of a merge: dictionaries may have columns that the table does not have, and
             a stream without batches gives an empty one, which has its columns.
 
     Raises:
         InvalidArgumentError: Data of another kind, or a value that does not fit its column.
     """
-    for batch in _batches(data, schema, 0, source=source):
+    for batch in _batches(data, schema, 0, type_name, source=source):
         yield _without_pandas_index(batch, schema)
 
 
-def _batches(data: Any, schema: pa.Schema, first_row: int, *, source: bool) -> Iterator[pa.RecordBatch]:
+def _batches(
+    data: Any, schema: pa.Schema, first_row: int, type_name: TypeName, *, source: bool
+) -> Iterator[pa.RecordBatch]:
     if isinstance(data, pa.RecordBatch):
         yield _exportable(data)
     elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
-        yield batch_of(data, schema, first_row, infer=source)
+        yield batch_of(data, schema, first_row, type_name, infer=source)
     elif hasattr(data, "__arrow_c_stream__"):
         yield from _stream(data, source=source)
     elif hasattr(data, "__arrow_c_array__"):
         yield _read(data, lambda: pa.record_batch(data))
     elif isinstance(data, Iterator):
         for part in data:
-            for batch in _batches(part, schema, first_row, source=source):
+            for batch in _batches(part, schema, first_row, type_name, source=source):
                 first_row += batch.num_rows
                 yield batch
     else:

@@ -1,0 +1,1 @@
+"""Rows as users have them, as Arrow batches."""
