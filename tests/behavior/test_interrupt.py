@@ -22,12 +22,12 @@ TABLE = str(GOLDEN / "iceberg" / "pevo_v2_three_specs")
 SLOW_FILES = """
 import sys, time
 import frazil
-from frazil import _data_file as data_file
-original = data_file._ParquetFile.batches
+from frazil.files.read.parquet import ParquetFile
+original = ParquetFile.batches
 def slow(self, wanted, selected):
     time.sleep(0.3)
     yield from original(self, wanted, selected)
-data_file._ParquetFile.batches = slow
+ParquetFile.batches = slow
 frazil.config.max_workers = WORKERS
 table = frazil.load_table(sys.argv[1])
 print("ready", flush=True)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import _data_file as data_file
-from frazil._data_file import BATCH_ROWS
+from frazil.files.read.data_file import BATCH_ROWS
+from frazil.files.read.parquet import ParquetFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,14 +67,14 @@ def test_rows_are_looked_for_only_where_a_look_may_spare_a_read(
     table = frazil.create_table(tmp_path / "t", data.schema, properties=properties)
     table.append(data)
     rows = {"look": 0, "read": 0}
-    batches = data_file._ParquetFile.batches
+    batches = ParquetFile.batches
 
     def counted(self: Any, wanted: Any, *arguments: Any) -> Any:
         for found in batches(self, wanted, *arguments):
             rows["look" if len(wanted[0]) == 1 else "read"] += found[2]
             yield found
 
-    monkeypatch.setattr(data_file._ParquetFile, "batches", counted)
+    monkeypatch.setattr(ParquetFile, "batches", counted)
     assert table.update({"v": "v + 1"}, "mark = 1").updated_rows == len(MATCHES[where])
     assert rows["look"] <= looked
     assert rows["read"] <= read

@@ -17,8 +17,10 @@ import pytest
 
 import frazil
 import frazil.paimon
-from frazil import _data_file as data_file
 from frazil import _native, errors
+from frazil.files.read import parquet
+from frazil.files.read.open import open_data_file
+from frazil.files.read.remote import RemoteFile
 from support.cases import GOLDEN
 from support.object_store import ACCESS_KEY, SECRET_KEY, ObjectStore, object_store
 
@@ -196,19 +198,19 @@ def test_a_remote_parquet_file_is_asked_for_in_parts(store: ObjectStore, monkeyp
     path = store.root / "plain" / "groups.parquet"
     pq.write_table(content, path, row_group_size=65_536, compression="none", use_dictionary=False)
     read: list[int] = []
-    whole = data_file._Remote.read
+    whole = RemoteFile.read
 
     def counted(remote: Any, size: int = -1) -> bytes:
         found = whole(remote, size)
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(data_file._Remote, "read", counted)
+    monkeypatch.setattr(RemoteFile, "read", counted)
     files = _native.Files("s3://plain", [], [], store.properties)
     for ahead, parts in ((1 << 20, 4), (64 << 20, 1)):
-        monkeypatch.setattr(data_file, "AHEAD_BYTES", ahead + (1 << 16))
+        monkeypatch.setattr(parquet, "AHEAD_BYTES", ahead + (1 << 16))
         read.clear()
-        with data_file.open_data_file(files, "s3://plain/groups.parquet", "PARQUET", int96_unit="us") as opened:
+        with open_data_file(files, "s3://plain/groups.parquet", "PARQUET", int96_unit="us") as opened:
             batches = opened.batches(([0], [0]), None)
             first = next(batches)
             asked = sum(read)

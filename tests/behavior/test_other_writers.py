@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import frazil
-from frazil import _parquet_schema as parquet_schema
 from frazil.errors import CorruptDeletesError
+from frazil.files.read import parquet_schema
 from frazil.iceberg import _parquet_footer as parquet_footer
 
 if TYPE_CHECKING:

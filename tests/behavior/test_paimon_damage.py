@@ -16,7 +16,7 @@ import pytest
 
 import frazil
 from frazil import _native, errors
-from frazil._data_file import open_data_file
+from frazil.files.read.open import open_data_file
 from support.cases import GOLDEN, SHARED
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import _data_file as data_file
 from frazil import _native, transforms
 from frazil import _variant as variant
 from frazil.errors import InternalError
+from frazil.files.read.parquet import ParquetFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,7 +105,7 @@ def test_a_panic_of_a_read_names_operation_and_table(name: str, table: Table, mo
         del arguments, options
         yield 0, hostile(), 1
 
-    monkeypatch.setattr(data_file._ParquetFile, "batches", batches)
+    monkeypatch.setattr(ParquetFile, "batches", batches)
     with pytest.raises(InternalError, match=f"{name} of the table {table.location} failed: panic: "):
         READS[name](table)
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import _data_file as data_file
 from frazil import errors
+from frazil.files.read.open import open_data_file
 from frazil.iceberg import FileScanTask
 from frazil.iceberg import _read as reading
 from support.cases import GOLDEN
@@ -161,7 +161,7 @@ def test_a_limit_limits(table: Table, limit: int) -> None:
 
 def test_a_limit_stops_reading_early(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    original = data_file.open_data_file
+    original = open_data_file
 
     def counting(files: Any, path: str, file_format: str, **options: Any) -> Any:
         opened.append(path)

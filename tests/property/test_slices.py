@@ -14,9 +14,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import frazil
-from frazil import _data_file as data_file
 from frazil import _native, transforms
 from frazil import _variant as variant
+from frazil.files.read.avro import AvroFile
+from frazil.files.read.orc import OrcFile
+from frazil.files.read.parquet import ParquetFile
 from frazil.iceberg import _data_files as data_files
 from frazil.iceberg import deletion_vector
 from frazil.paimon._schema import Schema
@@ -272,7 +274,7 @@ def test_readers_take_slices_of_data_and_delete_files_as_their_copies(
     except frazil.FrazilError as error:
         pytest.skip(f"not read: {error}")
 
-    for kind in (data_file._ParquetFile, data_file._OrcFile, data_file._AvroFile):
+    for kind in (ParquetFile, OrcFile, AvroFile):
         monkeypatch.setattr(kind, "batches", _with_offsets(kind.batches))
     assert rows() == whole
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from frazil._data_file import _zone_may_matter
+from frazil.files.read.orc import zone_may_matter
 
 WITH_MILLISECONDS = dt.datetime(1970, 1, 1, 0, 2, 3, 123123)  # noqa: DTZ001 - a wall clock
 MOMENT = pa.timestamp("ns")
@@ -33,4 +33,4 @@ MOMENT = pa.timestamp("ns")
     ],
 )
 def test_zones_matter_near_1970_and_with_milliseconds(values: list[Any], kind: pa.DataType, expected: bool) -> None:  # noqa: FBT001
-    assert _zone_may_matter(pa.array(values, kind)) is expected
+    assert zone_may_matter(pa.array(values, kind)) is expected

@@ -7,9 +7,10 @@ import threading
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakValueDictionary
 
-from frazil._data_file import BATCH_ROWS, open_data_file
 from frazil._read_ahead import read_parts
 from frazil.errors import CorruptDataError, CorruptDeletesError
+from frazil.files.read.data_file import BATCH_ROWS
+from frazil.files.read.open import open_data_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil import _native
-    from frazil._data_file import DataFile, Statistics, Wanted
+    from frazil.files.read.data_file import DataFile, Statistics, Wanted
 
 INT96_UNIT: Literal["us"] = "us"
 """Iceberg knows INT96 only from imported files, whose years may be too far for nanoseconds."""

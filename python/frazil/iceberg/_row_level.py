@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from frazil import _native
 from frazil._arguments import flag, text
-from frazil._data_file import BATCH_ROWS
 from frazil._read_ahead import read_parts
 from frazil.config import config
 from frazil.errors import InvalidArgumentError
+from frazil.files.read.data_file import BATCH_ROWS
 from frazil.iceberg._position_deletes import write_position_deletes
 from frazil.iceberg._read import rows_of, with_deletes
 

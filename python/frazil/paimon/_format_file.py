@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from frazil._data_file import leaf_count, open_data_file, open_stream
 from frazil.errors import CorruptDataFileError, CorruptMetadataError, UnsupportedError
+from frazil.files.read.open import open_data_file, open_stream
+from frazil.files.read.parquet import leaf_count
 from frazil.paimon._format_table import compression_of
 from frazil.paimon._text_files import Columns, CsvDialect, read_csv, read_json, read_text
 from frazil.paimon._text_values import value_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from frazil._data_file import BATCH_ROWS, open_data_file
 from frazil._read_ahead import read_parts
+from frazil.files.read.data_file import BATCH_ROWS
+from frazil.files.read.open import open_data_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator

@@ -18,7 +18,7 @@ from frazil._thrift import CompactCursor
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-__all__ = ["is_group_refused", "metadata_without_group_types"]
+__all__ = ["metadata_without_group_types"]
 
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
@@ -30,17 +30,11 @@ _GROUP_LOGICAL = (1, 2, 16)
 """MAP, LIST and VARIANT, as fields of the union."""
 
 
-def is_group_refused(error: BaseException) -> bool:
-    """Return whether pyarrow refused a file because of the logical type of a group."""
-    text = str(error)
-    return "applied to group" in text
-
-
-def metadata_without_group_types(source: pa.NativeFile) -> pq.FileMetaData:
+def metadata_without_group_types(source: pa.NativeFile) -> pq.FileMetaData | None:
     """Read the footer of a file without logical types that groups cannot have.
 
-    Raises:
-        ValueError: The footer is damaged.
+    Returns:
+        None if the footer has no such types, or is damaged.
     """
     import pyarrow.parquet as pq
 
@@ -49,14 +43,15 @@ def metadata_without_group_types(source: pa.NativeFile) -> pq.FileMetaData:
     tail = source.read(_TAIL_BYTES)
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] != _MAGIC or length > size - _TAIL_BYTES:
-        message = "the footer is damaged"
-        raise ValueError(message)
+        return None
     source.seek(size - _TAIL_BYTES - length)
+    original = source.read(length)
     try:
-        footer = _without_group_types(source.read(length))
-    except (IndexError, RecursionError) as error:
-        message = "the footer is damaged"
-        raise ValueError(message) from error
+        footer = _without_group_types(original)
+    except (IndexError, ValueError, RecursionError):
+        return None
+    if footer == original:
+        return None
     content = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
     return pq.read_metadata(pa.BufferReader(content))
 

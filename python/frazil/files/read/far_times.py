@@ -1,0 +1,107 @@
+"""INT96 timestamps of Parquet that do not fit 64 bits of nanoseconds, where pyarrow lets them wrap around."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from frazil.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["with_far_times"]
+
+INT96_NANOSECONDS_US = range(-(2**63) // 1000, 2**64 // 1000 + 1)
+"""Microseconds, as pyarrow reads them, of the INT96 that it reads right as nanoseconds.
+
+Paimon's Java writer stores a time before 1970 as a day and a negative time of day, which pyarrow takes for one without
+sign: as microseconds it is 2^64 nanoseconds late, as nanoseconds it wraps around to what was meant.
+"""
+
+
+def with_far_times(
+    batches: Iterator[pa.RecordBatch],
+    wide: Iterator[pa.RecordBatch],
+    places: dict[int, int],
+    read_exactly: Callable[[str, int], pa.Array],
+    path: str,
+) -> Iterator[pa.RecordBatch]:
+    """Read columns exactly where microseconds lie beyond nanoseconds.
+
+    Args:
+        batches: Batches whose timestamps are nanoseconds.
+        wide: The columns of INT96 alone, as microseconds.
+        places: The positions of these columns in `batches`, with their leaves in the file.
+        read_exactly: Reads all values of a column, by its name and its leaf.
+        path: The file, for errors.
+
+    Raises:
+        UnsupportedError: A timestamp inside another column does not fit nanoseconds.
+    """
+    exact: dict[int, pa.Array] = {}
+    position = 0
+    for batch, checked in _aligned(batches, wide):
+        arrays = list(batch.columns)
+        for (place, leaf), array in zip(places.items(), checked.columns, strict=True):
+            name = batch.schema.field(place).name
+            if not pa.types.is_timestamp(array.type):
+                if any(_is_far(times) for times in _timestamps(array)):
+                    message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
+                    hint = "they reach from 1677 to 2262: leave the column out of the scan"
+                    raise UnsupportedError(message, context={"file": path, "column": name}, hint=hint)
+            elif place not in exact and not _is_near(array, batch.schema.field(place).type):
+                exact[place] = read_exactly(name, leaf)
+            if place in exact:
+                arrays[place] = exact[place].slice(position, batch.num_rows)
+        yield pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+        position += batch.num_rows
+
+
+def _is_near(array: pa.Array, nanoseconds: pa.DataType) -> bool:
+    try:
+        array.cast(nanoseconds)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _is_far(times: pa.Array) -> bool:
+    import pyarrow.compute as pc
+
+    bounds = pc.min_max(times.cast(pa.int64())).as_py()
+    return any(bound is not None and bound not in INT96_NANOSECONDS_US for bound in bounds.values())
+
+
+def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
+    """Give the timestamps in an array, at any depth."""
+    if pa.types.is_timestamp(array.type):
+        yield array
+    elif isinstance(array, pa.StructArray):
+        for part in array.flatten():
+            yield from _timestamps(part)
+    elif isinstance(array, pa.MapArray):
+        # A ListArray too, which cannot be flattened.
+        yield from _timestamps(array.keys)
+        yield from _timestamps(array.items)
+    elif isinstance(array, pa.ListArray):
+        yield from _timestamps(array.flatten())
+
+
+def _aligned(
+    lefts: Iterator[pa.RecordBatch], rights: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Give the same rows of both, which may be cut into batches differently."""
+    left = right = None
+    while True:
+        left = left or next(lefts, None)
+        right = right or next(rights, None)
+        if left is None and right is None:
+            return
+        if left is None or right is None:
+            message = "columns of different lengths"
+            raise ValueError(message)
+        rows = min(left.num_rows, right.num_rows)
+        yield left.slice(0, rows), right.slice(0, rows)
+        left, right = left.slice(rows), right.slice(rows)
