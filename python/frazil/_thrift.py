@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CompactCursor"]
 
-_BYTE, _VARINTS, _DOUBLE, _BINARY, _LISTS, _STRUCT = 3, (4, 5, 6), 7, 8, (9, 10), 12
+_BYTE, _VARINTS, _BINARY, _LISTS, _STRUCT = 3, (4, 5, 6), 8, (9, 10), 12
+_FIXED = {_BYTE: 1, 7: 8}
+"""The bytes of a byte and of a double."""
+
 _BOOLEANS = (1, 2)
+_LAST_SHIFT = 63
 
 
 class CompactCursor:
@@ -44,6 +48,9 @@ class CompactCursor:
         while (byte := self._byte()) & 0x80:
             value |= (byte & 0x7F) << shift
             shift += 7
+            if shift > _LAST_SHIFT:
+                message = "a number is longer than 64 bits"
+                raise ValueError(message)
         return value | byte << shift
 
     def zigzag(self) -> int:
@@ -53,12 +60,10 @@ class CompactCursor:
 
     def skip(self, kind: int) -> None:
         """Pass a value of a kind."""
-        if kind == _BYTE:
-            self.position += 1
+        if kind in _FIXED:
+            self.position += _FIXED[kind]
         elif kind in _VARINTS:
             self.varint()
-        elif kind == _DOUBLE:
-            self.position += 8
         elif kind == _BINARY:
             length = self.varint()
             self.position += length
@@ -72,6 +77,9 @@ class CompactCursor:
         elif kind not in _BOOLEANS:
             message = f"Thrift type {kind} is not known"
             raise ValueError(message)
+        if self.position > len(self._data):
+            message = "a value ends after the data"
+            raise IndexError(message)
 
     def _byte(self) -> int:
         self.position += 1
