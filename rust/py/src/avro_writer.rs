@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use frazil_core::avro::{Codec, Writer};
 use frazil_core::error::Error;
+use frazil_core::ids;
 use frazil_iceberg::spec::avro_schema::avro_schema;
-use frazil_iceberg::transaction::ids;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

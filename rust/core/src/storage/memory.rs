@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
 
 use super::location::{Location, redacted};
@@ -107,9 +108,4 @@ impl Storage for MemoryStorage {
         self.files().remove(&key);
         Ok(())
     }
-}
-
-fn now_ms() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.ok().and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0)
 }

@@ -10,6 +10,7 @@ pub mod local;
 pub mod location;
 pub mod memory;
 pub mod options;
+pub mod publish;
 pub mod relocation;
 #[cfg(test)]
 mod tests;

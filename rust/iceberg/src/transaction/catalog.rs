@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::ids;
+use frazil_core::storage::publish::Swap;
 use frazil_core::storage::{Files, Turn};
 
-use super::ids;
 use super::manifests::metadata_folder;
-use super::pointer::{Pointer, State, Swap};
+use super::pointer::{Pointer, State};
 use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::read_metadata;

@@ -10,13 +10,16 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::retry::{Retry, pause};
 use frazil_core::storage::Turn;
+use frazil_core::storage::publish::Swap;
 
-use super::pointer::{Pointer, State, Swap};
+use super::pointer::{Pointer, State};
 use super::requirement::Requirement;
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::properties::{self, Property};
@@ -60,42 +63,19 @@ pub struct Committed {
     pub attempts: u32,
 }
 
-/// How often and how long to try (`commit.retry.*`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    /// `commit.retry.num-retries`, 4 unless set.
-    pub retries: u32,
-    /// `commit.retry.min-wait-ms`, 100 unless set.
-    pub min_wait: Duration,
-    /// `commit.retry.max-wait-ms`, a minute unless set.
-    pub max_wait: Duration,
-    /// `commit.retry.total-timeout-ms`, half an hour unless set.
-    pub total: Duration,
-}
-
-impl Retry {
-    /// What the properties of a table say.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for a property that is no number.
-    pub fn of(metadata: Option<&TableMetadata>) -> Result<Self> {
-        let number = |property: &Property| metadata.map_or_else(|| property.number(), |table| table.number(property));
-        let time = |property| number(property).map(Duration::from_millis);
-        Ok(Self {
-            retries: u32::try_from(number(&properties::RETRY_NUM_RETRIES)?).unwrap_or(u32::MAX),
-            min_wait: time(&properties::RETRY_MIN_WAIT_MS)?,
-            max_wait: time(&properties::RETRY_MAX_WAIT_MS)?,
-            total: time(&properties::RETRY_TOTAL_TIMEOUT_MS)?,
-        })
-    }
-
-    /// How long to wait behind attempt `attempt` (from 1): twice as long each time, with some chance, so that writers who
-    /// met once do not meet again.
-    fn wait(&self, attempt: u32) -> Result<Duration> {
-        let doubled = self.min_wait.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
-        let chance = f64::from(u32::from_le_bytes(super::ids::random()?)) / f64::from(u32::MAX);
-        Ok(doubled.min(self.max_wait).mul_f64(0.5 + chance))
-    }
+/// How often and how long to try (`commit.retry.*`): 4 times, waiting 100 ms to a minute, for half an hour unless set.
+///
+/// # Errors
+/// `InvalidArgument` for a property that is no number.
+fn retry_of(metadata: Option<&TableMetadata>) -> Result<Retry> {
+    let number = |property: &Property| metadata.map_or_else(|| property.number(), |table| table.number(property));
+    let time = |property| number(property).map(Duration::from_millis);
+    Ok(Retry {
+        retries: u32::try_from(number(&properties::RETRY_NUM_RETRIES)?).unwrap_or(u32::MAX),
+        min_wait: time(&properties::RETRY_MIN_WAIT_MS)?,
+        max_wait: time(&properties::RETRY_MAX_WAIT_MS)?,
+        total: time(&properties::RETRY_TOTAL_TIMEOUT_MS)?,
+    })
 }
 
 /// The attempts to make a change, over all commits that are tried for it: what was planned on a state that others
@@ -142,7 +122,7 @@ impl Attempts {
     /// # Errors
     /// `InvalidArgument` for a property that is no number; `Cancelled`.
     pub fn again(&mut self, pointer: &dyn Pointer, known: &State, context: &Context) -> Result<bool> {
-        let retry = Retry::of(Some(&known.metadata))?;
+        let retry = retry_of(Some(&known.metadata))?;
         let goes_on = self.next(&retry);
         self.end_turn();
         if goes_on {
@@ -222,7 +202,7 @@ fn attempted(
     attempts: &mut Attempts,
     context: &Context,
 ) -> Result<Committed> {
-    let retry = Retry::of(base.as_ref().map(|state| state.metadata.as_ref()))?;
+    let retry = retry_of(base.as_ref().map(|state| state.metadata.as_ref()))?;
     attempts.since.get_or_insert_with(Instant::now);
     let turn = attempts.turn.take().or_else(|| pointer.turn(base.as_ref()));
     let mut attempt = 1;
@@ -296,26 +276,6 @@ fn applied(base: Option<&State>, revision: Revision) -> Result<Option<(TableMeta
     }
 }
 
-/// Milliseconds since the epoch.
-pub(super) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Waits, looking now and then whether to stop.
-fn pause(wait: Duration, context: &Context) -> Result<()> {
-    const STEP: Duration = Duration::from_millis(50);
-    let until = Instant::now() + wait;
-    loop {
-        context.check()?;
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        std::thread::sleep(left.min(STEP));
-    }
-}
-
 fn unknown(cause: &Error) -> Error {
     Error::new(ErrorKind::CommitStateUnknown, format!("it is not known whether the commit took effect: {cause}"))
         .hint("nothing was deleted; load the table and look for the change before you make it again")
@@ -338,16 +298,6 @@ mod tests {
             while attempts.next(&retry) {}
             assert_eq!(attempts.number, last, "{retry:?}");
             assert!(!attempts.next(&retry) && attempts.number == last, "the last stays the last");
-        }
-    }
-
-    #[test]
-    fn waits_are_doubled_between_the_least_and_the_longest() {
-        let retry = retry(9, Duration::MAX);
-        for (attempt, wait_ms) in [(1, 10), (2, 20), (3, 35), (40, 35), (u32::MAX, 35)] {
-            let wait = retry.wait(attempt).unwrap();
-            let middle = Duration::from_millis(wait_ms);
-            assert!(wait >= middle / 2 && wait <= middle * 3 / 2, "{attempt}: {wait:?}");
         }
     }
 }

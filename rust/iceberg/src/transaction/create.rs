@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
+use frazil_core::ids;
 
-use super::commit::{Change, Revision, now_ms};
+use super::check;
+use super::commit::{Change, Revision};
 use super::evolve::property_values;
 use super::evolve::tree::Ids;
 use super::requirement::Requirement;
 use super::update::unsupported_version;
-use super::{check, ids};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::publish::{Swap, publish};
 use frazil_core::storage::{Files, Turn};
 
-use super::pointer::{Pointer, State, Swap};
+use super::pointer::{Pointer, State};
 use crate::locate::{locate, version_of};
 use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
@@ -82,23 +83,6 @@ impl HadoopPointer {
         }
         Ok(false)
     }
-
-    /// What became of a file whose writing failed.
-    fn settle(&self, location: &str, content: &Bytes, error: Error) -> Swap {
-        match self.files.read(location, METADATA_LIMIT_BYTES) {
-            Ok(found) if found == *content => Swap::Done(location.to_string()),
-            // Readers take it for absent, but the name is taken: nobody could ever commit.
-            Ok(found) if found.is_empty() => Swap::Refused(
-                Error::new(ErrorKind::CommitConflict, "an empty file is in the place of the next state")
-                    .with("file", location)
-                    .hint("delete it, unless the table is being deleted or another writer is at work"),
-            ),
-            // The name is taken for good, so ours can never arrive.
-            Ok(_) => Swap::Lost,
-            Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(&error) => Swap::Refused(error),
-            Err(_) => Swap::Unknown(error),
-        }
-    }
 }
 
 /// The version of a state; only states of tables without a catalog have one.
@@ -108,20 +92,6 @@ fn own_version(state: &State) -> Result<u64> {
             .with("file", &state.metadata_location)
             .hint("load it from its catalog: frazil.load_catalog(\"<catalog>\").load_table(\"<namespace>.<table>\")")
     })
-}
-
-/// Whether an error says that nothing was done.
-fn is_definite(error: &Error) -> bool {
-    let is_kind = matches!(
-        error.kind(),
-        ErrorKind::Unauthorized
-            | ErrorKind::Forbidden
-            | ErrorKind::Unsupported
-            | ErrorKind::PathNotAllowed
-            | ErrorKind::InvalidArgument
-            | ErrorKind::MissingFile
-    );
-    is_kind || error.changed_nothing()
 }
 
 impl Pointer for HadoopPointer {
@@ -163,15 +133,13 @@ impl Pointer for HadoopPointer {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Swap::Lost,
             Err(error) => return Swap::Refused(error),
         };
-        match self.files.put_if_absent(&location, content.clone()) {
-            Ok(()) => {
-                // A hint: what is true is the file. A reader that finds an old one looks further.
-                let hint = format!("{}/metadata/{HINT_FILE}", self.folder);
-                let _ = self.files.put(&hint, version.to_string().into());
-                Swap::Done(location)
-            }
-            Err(error) => self.settle(&location, &content, error),
+        let swap = publish(&self.files, &location, &content);
+        if matches!(swap, Swap::Done(_)) {
+            // A hint: what is true is the file. A reader that finds an old one looks further.
+            let hint = format!("{}/metadata/{HINT_FILE}", self.folder);
+            let _ = self.files.put(&hint, version.to_string().into());
         }
+        swap
     }
 
     fn turn(&self, _: Option<&State>) -> Option<Turn> {

@@ -1,15 +1,7 @@
-//! Ids that nobody else gives.
+//! Snapshot ids.
 
-use frazil_core::error::{Error, Result};
-use frazil_core::hex;
-
-/// So many random bytes, from the operating system.
-pub fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|e| Error::internal(format!("the operating system gives no random bytes: {e}")))?;
-    Ok(bytes)
-}
+use frazil_core::error::Result;
+use frazil_core::ids::random;
 
 /// A snapshot id: random, positive.
 pub fn snapshot_id() -> Result<i64> {
@@ -17,28 +9,14 @@ pub fn snapshot_id() -> Result<i64> {
     Ok(id.max(1))
 }
 
-/// A UUID of version 4 as text.
-pub fn uuid() -> Result<String> {
-    let mut bytes: [u8; 16] = random()?;
-    let [.., version, _, variant, _, _, _, _, _, _, _] = &mut bytes;
-    *version = *version & 0x0f | 0x40;
-    *variant = *variant & 0x3f | 0x80;
-    Ok(hex::uuid(bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_positive_and_uuids_are_of_version_four() {
+    fn ids_are_positive() {
         for _ in 0..100 {
             assert!(snapshot_id().unwrap() > 0);
-            let uuid = uuid().unwrap();
-            let parts: Vec<&str> = uuid.split('-').collect();
-            assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
-            assert!(parts[2].starts_with('4') && parts[3].starts_with(['8', '9', 'a', 'b']), "{uuid}");
         }
-        assert_ne!(uuid().unwrap(), uuid().unwrap());
     }
 }

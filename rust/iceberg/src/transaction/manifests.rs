@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::ids;
 use frazil_core::storage::Files;
 
 use super::entries::Entries;
-use super::ids;
 use super::list::NewManifest;
 use super::removals::Removals;
 use super::summary::{Counts, FileSign};

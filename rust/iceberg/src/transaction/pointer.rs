@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use frazil_core::error::{Error, Result};
+use frazil_core::error::Result;
 use frazil_core::storage::Turn;
+use frazil_core::storage::publish::Swap;
 
 use crate::spec::table_metadata::TableMetadata;
 
@@ -23,19 +24,6 @@ impl State {
         let name = location.rsplit('/').next().unwrap_or_default();
         Self { metadata, metadata_location: format!("{}/metadata/{name}", folder.trim_end_matches('/')) }
     }
-}
-
-/// What became of a new state.
-#[derive(Debug)]
-pub enum Swap {
-    /// It is the newest one, in this file.
-    Done(String),
-    /// Another writer was first; nothing changed.
-    Lost,
-    /// It was refused, and nothing changed.
-    Refused(Error),
-    /// Nobody can say.
-    Unknown(Error),
 }
 
 /// The one place that says which state of a table is the newest.

@@ -10,14 +10,16 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{Array, BooleanArray, RecordBatch, StructArray};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::avro::{Codec, Writer};
+use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::ids;
 use frazil_core::storage::Files;
 
-use super::commit::{Change, Revision, now_ms};
+use super::commit::{Change, Revision};
 use super::conflict::{Check, Validation};
 use super::entries::{Entries, partition_keys};
-use super::ids;
+use super::ids::snapshot_id;
 use super::list::{NewManifest, list_rows};
 use super::manifests::{Filtered, Manifests, MergePart, conflicting, metadata_folder, runs_to_merge};
 use super::removals::{Removals, Sought};
@@ -127,7 +129,7 @@ struct Kept {
 impl SnapshotChange {
     /// Makes `changes` on `branch`.
     pub fn new(files: Files, branch: &str, changes: FileChanges) -> Result<Self> {
-        let (snapshot_id, commit_uuid) = (ids::snapshot_id()?, ids::uuid()?);
+        let (snapshot_id, commit_uuid) = (snapshot_id()?, ids::uuid()?);
         Ok(Self {
             manifests: Manifests::new(files.clone(), snapshot_id, commit_uuid.clone()),
             files,

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::commit::{Attempts, Change, Committed, Revision, commit_after, newest, now_ms};
+use super::commit::{Attempts, Change, Committed, Revision, commit_after, newest};
 use super::pointer::{Pointer, State};
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::spec::table_metadata::TableMetadata;

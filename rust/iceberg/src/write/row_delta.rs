@@ -15,6 +15,7 @@ use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, Result};
+use frazil_core::ids;
 
 use super::data_file::{DataFile, data_file_rows};
 use super::location::LocationProvider;
@@ -35,7 +36,6 @@ use crate::spec::partition::PartitionSpec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{StructType, Value};
 use crate::transaction::conflict::TouchedFiles;
-use crate::transaction::ids;
 use crate::transaction::removals::{Removals, RemovedFile};
 use crate::transaction::snapshot_change::AddedFiles;
 

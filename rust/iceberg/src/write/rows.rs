@@ -10,6 +10,7 @@ use arrow_row::OwnedRow;
 use arrow_schema::SchemaRef;
 use arrow_select::take::take_record_batch;
 use frazil_core::error::{Error, Result};
+use frazil_core::ids;
 use frazil_core::storage::Files;
 
 use super::align::Align;
@@ -32,7 +33,6 @@ use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, StructType};
-use crate::transaction::ids;
 use crate::transaction::snapshot_change::AddedFiles;
 
 /// Files of so many partitions are written at once; rows of further ones wait until all rows are there.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use frazil_core::error::{Error, Result};
+use frazil_core::ids;
 use serde::Deserialize;
 
 use super::property_values::check;
 use crate::spec::table_metadata::TableMetadata;
-use crate::transaction::ids;
 use crate::transaction::update::TableUpdate;
 
 /// Names that say what metadata says elsewhere (Java: `TableProperties.RESERVED_PROPERTIES`).

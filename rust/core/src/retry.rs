@@ -1,0 +1,75 @@
+//! How often and how long to retry when another writer was first: exponential backoff with jitter.
+
+use std::time::{Duration, Instant};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::ids;
+
+/// A policy for retries; each format reads it from its own options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often to try again after the first attempt.
+    pub retries: u32,
+    /// The wait after the first attempt.
+    pub min_wait: Duration,
+    /// The longest wait.
+    pub max_wait: Duration,
+    /// No attempt begins after so much time.
+    pub total: Duration,
+}
+
+impl Retry {
+    /// Return the wait after attempt `attempt` (from 1): twice as long each time, times a random factor of 0.5 to 1.5, so
+    /// that writers who met once do not meet again.
+    ///
+    /// # Errors
+    /// As [`ids::random`].
+    pub fn wait(&self, attempt: u32) -> Result<Duration> {
+        let doubled = self.min_wait.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
+        let chance = f64::from(u32::from_le_bytes(ids::random()?)) / f64::from(u32::MAX);
+        Ok(doubled.min(self.max_wait).mul_f64(0.5 + chance))
+    }
+}
+
+/// Wait, and check now and then whether to stop.
+///
+/// # Errors
+/// `Cancelled`.
+pub fn pause(wait: Duration, context: &Context) -> Result<()> {
+    const STEP: Duration = Duration::from_millis(50);
+    let until = Instant::now() + wait;
+    loop {
+        context.check()?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(STEP));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn waits_are_doubled_between_the_least_and_the_longest() {
+        let (min_wait, max_wait) = (Duration::from_millis(10), Duration::from_millis(35));
+        let retry = Retry { retries: 9, min_wait, max_wait, total: Duration::MAX };
+        for (attempt, wait_ms) in [(1, 10), (2, 20), (3, 35), (40, 35), (u32::MAX, 35)] {
+            let wait = retry.wait(attempt).unwrap();
+            let middle = Duration::from_millis(wait_ms);
+            assert!(wait >= middle / 2 && wait <= middle * 3 / 2, "{attempt}: {wait:?}");
+        }
+    }
+
+    #[test]
+    fn a_pause_ends_when_it_is_cancelled() {
+        let context = Context::default();
+        pause(Duration::from_millis(1), &context).unwrap();
+        context.cancel();
+        assert_eq!(pause(Duration::from_hours(1), &context).unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+}
