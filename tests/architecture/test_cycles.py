@@ -25,12 +25,6 @@ PYTHON_CYCLES: list[set[str]] = [
     {"frazil.catalog._database", "frazil.catalog._server_database", "frazil.catalog._sqlite"},
     {"frazil.catalog._paimon", "frazil.catalog._paimon_jdbc"},
     {
-        "frazil.iceberg._avro_writer",
-        "frazil.iceberg._file_format",
-        "frazil.iceberg._orc_writer",
-        "frazil.iceberg._parquet_writer",
-    },
-    {
         "frazil.iceberg._merging",
         "frazil.iceberg._position_deletes",
         "frazil.iceberg._row_level",

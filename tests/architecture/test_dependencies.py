@@ -6,7 +6,7 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import pytest
 
@@ -18,6 +18,9 @@ FORMATS = ("frazil.iceberg", "frazil.paimon")
 # Who opens a table chooses its format.
 ABOVE_FORMATS = ("frazil._table", "frazil.catalog")
 OUTERMOST = ("frazil.spark", "frazil.cli", "pyspark_frazil")
+DATA_FILES = "frazil.files"
+# What of the native module names no format.
+SHARED_NATIVES = {"BatchReader", "Files", "Upload", "int96_timestamps"}
 INNERMOST = ("frazil.errors", "frazil.config")
 # Imported where they are needed, never with `import frazil`.
 HEAVY = ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "click")
@@ -42,6 +45,10 @@ def within(module: str, packages: tuple[str, ...]) -> str | None:
     return next((p for p in packages if module == p or module.startswith(p + ".")), None)
 
 
+def is_native(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "_native"
+
+
 FILES = {module_name(path): path for path in sorted(PYTHON.rglob("*.py"))}
 
 
@@ -63,6 +70,16 @@ def test_what_formats_share_knows_none_of_them(module: str) -> None:
     if module != "frazil" and not within(module, (*FORMATS, *ABOVE_FORMATS, *OUTERMOST)):
         formats = {name for name in imports(FILES[module]) if within(name, FORMATS)}
         assert not formats
+
+
+def test_data_files_belong_to_no_format() -> None:
+    modules = {module: path for module, path in FILES.items() if within(module, (DATA_FILES,))}
+    assert {f"{DATA_FILES}.{part}" for part in ("read.open", "rows.batches", "write.writer")} <= modules.keys()
+    for module, path in modules.items():
+        formats = {name for name in imports(path) if within(name, FORMATS)}
+        natives = {node.attr for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if is_native(node)}
+        assert not formats, module
+        assert natives <= SHARED_NATIVES, module
 
 
 @pytest.mark.parametrize("module", FILES)

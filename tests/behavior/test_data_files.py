@@ -21,7 +21,8 @@ import frazil
 from frazil import _native
 from frazil.config import config
 from frazil.errors import CorruptMetadataError, InvalidArgumentError, StorageError, UnsupportedError
-from frazil.iceberg._data_files import DataFileWriter, write_memory
+from frazil.files.write.writer import DataFileWriter, write_memory
+from frazil.iceberg._writer_options import writer_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -521,7 +522,7 @@ def test_rows_can_carry_their_lineage(tmp_path: Path) -> None:
     [old] = (tmp_path / "t" / "data").glob("*.parquet")
     native, files = table._native, table._files
     rows = _native.RowWriter(native, memory_bytes=1 << 20, lineage_of=native)
-    writer = DataFileWriter(files, rows, {})
+    writer = DataFileWriter(files, rows, writer_options(rows, {}))
     data = {"id": [1, 2], "_row_id": [70, None], "_last_updated_sequence_number": [1, None]}
     writer.write([pa.record_batch(data)])
     writer.close()
@@ -543,7 +544,8 @@ def test_progress_is_told(tmp_path: Path) -> None:
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), partition_by=["bucket(3, id)"])
     rows = _native.RowWriter(table._native, memory_bytes=1 << 20)
     told: list[tuple[int, int, int]] = []
-    writer = DataFileWriter(table._files, rows, {}, progress=lambda *done: told.append(done))
+    options = writer_options(rows, {})
+    writer = DataFileWriter(table._files, rows, options, progress=lambda *done: told.append(done))
     writer.write([pa.record_batch({"id": pa.array(range(1_000))})])
     writer.close()
     assert told == sorted(told)

@@ -15,7 +15,7 @@ import pytest
 import frazil
 from frazil.errors import CorruptDeletesError
 from frazil.files.read import parquet_schema
-from frazil.iceberg import _parquet_footer as parquet_footer
+from frazil.files.write import parquet_footer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

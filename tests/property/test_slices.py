@@ -19,7 +19,7 @@ from frazil import _variant as variant
 from frazil.files.read.avro import AvroFile
 from frazil.files.read.orc import OrcFile
 from frazil.files.read.parquet import ParquetFile
-from frazil.iceberg import _data_files as data_files
+from frazil.files.write.writer import BATCH_ROWS
 from frazil.iceberg import deletion_vector
 from frazil.paimon._schema import Schema
 from support.cases import GOLDEN
@@ -127,7 +127,7 @@ def _value(data_type: pa.DataType, index: int) -> Any:
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_tables_longer_than_a_batch_keep_their_structs(file_format: str) -> None:
-    count = data_files.BATCH_ROWS + 1000
+    count = BATCH_ROWS + 1000
     inner = pa.StructArray.from_arrays(
         [pa.array([index % 3 == 0 for index in range(count)]), pa.array(range(count), pa.int64())],
         ["b", "n"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from frazil.iceberg._data_files import Sink, named
+from frazil.files.write.sink import Sink, named
 
 if TYPE_CHECKING:
     from frazil import _native

@@ -8,8 +8,9 @@ from frazil import _native
 from frazil._progress import reported
 from frazil.config import config
 from frazil.files.rows.batches import batches
-from frazil.iceberg._data_files import DataFileWriter, write_memory
+from frazil.files.write.writer import DataFileWriter, write_memory
 from frazil.iceberg._type_name import type_name
+from frazil.iceberg._writer_options import writer_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,7 @@ def write_rows(
     lineage_of: _native.Table | None = None,
     data_format: str | None = None,
     operation: tuple[int, str] | None = None,
-) -> DataFileWriter:
+) -> DataFileWriter[_native.RowWriter]:
     """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
 
     With `lineage_of` the rows have `_row_id` and `_last_updated_sequence_number`, and the files keep those that this
@@ -34,7 +35,8 @@ def write_rows(
     """
     rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage_of=lineage_of, operation=operation)
     with reported(config.progress) as progress:
-        writer = DataFileWriter(table.files, rows, properties, data_format=data_format, progress=progress)
+        options = writer_options(rows, properties, data_format)
+        writer = DataFileWriter(table.files, rows, options, progress=progress)
         try:
             writer.write(batches(data, rows.schema(), type_name))
             writer.close()

@@ -1,4 +1,4 @@
-"""The columns of a data file that hold values, as Iceberg and as Parquet name them."""
+"""The columns of a data file that hold values, as tables and as Parquet name them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FIELD_ID", "Leaf", "is_variant", "leaves"]
+__all__ = ["FIELD_ID", "Leaf", "is_variant", "leaves", "stored_schema"]
 
 FIELD_ID = b"PARQUET:field_id"
 
@@ -30,6 +30,12 @@ class Leaf:
 def leaves(schema: pa.Schema) -> list[Leaf]:
     """Give the leaves of a schema whose fields carry their ids, in the order in which Parquet stores them."""
     return [leaf for field in schema for leaf in _leaves(field, field.name, field.name)]
+
+
+def stored_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns that a Parquet file stores: none that holds nothing but NULL, unless there is no other."""
+    kept = [field for field in schema if not pa.types.is_null(field.type)]
+    return pa.schema(kept) if kept else schema
 
 
 def is_variant(field: pa.Field) -> bool:

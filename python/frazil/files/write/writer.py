@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import pyarrow as pa
 
-from frazil import _native
 from frazil.config import config
-from frazil.errors import FrazilError, StorageError
+from frazil.errors import FrazilError
 from frazil.files.rows.batches import size_bytes
-from frazil.iceberg._file_format import Properties, file_format
+from frazil.files.write.sink import Sink, named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
+    from frazil import _native
     from frazil.config import Progress
-    from frazil.iceberg._file_format import FileFormat, FormatWriter
+    from frazil.files.write.options import FileFormat, FormatWriter, Splitter, WriterOptions
 
-__all__ = ["DataFileWriter", "Sink", "named", "write_memory"]
+__all__ = ["DataFileWriter", "write_memory"]
+
+_Rows = TypeVar("_Rows", bound="Splitter")
 
 GROUP_ROWS = 1 << 20
 """A row group has at most so many rows, however short they are."""
@@ -30,7 +31,6 @@ BATCH_ROWS = 131_072
 
 _MOST_BUFFERED_BYTES = 256 << 20
 _SHARE_OF_MEMORY = 4
-_BUFFER_BYTES = 1 << 20
 _STEPS = 32
 """A file is about so many steps long: its length is looked at after each of them."""
 
@@ -40,7 +40,7 @@ def write_memory() -> int:
     return min(_MOST_BUFFERED_BYTES, max(1, config.memory_limit // _SHARE_OF_MEMORY))
 
 
-class DataFileWriter:
+class DataFileWriter(Generic[_Rows]):
     """Writes rows into data files and tells `rows` of each.
 
     Files of the first partitions that rows fall into are written at once. What goes to further ones, and every row of
@@ -53,18 +53,17 @@ class DataFileWriter:
     def __init__(
         self,
         files: _native.Files,
-        rows: _native.RowWriter,
-        properties: Mapping[str, str],
+        rows: _Rows,
+        options: WriterOptions,
         *,
-        data_format: str | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """As the properties of a table say; `data_format` wins over its format."""
+        """Begin a write; there is no file before there are rows of it."""
         self._files, self._progress = files, progress
         self.rows = rows
         """What is known of the files, for a commit."""
-        self._format = file_format(rows, properties, data_format)
-        self._target_bytes = Properties(properties).number("write.target-file-size-bytes")
+        self._format = _file_format(rows.schema(), options)
+        self._target_bytes = options.target_file_bytes
         self._memory_bytes = write_memory()
         self._ratio = _Ratio()
         self._open: dict[int, _File] = {}
@@ -153,6 +152,20 @@ class DataFileWriter:
             self._progress(self._written_rows, size + sum(file.encoded_bytes() for file in self._open.values()), count)
 
 
+def _file_format(schema: pa.Schema, options: WriterOptions) -> FileFormat:
+    if options.format == "parquet":
+        from frazil.files.write.parquet import ParquetFormat
+
+        return ParquetFormat(schema, options)
+    if options.format == "orc":
+        from frazil.files.write.orc import OrcFormat
+
+        return OrcFormat(schema, options)
+    from frazil.files.write.avro import AvroFormat
+
+    return AvroFormat(options)
+
+
 class _Ratio:
     """How long rows are once they are encoded, learnt from those that are."""
 
@@ -239,107 +252,3 @@ class _File:
             self._sink = Sink(self._files, self.path)
             self._writer = self._format.open(self._sink.stream, first)
         return self._writer
-
-
-class Sink:
-    """Where the bytes of a new file go: into it on this machine, part by part to an object store."""
-
-    def __init__(self, files: _native.Files, path: str) -> None:
-        """Make the file, with the folders around it; in an object store there is none before its end."""
-        self._path = path
-        location = files.writable(path)
-        self._parts: _Parts | None = None
-        with named(path):
-            if location.startswith("/"):
-                Path(location).parent.mkdir(parents=True, exist_ok=True)
-                self.stream: Any = pa.OSFile(location, mode="wb")
-            else:
-                self._parts = _Parts(files, path)
-                self.stream = pa.BufferedOutputStream(pa.PythonFile(self._parts, mode="w"), _BUFFER_BYTES)
-
-    def tell(self) -> int:
-        """Give how many bytes came."""
-        return int(self.stream.tell())
-
-    def end(self) -> None:
-        """End the file."""
-        with named(self._path):
-            self.stream.close()
-            if self._parts is not None:
-                self._parts.end()
-
-    def discard(self) -> None:
-        """Give up the file, of which there may be a part."""
-        with contextlib.suppress(OSError):
-            self.stream.close()
-        if self._parts is not None:
-            self._parts.discard()
-
-
-class _Parts:
-    """A file of an object store, as pyarrow takes files: it is sent in parts, or at once if it has but one."""
-
-    def __init__(self, files: _native.Files, path: str) -> None:
-        self._files, self._path = files, path
-        self._waiting: list[bytes] = []
-        self._waiting_bytes = self._position = 0
-        self._upload: _native.Upload | None = None
-        self._takes_parts = True
-        self.closed = False
-
-    def write(self, data: Any) -> int:
-        content = bytes(data)
-        self._waiting.append(content)
-        self._waiting_bytes += len(content)
-        self._position += len(content)
-        while self._takes_parts and self._waiting_bytes > _native.Upload.PART_BYTES:
-            self._send_part()
-        return len(content)
-
-    def tell(self) -> int:
-        return self._position
-
-    def flush(self) -> None:
-        """Nothing is sent before there is a part of it."""
-
-    def close(self) -> None:
-        self.closed = True
-
-    def end(self) -> None:
-        if self._upload is None:
-            self._files.put(self._path, b"".join(self._waiting))
-        else:
-            self._upload.part(b"".join(self._waiting))
-            self._upload.finish()
-            self._upload = None
-        self._waiting = []
-
-    def discard(self) -> None:
-        """Give up what was sent; what cannot be given up is seen by nobody."""
-        if self._upload is not None:
-            with contextlib.suppress(FrazilError):
-                self._upload.abort()
-            self._upload = None
-
-    def _send_part(self) -> None:
-        if self._upload is None:
-            self._upload = self._files.upload(self._path)
-        if self._upload is None:
-            self._takes_parts = False
-            return
-        content = b"".join(self._waiting)
-        part, rest = content[: self._upload.PART_BYTES], content[self._upload.PART_BYTES :]
-        self._waiting, self._waiting_bytes = [rest], len(rest)
-        self._upload.part(part)
-
-
-@contextlib.contextmanager
-def named(path: str) -> Iterator[None]:
-    """Turn what pyarrow raises into errors that name the file."""
-    try:
-        yield
-    except FrazilError:
-        raise
-    except (pa.ArrowException, OSError) as error:
-        message = f"a data file cannot be written: {error} (file: {path})"
-        raise StorageError(message, context={"file": path}) from error

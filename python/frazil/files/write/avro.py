@@ -1,19 +1,18 @@
-"""Avro data files (`write.avro.*`), encoded by the native writer."""
+"""Avro data files, encoded by the native writer of a table format."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from frazil import _native
+from frazil.errors import InternalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from frazil.iceberg._file_format import Properties, WrittenColumns
+    from frazil.files.write.options import AvroEncoder, WriterOptions, WrittenColumns
 
 __all__ = ["AvroFormat"]
 
-_CODECS = {"uncompressed": "null", "gzip": "deflate", "snappy": "snappy", "zstd": "zstandard"}
 _LEVELS = {"deflate", "zstandard"}
 
 
@@ -24,12 +23,14 @@ class AvroFormat:
     extension = "avro"
     group_bytes = 4 << 20
 
-    def __init__(self, rows: _native.RowWriter, properties: Properties) -> None:
-        """As the properties of a table say."""
-        self._rows = rows
-        self._codec = properties.codec("write.avro.compression-codec", _CODECS)
-        level = properties.level("write.avro.compression-level")
-        self._level = level if self._codec in _LEVELS else None
+    def __init__(self, options: WriterOptions) -> None:
+        """Check that there is an encoder for the columns of the table."""
+        if options.avro_encoder is None:
+            message = "a write of Avro files has no encoder"
+            raise InternalError(message)
+        self._encoder = options.avro_encoder
+        self._codec = options.codec
+        self._level = options.level if options.codec in _LEVELS else None
         # What cannot be written is refused before there is a file.
         self._new_writer()
 
@@ -38,12 +39,12 @@ class AvroFormat:
         del first
         return _AvroWriter(sink, self._new_writer())
 
-    def _new_writer(self) -> _native.AvroWriter:
-        return _native.AvroWriter(self._rows, self._codec, self._level)
+    def _new_writer(self) -> AvroEncoder:
+        return self._encoder(self._codec, self._level)
 
 
 class _AvroWriter:
-    def __init__(self, sink: Any, writer: _native.AvroWriter) -> None:
+    def __init__(self, sink: Any, writer: AvroEncoder) -> None:
         self._sink, self._writer = sink, writer
 
     def write(self, rows: pa.Table) -> None:

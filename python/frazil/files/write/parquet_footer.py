@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from frazil._thrift import CompactCursor
 from frazil.errors import InternalError
-from frazil.iceberg._leaves import is_variant
+from frazil.files.write.leaves import is_variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

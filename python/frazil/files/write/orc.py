@@ -1,4 +1,4 @@
-"""ORC data files (`write.orc.*`), encoded by pyarrow; Iceberg's types as ORC has them (spec: appendix A, "ORC")."""
+"""ORC data files, encoded by pyarrow."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from frazil.errors import InvalidArgumentError, UnsupportedError
-from frazil.iceberg._leaves import FIELD_ID, is_variant
+from frazil.errors import UnsupportedError
+from frazil.files.write.leaves import is_variant
 
 if TYPE_CHECKING:
-    from frazil import _native
-    from frazil.iceberg._file_format import Properties, WrittenColumns
+    from collections.abc import Collection
+
+    from frazil.files.write.options import WriterOptions, WrittenColumns
 
 __all__ = ["OrcFormat"]
-
-_CODECS = {"none": "uncompressed", "zlib": "zlib", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}
 
 _MICROSECONDS, _NANOSECONDS = 1_000_000, 1_000_000_000
 _FARTHEST_NS = (1 << 63) - 1
@@ -32,34 +31,32 @@ class OrcFormat:
     name = "ORC"
     extension = "orc"
 
-    def __init__(self, rows: _native.RowWriter, properties: Properties) -> None:
-        """As the properties of a table say."""
-        schema = rows.schema()
-        self._schema = pa.schema([_orc_field(field) for field in schema if not pa.types.is_null(field.type)])
-        stripe_bytes = properties.number("write.orc.stripe-size-bytes")
-        target_bytes = properties.number("write.target-file-size-bytes")
+    def __init__(self, schema: pa.Schema, options: WriterOptions) -> None:
+        """Check that ORC has the types of the columns."""
+        fields = [_orc_field(field, options) for field in schema if not pa.types.is_null(field.type)]
+        self._schema, self._hint = pa.schema(fields), options.parquet_hint
         # How long a file is shows when a stripe ends.
-        self.group_bytes = min(stripe_bytes, max(target_bytes // 16, 1 << 16))
-        self._options = {
-            "compression": properties.codec("write.orc.compression-codec", _CODECS),
-            "compression_strategy": (properties.value("write.orc.compression-strategy") or "").lower(),
+        self.group_bytes = min(options.row_group_bytes, max(options.target_file_bytes // 16, 1 << 16))
+        self._options: dict[str, Any] = {
+            "compression": options.codec,
+            "compression_strategy": options.compression_strategy,
             "stripe_size": self.group_bytes,
             "dictionary_key_size_threshold": _DICTIONARY_SHARE,
-            "bloom_filter_fpp": properties.fraction("write.orc.bloom.filter.fpp"),
         }
-        names = [name.strip() for name in (properties.value("write.orc.bloom.filter.columns") or "").split(",")]
-        if any(names):
-            self._options["bloom_filter_columns"] = _positions(schema, {name for name in names if name})
+        if options.bloom_filters:
+            # ORC has one share for all columns.
+            self._options["bloom_filter_fpp"] = min(found.fpp for found in options.bloom_filters.values())
+            self._options["bloom_filter_columns"] = _positions(schema, options.bloom_filters)
 
     def open(self, sink: Any, first: pa.Table) -> _OrcWriter:
         """Begin a file."""
         del first
-        return _OrcWriter(self._schema, orc.ORCWriter(sink, **self._options))
+        return _OrcWriter(self._schema, orc.ORCWriter(sink, **self._options), self._hint)
 
 
 class _OrcWriter:
-    def __init__(self, schema: pa.Schema, writer: orc.ORCWriter) -> None:
-        self._schema, self._writer = schema, writer
+    def __init__(self, schema: pa.Schema, writer: orc.ORCWriter, hint: str) -> None:
+        self._schema, self._writer, self._hint = schema, writer, hint
 
     def write(self, rows: pa.Table) -> None:
         columns = [
@@ -68,7 +65,7 @@ class _OrcWriter:
         # pyarrow cannot flatten lists of extension types, which stored values do not have.
         for column, field in zip(columns, self._schema, strict=True):
             for chunk in column.chunks:
-                _check_timestamps(chunk, field.name)
+                _check_timestamps(chunk, field.name, self._hint)
         self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
 
     def close(self) -> WrittenColumns:
@@ -76,16 +73,11 @@ class _OrcWriter:
         return {}, None
 
 
-def _positions(schema: pa.Schema, names: set[str]) -> list[int]:
+def _positions(schema: pa.Schema, names: Collection[str]) -> list[int]:
     """Find the numbers of columns among the types of a file; the root is 0."""
-    found = {field.name.lower(): field for field in schema}
-    wrong = next((name for name in names if name not in found or pa.types.is_nested(found[name].type)), None)
-    if wrong is not None:
-        message = f"write.orc.bloom.filter.columns names {wrong!r}, which is no column of values"
-        raise InvalidArgumentError(message, context={"property": "write.orc.bloom.filter.columns"})
     positions, position = [], 1
     for field in schema:
-        if field.name.lower() in names:
+        if field.name in names:
             positions.append(position)
         position += _count(field.type)
     return positions
@@ -104,34 +96,28 @@ def _count(data_type: pa.DataType) -> int:
     return 1
 
 
-def _orc_field(field: pa.Field) -> pa.Field:
-    """Give a field of the type that ORC stores, with the attributes that say what it is."""
+def _orc_field(field: pa.Field, options: WriterOptions) -> pa.Field:
+    """Return a field of the type that ORC stores, with the attributes that say what it is."""
     data_type = field.type
-    attributes = {"iceberg.id": field.metadata[FIELD_ID].decode(), "iceberg.required": str(not field.nullable).lower()}
     if is_variant(field) or pa.types.is_null(data_type):
-        message = f"columns of type {'variant' if is_variant(field) else 'unknown'} are not written into ORC files"
-        raise UnsupportedError(message, context={"column": field.name}, hint="set write.format.default to parquet")
-    if isinstance(data_type, pa.UuidType):
-        attributes["iceberg.binary-type"] = "UUID"
-        data_type = pa.binary()
-    elif pa.types.is_fixed_size_binary(data_type):
-        attributes |= {"iceberg.binary-type": "FIXED", "iceberg.length": str(data_type.byte_width)}
+        name = "variant" if is_variant(field) else options.type_name(data_type)
+        message = f"columns of type {name} are not written into ORC files"
+        raise UnsupportedError(message, context={"column": field.name}, hint=options.parquet_hint)
+    attributes = dict(options.orc_attributes(field)) if options.orc_attributes else {}
+    if isinstance(data_type, pa.UuidType) or pa.types.is_fixed_size_binary(data_type):
         data_type = pa.binary()
     elif pa.types.is_time64(data_type):
-        attributes["iceberg.long-type"] = "TIME"
         data_type = pa.int64()
-    elif pa.types.is_timestamp(data_type):
-        attributes["iceberg.timestamp-unit"] = "NANOS" if data_type.unit == "ns" else "MICROS"
     elif pa.types.is_struct(data_type):
-        data_type = pa.struct([_orc_field(part) for part in data_type])
+        data_type = pa.struct([_orc_field(part, options) for part in data_type])
     elif pa.types.is_map(data_type):
-        data_type = pa.map_(_orc_field(data_type.key_field), _orc_field(data_type.item_field))
+        data_type = pa.map_(_orc_field(data_type.key_field, options), _orc_field(data_type.item_field, options))
     elif pa.types.is_list(data_type):
-        data_type = pa.list_(_orc_field(data_type.value_field))
+        data_type = pa.list_(_orc_field(data_type.value_field, options))
     return pa.field(field.name, data_type, field.nullable, attributes)
 
 
-def _check_timestamps(values: Any, name: str) -> None:
+def _check_timestamps(values: Any, name: str, hint: str) -> None:
     """Refuse moments that other readers would take for others.
 
     pyarrow stores fractions of a second before 1970 as negative numbers, of which Java's reader makes another second;
@@ -140,12 +126,12 @@ def _check_timestamps(values: Any, name: str) -> None:
     data_type = values.type
     if pa.types.is_struct(data_type):
         for part, field in zip(values.flatten(), data_type, strict=True):
-            _check_timestamps(part, f"{name}.{field.name}")
+            _check_timestamps(part, f"{name}.{field.name}", hint)
     elif pa.types.is_map(data_type):
-        _check_timestamps(values.keys, f"{name}.key")
-        _check_timestamps(values.items, f"{name}.value")
+        _check_timestamps(values.keys, f"{name}.key", hint)
+        _check_timestamps(values.items, f"{name}.value", hint)
     elif pa.types.is_list(data_type):
-        _check_timestamps(values.flatten(), f"{name}.element")
+        _check_timestamps(values.flatten(), f"{name}.element", hint)
     elif pa.types.is_timestamp(data_type):
         ticks = values.cast(pa.int64())
         least, greatest = pc.min_max(ticks).values()
@@ -158,7 +144,7 @@ def _check_timestamps(values: Any, name: str) -> None:
         if fraction or greatest.as_py() > farthest or least.as_py() < -farthest:
             what = "with a fraction of a second before 1970" if fraction else "outside 1677-2262"
             message = f"the column `{name}` holds moments {what}, which ORC files of pyarrow do not hold right"
-            raise UnsupportedError(message, context={"column": name}, hint="set write.format.default to parquet")
+            raise UnsupportedError(message, context={"column": name}, hint=hint)
 
 
 def _without_offsets(column: pa.ChunkedArray) -> pa.ChunkedArray:

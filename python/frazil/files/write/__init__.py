@@ -1,0 +1,1 @@
+"""Data files are written: Parquet and ORC by pyarrow, Avro by a native encoder."""

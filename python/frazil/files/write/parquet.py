@@ -1,0 +1,153 @@
+"""Parquet data files, encoded by pyarrow."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from frazil._extras import has_pyarrow
+from frazil.files.write.leaves import leaves, stored_schema
+from frazil.files.write.parquet_footer import VariantSink, variant_groups
+
+if TYPE_CHECKING:
+    from frazil.files.write.leaves import Leaf
+    from frazil.files.write.options import BloomFilter, SortedColumn, WriterOptions, WrittenColumns
+
+__all__ = ["BLOOM_VERSION", "ParquetFormat"]
+
+_LEVELS = {"gzip", "brotli", "zstd"}
+_SAMPLE_VALUES = 16_384
+_FEW_VALUES = 1_024
+_DISTINCT_SHARE = 0.95
+"""Where more of a sample is distinct, a row group has so many distinct values that its dictionary would be given up
+halfway, or be as long as the column. Building it is then a third of the time that encoding takes."""
+
+
+BLOOM_VERSION = 24
+"""The first version of pyarrow that writes Bloom filters and limits the rows of a page."""
+
+
+class ParquetFormat:
+    """How Parquet files are written."""
+
+    name = "PARQUET"
+    extension = "parquet"
+
+    def __init__(self, schema: pa.Schema, options: WriterOptions) -> None:
+        """Arrange the columns and the arguments of pyarrow."""
+        self._schema = stored_schema(schema)
+        self._leaves = leaves(self._schema)
+        self._variants = variant_groups(self._schema)
+        self.group_bytes = options.row_group_bytes
+        self._bloom, self._bloom_bytes = options.bloom_filters, options.bloom_max_bytes
+        self._dictionaries: list[str] | None = None
+        self._options: dict[str, Any] = {
+            "compression": options.codec,
+            "compression_level": options.level if options.codec in _LEVELS else None,
+            "data_page_size": options.page_bytes,
+            "dictionary_pagesize_limit": options.dictionary_bytes,
+            "data_page_version": options.page_version,
+            "write_statistics": self._with_statistics(options.without_statistics),
+            "sorting_columns": self._sorting_columns(options.sorted_by),
+        }
+        if has_pyarrow(BLOOM_VERSION):
+            self._options["max_rows_per_page"] = options.page_rows
+
+    def open(self, sink: Any, first: pa.Table) -> _ParquetWriter:
+        """Begin a file."""
+        if self._dictionaries is None:
+            self._dictionaries = self._with_dictionary(first)
+        options = dict(self._options)
+        if self._bloom:
+            sizes = {path: self._bloom_size(first.num_rows, found) for path, found in self._bloom.items()}
+            options["bloom_filter_options"] = sizes
+        metadata: list[pq.FileMetaData] = []
+        end = VariantSink(sink, self._variants) if self._variants else None
+        writer = pq.ParquetWriter(
+            end or sink,
+            self._schema,
+            use_dictionary=self._dictionaries or False,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            write_page_checksum=True,
+            write_page_index=True,
+            metadata_collector=metadata,
+            **options,
+        )
+        return _ParquetWriter(writer, self._schema, self._leaves, metadata, end)
+
+    def _bloom_size(self, rows: int, bloom: BloomFilter) -> dict[str, float]:
+        """Size a filter for as many values as there are rows, within the most bytes that the table allows."""
+        # Bytes are a power of two, and eight bits of each block are set by a value.
+        most_bits = 8 << (self._bloom_bytes.bit_length() - 1)
+        most_values = int(-most_bits * math.log(1 - bloom.fpp ** (1 / 8)) / 8)
+        return {"ndv": max(1, min(bloom.ndv or rows, most_values)), "fpp": bloom.fpp}
+
+    def _with_statistics(self, without: frozenset[str]) -> bool | list[str]:
+        return [leaf.path for leaf in self._leaves if leaf.path not in without] if without else True
+
+    def _sorting_columns(self, sorted_by: tuple[SortedColumn, ...]) -> list[pq.SortingColumn] | None:
+        """Return the columns that rows are sorted by, until the first whose order of NaN Parquet does not have."""
+        positions = {leaf.field_id: i for i, leaf in enumerate(self._leaves)}
+        columns = []
+        for column in sorted_by:
+            position = positions.get(column.field_id)
+            if position is None or pa.types.is_floating(self._leaves[position].type):
+                break
+            columns.append(pq.SortingColumn(position, column.descending, column.nulls_first))
+        return columns or None
+
+    def _with_dictionary(self, first: pa.Table) -> list[str]:
+        """Choose the columns for which a dictionary is worth its time."""
+        columns = {name: first.column(name) for name in self._schema.names}
+        return [leaf.path for leaf in self._leaves if not _is_distinct(columns.get(leaf.path))]
+
+
+class _ParquetWriter:
+    def __init__(
+        self,
+        writer: pq.ParquetWriter,
+        schema: pa.Schema,
+        leaves: list[Leaf],
+        metadata: list[pq.FileMetaData],
+        end: VariantSink | None,
+    ) -> None:
+        self._writer, self._schema, self._leaves, self._metadata, self._end = writer, schema, leaves, metadata, end
+
+    def write(self, rows: pa.Table) -> None:
+        if rows.num_columns != len(self._schema):
+            rows = rows.select(self._schema.names)
+        self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+
+    def close(self) -> WrittenColumns:
+        if self._end is not None:
+            self._end.hold()
+        self._writer.close()
+        if self._end is not None:
+            self._end.finish()
+        [metadata] = self._metadata
+        sizes: dict[int, int] = {}
+        offsets = []
+        for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)):
+            columns = [group.column(i) for i in range(group.num_columns)]
+            for leaf, column in zip(self._leaves, columns, strict=True):
+                sizes[leaf.field_id] = sizes.get(leaf.field_id, 0) + column.total_compressed_size
+            first = columns[0]
+            offsets.append(first.dictionary_page_offset or first.data_page_offset)
+        return sizes, offsets
+
+
+def _is_distinct(column: pa.ChunkedArray | None) -> bool:
+    """Tell, by a sample from all over a column, whether nearly every value is another one."""
+    if column is None or pa.types.is_nested(column.type) or len(column) < _FEW_VALUES:
+        return False
+    each = max(1, _SAMPLE_VALUES // column.num_chunks)
+    sample = pa.chunked_array([chunk[:each] for chunk in column.chunks], column.type)
+    if isinstance(column.type, pa.BaseExtensionType):
+        sample = sample.cast(column.type.storage_type)
+    distinct = pc.count_distinct(sample, mode="only_valid").as_py()
+    return bool(distinct > _DISTINCT_SHARE * (len(sample) - sample.null_count))
