@@ -2,6 +2,7 @@
 
 pub mod binary_row;
 pub mod bucket;
+pub mod commit;
 pub mod deletion_vector;
 mod dictionary;
 pub mod features;
@@ -10,5 +11,7 @@ pub mod inspect;
 pub mod merge;
 pub mod read;
 pub mod scan;
+pub mod schema;
 pub mod spec;
 pub mod table;
+pub mod write;

@@ -252,6 +252,21 @@ impl Table {
         content.map(|content| Snapshot::parse(&content).map_err(|e| e.with("file", &location))).transpose()
     }
 
+    /// The location of a snapshot of the branch.
+    pub(crate) fn snapshot_location(&self, id: i64) -> String {
+        self.snapshot_files().location(id)
+    }
+
+    /// The folder of the snapshots of the branch.
+    pub(crate) fn snapshot_folder(&self) -> String {
+        self.folder("snapshot")
+    }
+
+    /// The location of a manifest, a manifest list or an index manifest.
+    pub(crate) fn manifest_location(&self, name: &str) -> String {
+        format!("{}/manifest/{name}", self.location())
+    }
+
     fn folder(&self, name: &str) -> String {
         format!("{}/{name}", root(self.location(), self.branch()))
     }

@@ -35,8 +35,8 @@ pub fn publish(files: &Files, location: &str, content: &Bytes) -> Swap {
     }
 }
 
-/// What became of a file whose writing failed.
-fn settle(files: &Files, location: &str, content: &Bytes, error: Error) -> Swap {
+/// Find out what became of a file whose writing failed with `error`.
+pub fn settle(files: &Files, location: &str, content: &Bytes, error: Error) -> Swap {
     match read(files, location, content.len() as u64) {
         Ok(Some(found)) if found == *content => Swap::Done(location.to_string()),
         // Readers take it for absent, but the name is taken: nobody could ever commit.

@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use frazil_core::predicate::eval::{RowColumns, masked};
 
-use crate::scan::context::comparable;
+use crate::spec::types::comparable;
 use crate::spec::types::{DataField, TypeRoot};
 
 /// Columns with the fields of which they are.

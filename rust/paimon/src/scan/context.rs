@@ -5,8 +5,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_cast::cast;
-use arrow_schema::DataType as ArrowType;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::predicate::bind::Columns;
 use frazil_core::predicate::{BoundColumn, BoundPredicate, ColumnName};
@@ -17,11 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::binary_row;
 use crate::spec::options::Options;
+use crate::spec::partition_path;
 use crate::spec::schema::TableSchema;
-use crate::spec::types::{DataField, DataType, TypeRoot};
-
-/// The bucket of files that wait for one.
-const POSTPONED: i32 = -2;
+use crate::spec::types::{DataField, DataType, TypeRoot, comparable};
 
 /// What is read of a table (documentation: "System Tables").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -122,10 +118,7 @@ impl ReadContext {
     /// # Errors
     /// As [`Options::data_directory`].
     pub fn bucket_path(&self, folder: &str, bucket: i32) -> Result<String> {
-        let directory = self.options.data_directory()?;
-        let bucket = if bucket == POSTPONED { "bucket-postpone".to_string() } else { format!("bucket-{bucket}") };
-        let parts = [directory.as_str(), folder, bucket.as_str()];
-        Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/"))
+        partition_path::bucket_path(&self.options, folder, bucket)
     }
 
     /// The partition columns, outermost first.
@@ -136,17 +129,6 @@ impl ReadContext {
     /// The types of the partition columns.
     pub fn partition_types(&self) -> Vec<DataType> {
         self.partition_fields().iter().map(|field| field.data_type.clone()).collect()
-    }
-}
-
-/// Values as predicates compare them: of the type that [`ScalarType::arrow`] names.
-///
-/// # Errors
-/// None for arrays of [`DataType::arrow`] types.
-pub fn comparable(values: &ArrayRef) -> Result<ArrayRef> {
-    match values.data_type() {
-        ArrowType::Time32(_) => Ok(cast(values, &ScalarType::Time.arrow())?),
-        _ => Ok(values.clone()),
     }
 }
 

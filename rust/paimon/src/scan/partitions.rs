@@ -7,9 +7,10 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, Verdicts, prune};
 use hashbrown::HashMap;
 
-use super::context::{ReadContext, comparable};
+use super::context::ReadContext;
 use crate::binary_row;
 use crate::spec::partition_path::{self, Naming};
+use crate::spec::types::comparable;
 
 /// The distinct partitions of some entries, in the order of their first entries.
 #[derive(Debug, Clone)]

@@ -23,7 +23,7 @@ use frazil_core::scalar::ScalarType;
 use hashbrown::HashMap;
 
 use super::altered::{End, is_altered, trusted, within_day};
-use super::context::{ReadContext, comparable};
+use super::context::ReadContext;
 use super::layout::{Layouts, Place};
 use super::partitions::Partitions;
 use super::printed::{is_printed, with_numbers};
@@ -35,7 +35,7 @@ use crate::read::cast::is_exact_widening;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::schema::TableSchema;
-use crate::spec::types::{DataType, TypeRoot};
+use crate::spec::types::{DataType, TypeRoot, comparable};
 
 /// What rows satisfy at least, by the columns `ids` alone: tests of other columns are taken as true.
 pub fn part_of(filter: &BoundPredicate, ids: &[i32]) -> BoundPredicate {

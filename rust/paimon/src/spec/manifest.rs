@@ -27,6 +27,7 @@ use super::data_file_meta::DataFileMeta;
 use super::meta_file::{texts, typed};
 use super::stats::Stats;
 
+pub(super) use decode::{KEY_STATS, VALUE_STATS, schema};
 pub use decode::{VERSION, Wanted, read};
 
 /// The kind of an entry whose file was added.
@@ -151,6 +152,42 @@ impl ManifestEntries {
             value_stats: StatsColumns::try_new(&batch, decode::VALUE_STATS)?,
         };
         Ok(Self { batch, typed: Arc::new(typed) })
+    }
+
+    /// Entries from columns that were not decoded here: a batch of the schema of all entries.
+    ///
+    /// # Errors
+    /// `CorruptData` for another schema, and for values that the spec does not allow, as [`read`].
+    pub(crate) fn from_batch(batch: &RecordBatch) -> Result<Self> {
+        let schema = decode::schema();
+        if batch.schema().fields() != schema.fields() {
+            return Err(Error::corrupt("entries with other columns than they have"));
+        }
+        let batch = RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec())?;
+        decode::check(&batch)?;
+        Self::try_new(batch)
+    }
+
+    /// The columns, of the schema of all entries.
+    pub(crate) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// The same files in entries of a kind: [`ADD`] or [`DELETE`].
+    ///
+    /// # Errors
+    /// None that a caller could cause.
+    pub(crate) fn with_kind(&self, kind: i32) -> Result<Self> {
+        let schema = self.batch.schema();
+        let kinds = |(field, column): (&FieldRef, &ArrayRef)| -> ArrayRef {
+            if field.name() == "_KIND" {
+                Arc::new(Int32Array::from(vec![kind; self.len()]))
+            } else {
+                Arc::clone(column)
+            }
+        };
+        let columns = schema.fields().iter().zip(self.batch.columns()).map(kinds).collect();
+        Self::try_new(RecordBatch::try_new(schema, columns)?)
     }
 
     /// How many entries.

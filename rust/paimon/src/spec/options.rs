@@ -1,6 +1,7 @@
 //! Table options (spec: "Configuration"): text by name, read with the types and defaults of the documentation.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use frazil_core::error::{Error, Result};
 
@@ -72,6 +73,34 @@ impl Options {
         };
         let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
         size.map(Some).ok_or_else(|| refused(name, text, "a size such as 128 mb"))
+    }
+
+    /// A duration such as `10 s`; a number alone is milliseconds.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for anything else.
+    pub fn duration(&self, name: &str) -> Result<Option<Duration>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let trimmed = text.trim().to_ascii_lowercase();
+        let digits = trimmed.len() - trimmed.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = trimmed.split_at(digits);
+        let unit_ns: u64 = match unit.trim() {
+            "ns" | "nano" | "nanos" | "nanosecond" | "nanoseconds" => 1,
+            "µs" | "micro" | "micros" | "microsecond" | "microseconds" => 1_000,
+            "" | "ms" | "milli" | "millis" | "millisecond" | "milliseconds" => 1_000_000,
+            "s" | "sec" | "secs" | "second" | "seconds" => 1_000_000_000,
+            "m" | "min" | "minute" | "minutes" => 60 * 1_000_000_000,
+            "h" | "hour" | "hours" => 3_600 * 1_000_000_000,
+            "d" | "day" | "days" => 86_400 * 1_000_000_000,
+            _ => return Err(refused(name, text, "a duration such as 10 s")),
+        };
+        let number: Option<u64> = number.parse().ok();
+        let duration = number.map(|number| {
+            let ns = u128::from(number) * u128::from(unit_ns);
+            let seconds = u64::try_from(ns / 1_000_000_000).unwrap_or(u64::MAX);
+            Duration::new(seconds, u32::try_from(ns % 1_000_000_000).unwrap_or(0))
+        });
+        duration.map(Some).ok_or_else(|| refused(name, text, "a duration such as 10 s"))
     }
 
     /// How many buckets a partition has: -1 for as many as it takes, -2 for buckets that compaction assigns later.
@@ -148,6 +177,27 @@ mod tests {
         for text in ["", "mb", "1 parsec", "-1", "99999999999999999999"] {
             assert!(options("x", text).size_bytes("x").is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        for (text, ms) in [
+            ("10", 10),
+            ("10 ms", 10),
+            ("2 s", 2_000),
+            ("3min", 180_000),
+            ("1 H", 3_600_000),
+            ("1 day", 86_400_000),
+            ("5000 µs", 5),
+            ("2000000 nanos", 2),
+        ] {
+            assert_eq!(options("x", text).duration("x").unwrap(), Some(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "1 week", "-1 s", "1.5 s", "99999999999999999999 s"] {
+            assert!(options("x", text).duration("x").is_err(), "{text}");
+        }
+        assert_eq!(Options::default().duration("x").unwrap(), None);
+        assert!(options("x", "18446744073709551615 days").duration("x").unwrap().is_some());
     }
 
     #[test]

@@ -21,6 +21,9 @@ use super::types::{DataField, TypeRoot};
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
+/// The bucket of files that wait for one.
+const POSTPONED: i32 = -2;
+
 /// How values become names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Naming {
@@ -73,6 +76,17 @@ pub fn folder(fields: &[&DataField], values: &[ArrayRef], row: usize, naming: &N
         escape_into(text.as_deref().unwrap_or(&naming.default_name), &mut path);
     }
     Ok(path)
+}
+
+/// The folder of a bucket, relative to the table; `folder` is the one of its partition, empty without partitions.
+///
+/// # Errors
+/// As [`Options::data_directory`].
+pub fn bucket_path(options: &Options, folder: &str, bucket: i32) -> Result<String> {
+    let directory = options.data_directory()?;
+    let bucket = if bucket == POSTPONED { "bucket-postpone".to_string() } else { format!("bucket-{bucket}") };
+    let parts = [directory.as_str(), folder, bucket.as_str()];
+    Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/"))
 }
 
 /// Text as the name of a file may have it.

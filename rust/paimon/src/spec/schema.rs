@@ -20,8 +20,8 @@ use super::json::{self, Object, shown};
 use super::type_text::distinct;
 use super::types::DataField;
 
-/// The newest version of schema files that is read.
-const NEWEST_VERSION: i64 = 3;
+/// The newest version of schema files that is read, and the one that is written.
+pub(crate) const NEWEST_VERSION: i32 = 3;
 
 /// One state of a table's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +63,11 @@ impl TableSchema {
         serde_json::to_string(self).unwrap_or_default()
     }
 
+    /// Return the content of its file as Java writes it.
+    pub fn to_pretty_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
     /// The column of a name.
     pub fn field(&self, name: &str) -> Option<&DataField> {
         self.fields.iter().find(|field| field.name == name)
@@ -77,9 +82,10 @@ impl TableSchema {
     fn read(bytes: &[u8]) -> Result<Self> {
         let value = json::parse(bytes, "schema")?;
         let object = Object::of(&value, "schema")?;
+        let newest = i64::from(NEWEST_VERSION);
         let version = match object.long("version")?.unwrap_or(1) {
-            version @ 1..=NEWEST_VERSION => version,
-            version if version > NEWEST_VERSION => {
+            version if (1..=newest).contains(&version) => version,
+            version if version > newest => {
                 return Err(Error::unsupported(format!("schema version {version}"))
                     .hint(format!("up to version {NEWEST_VERSION} is read")));
             }

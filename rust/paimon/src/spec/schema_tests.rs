@@ -133,3 +133,25 @@ fn every_torn_schema_is_corrupt() {
         assert_eq!(error.kind(), ErrorKind::CorruptMetadata, "{end}");
     }
 }
+
+#[test]
+fn golden_schemas_are_written_with_the_members_that_java_writes() {
+    let keys = |json: &[u8]| -> Vec<String> {
+        let value: Value = serde_json::from_slice(json).unwrap();
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    let mut count = 0;
+    for (path, bytes) in super::super::testing::golden_files(|name| name.starts_with("schema-")) {
+        let schema = TableSchema::parse(&bytes).unwrap();
+        let written = schema.to_pretty_json();
+        assert_eq!(TableSchema::parse(written.as_bytes()).unwrap(), schema, "{}", path.display());
+        assert_eq!(keys(written.as_bytes()), keys(&bytes), "{}", path.display());
+        if schema.version == 3 {
+            let (written, java): (Value, Value) =
+                (serde_json::from_str(&written).unwrap(), serde_json::from_slice(&bytes).unwrap());
+            assert_eq!(written, java, "{}", path.display());
+        }
+        count += 1;
+    }
+    assert!(count > 50, "{count} schemas");
+}

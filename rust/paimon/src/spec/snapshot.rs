@@ -2,7 +2,7 @@
 //! members more in `tag/tag-<name>`.
 //!
 //! ```text
-//! { "version": 3, "id": 2, "schemaId": 0, "baseManifestList": "manifest-list-..", "baseManifestListSize": 1113,
+//! { "version": 3, "uuid": "..", "id": 2, "schemaId": 0, "baseManifestList": "manifest-list-..", "baseManifestListSize": 1113,
 //!   "deltaManifestList": "..", "deltaManifestListSize": .., "changelogManifestList": .., "indexManifest": ..,
 //!   "commitUser": "..", "commitIdentifier": 2, "commitKind": "APPEND", "timeMillis": .., "totalRecordCount": 10,
 //!   "deltaRecordCount": 5, "changelogRecordCount": .., "watermark": .., "statistics": .., "properties": {..},
@@ -62,6 +62,8 @@ pub struct Snapshot {
     pub version: i32,
     /// Its number; the numbers of a table have no gaps.
     pub id: i64,
+    /// A random name that no other snapshot has, where its writer gave one.
+    pub uuid: Option<String>,
     /// The schema that was the latest when it was committed.
     pub schema_id: i64,
     /// The files before this commit.
@@ -126,6 +128,7 @@ impl Snapshot {
         Ok(Self {
             version: version(&object)?,
             id: object.required_count("id")?,
+            uuid: text("uuid")?,
             schema_id: object.required_count("schemaId")?,
             base_manifest_list: file_name(&object, "baseManifestList")?,
             base_manifest_list_size_bytes: object.long("baseManifestListSize")?,

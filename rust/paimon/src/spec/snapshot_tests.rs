@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-const TAG: &str = r#"{"version" : 3, "id" : 2, "schemaId" : 1,
+const TAG: &str = r#"{"version" : 3, "uuid": "7d5f", "id" : 2, "schemaId" : 1,
   "baseManifestList" : "manifest-list-a-0", "baseManifestListSize" : 1113,
   "deltaManifestList" : "manifest-list-a-1", "deltaManifestListSize" : 1114,
   "changelogManifestList" : "manifest-list-a-2", "changelogManifestListSize": 9, "indexManifest": "index-manifest-0",
@@ -27,6 +27,7 @@ fn every_member_is_read() {
     let expected = Snapshot {
         version: 3,
         id: 2,
+        uuid: Some(text("7d5f")),
         schema_id: 1,
         base_manifest_list: text("manifest-list-a-0"),
         base_manifest_list_size_bytes: Some(1113),

@@ -1,9 +1,15 @@
-//! Metadata files for tests, encoded by another Avro library.
+//! Metadata files for tests: encoded by another Avro library, or written by Java.
+
+use std::path::PathBuf;
 
 use apache_avro::types::Value;
 use apache_avro::{Schema, Writer};
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
+
+use super::data_file_meta::DataFileMeta;
+use super::entries_builder::NewFile;
+use super::stats::SimpleStats;
 
 /// An Avro file of records with these fields. Bytes are lists of numbers.
 pub(super) fn avro(fields: &Json, records: &[Json]) -> Bytes {
@@ -88,7 +94,7 @@ pub(super) fn manifest_fields(last: &str) -> Json {
 }
 
 /// A row without fields, with its arity.
-pub(super) const NO_FIELDS: [u8; 12] = [0; 12];
+pub(crate) const NO_FIELDS: [u8; 12] = [0; 12];
 
 /// The ADD entry of a file that says no more than it must.
 pub(super) fn entry(file_name: &str) -> Json {
@@ -109,4 +115,48 @@ pub(super) fn entry(file_name: &str) -> Json {
 pub(super) fn with(mut record: Json, path: &str, value: impl Into<Json>) -> Json {
     *record.pointer_mut(path).unwrap() = value.into();
     record
+}
+
+/// All files of the golden tables with names that are wanted.
+pub(crate) fn golden_files(wanted: fn(&str) -> bool) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/paimon"))];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if wanted(path.file_name().unwrap().to_str().unwrap()) {
+                let bytes = std::fs::read(&path).unwrap();
+                found.push((path, bytes));
+            }
+        }
+    }
+    found
+}
+
+/// A data file of an append table, without statistics.
+pub(crate) fn new_file(name: &str, rows: i64) -> NewFile {
+    let none = || SimpleStats { min: NO_FIELDS.to_vec(), max: NO_FIELDS.to_vec(), null_counts: Some(Vec::new()) };
+    let meta = DataFileMeta {
+        file_name: name.to_string(),
+        file_size_bytes: 100,
+        row_count: rows,
+        min_key: NO_FIELDS.to_vec(),
+        max_key: NO_FIELDS.to_vec(),
+        min_sequence_number: 0,
+        max_sequence_number: rows - 1,
+        schema_id: 0,
+        level: 0,
+        extra_files: Vec::new(),
+        creation_time_ms: Some(1_700_000_000_000),
+        delete_row_count: Some(0),
+        embedded_file_index: None,
+        file_source: Some(0),
+        value_stats_cols: Some(Vec::new()),
+        external_path: None,
+        first_row_id: None,
+        write_cols: None,
+    };
+    NewFile { meta, key_stats: none(), value_stats: none() }
 }

@@ -16,7 +16,10 @@
 
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, TimeUnit};
+use frazil_core::error::Result;
 use frazil_core::scalar::ScalarType;
 
 /// A type and whether its values may be NULL.
@@ -192,6 +195,17 @@ impl DataField {
 /// The Arrow fields of columns.
 pub fn arrow_fields(fields: &[DataField]) -> Fields {
     fields.iter().map(DataField::arrow).collect()
+}
+
+/// Values as predicates compare them: of the type that [`ScalarType::arrow`] names.
+///
+/// # Errors
+/// None for arrays of [`DataType::arrow`] types.
+pub fn comparable(values: &ArrayRef) -> Result<ArrayRef> {
+    match values.data_type() {
+        ArrowType::Time32(_) => Ok(cast(values, &ScalarType::Time.arrow())?),
+        _ => Ok(values.clone()),
+    }
 }
 
 fn unit(digits: u8) -> TimeUnit {

@@ -22,8 +22,9 @@ pub const VERSION: i32 = 2;
 /// The bucket of files of a postpone table; no other number is below 0.
 const POSTPONE_BUCKET: i32 = -2;
 
-pub(super) const KEY_STATS: [&str; 3] = ["_KEY_STATS._MIN_VALUES", "_KEY_STATS._MAX_VALUES", "_KEY_STATS._NULL_COUNTS"];
-pub(super) const VALUE_STATS: [&str; 3] =
+pub(in super::super) const KEY_STATS: [&str; 3] =
+    ["_KEY_STATS._MIN_VALUES", "_KEY_STATS._MAX_VALUES", "_KEY_STATS._NULL_COUNTS"];
+pub(in super::super) const VALUE_STATS: [&str; 3] =
     ["_VALUE_STATS._MIN_VALUES", "_VALUE_STATS._MAX_VALUES", "_VALUE_STATS._NULL_COUNTS"];
 
 const VALUE_STATS_COLS: &str = "_VALUE_STATS_COLS";
@@ -78,7 +79,7 @@ fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEnt
 }
 
 /// The schema of all entries, whatever was wanted of them.
-pub(super) fn schema() -> &'static SchemaRef {
+pub(in super::super) fn schema() -> &'static SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         let all = meta_file::schema(&columns(Wanted::ALL));
         let field = |field: &Arc<Field>| match field.name().as_str() {
@@ -158,7 +159,8 @@ fn columns(wanted: Wanted) -> Vec<Column> {
     ]
 }
 
-fn check(batch: &RecordBatch) -> Result<()> {
+/// Refuses values that the spec does not allow.
+pub(super) fn check(batch: &RecordBatch) -> Result<()> {
     refuse::<Int32Type>(batch, "_KIND", |kind| kind != ADD && kind != DELETE)?;
     refuse::<Int32Type>(batch, "_BUCKET", |bucket| bucket < 0 && bucket != POSTPONE_BUCKET)?;
     refuse::<Int32Type>(batch, "_LEVEL", |level| level < 0)?;

@@ -1,0 +1,205 @@
+//! One attempt: the newest snapshot, the one after it, and its publication.
+
+use bytes::Bytes;
+use frazil_core::clock::now_ms;
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::publish::{Swap, publish};
+
+use super::lock::SnapshotLock;
+use super::manifests::MetadataWriter;
+use super::request::{BATCH_IDENTIFIER, Request};
+use crate::spec::json::{self, Object};
+use crate::spec::manifest::ManifestEntries;
+use crate::spec::manifest_list::{self, ManifestFileMeta};
+use crate::spec::snapshot::{CommitKind, Snapshot};
+use crate::table::Table;
+
+/// A manifest list or a file of statistics is not read when it is longer than this.
+const LIMIT_BYTES: u64 = 2 << 30;
+
+/// The version of snapshot files that is written.
+const SNAPSHOT_VERSION: i32 = 3;
+
+/// What all attempts of a commit share.
+#[derive(Debug)]
+pub(super) struct Attempt<'a> {
+    pub(super) table: &'a Table,
+    pub(super) request: &'a Request,
+    pub(super) added: &'a ManifestEntries,
+    pub(super) context: &'a Context,
+}
+
+/// The newest state of the table.
+#[derive(Debug)]
+pub(super) struct Base {
+    schema_id: i64,
+    pub(super) snapshot: Option<Snapshot>,
+}
+
+impl Attempt<'_> {
+    /// Read the newest state.
+    ///
+    /// # Errors
+    /// `NoSuchTable` where the table was dropped; `CommitConflict` where another table took its place.
+    pub(super) fn base(&self) -> Result<Base> {
+        let known = self.table.schema();
+        let newest = self.table.refresh()?;
+        let replaced = |message: &str| Error::new(ErrorKind::CommitConflict, message).hint("load the table again");
+        if newest.schema().id < known.id {
+            return Err(replaced("the table was replaced by one that has fewer schemas"));
+        }
+        let same = newest.schema_by_id(known.id).map_err(|error| match error.kind() {
+            ErrorKind::MissingFile | ErrorKind::CorruptMetadata => {
+                replaced("the schema by which the files were written is missing").caused_by(error)
+            }
+            _ => error,
+        })?;
+        if same != *known {
+            return Err(replaced("the table was replaced by another one with the same name"));
+        }
+        Ok(Base { schema_id: newest.schema().id, snapshot: newest.latest_snapshot()? })
+    }
+
+    /// Return the snapshot of a streaming commit that was made before. `newest` is the newest snapshot; those up to
+    /// `checked` were looked at before.
+    ///
+    /// # Errors
+    /// `CommitValidation` where the user has committed a greater identifier, but not this one.
+    pub(super) fn committed_before(&self, newest: Option<&Snapshot>, checked: i64) -> Result<Option<i64>> {
+        let Some(newest) = newest.filter(|_| !self.request.is_batch()) else { return Ok(None) };
+        let mut later = None;
+        let mut id = newest.id;
+        while id > checked {
+            self.context.check()?;
+            let read;
+            let snapshot = if id == newest.id {
+                newest
+            } else {
+                match self.table.snapshot(id) {
+                    // It has expired, and so have those before it.
+                    Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => break,
+                    found => {
+                        read = found?;
+                        &read
+                    }
+                }
+            };
+            id -= 1;
+            if snapshot.commit_user != self.request.user || snapshot.commit_identifier == BATCH_IDENTIFIER {
+                continue;
+            }
+            if snapshot.commit_identifier < self.request.identifier {
+                break;
+            }
+            if snapshot.commit_identifier == self.request.identifier {
+                // Compactions have the identifier of the append before them.
+                if snapshot.commit_kind == CommitKind::Append {
+                    return Ok(Some(snapshot.id));
+                }
+                continue;
+            }
+            later = later.max(Some(snapshot.commit_identifier));
+        }
+        let Some(later) = later else { return Ok(None) };
+        let message = format!(
+            "commit identifier {} of user `{}` is before {later}, which the user has committed",
+            self.request.identifier,
+            json::shown(&self.request.user)
+        );
+        Err(Error::new(ErrorKind::CommitValidation, message)
+            .hint("identifiers of a user must grow; use another user for another stream"))
+    }
+
+    /// Write the lists of the snapshot after `base`, and return it.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for lists that do not decode; `LimitExceeded` for more rows than a snapshot counts.
+    pub(super) fn snapshot(&self, base: &Base, writer: &mut MetadataWriter<'_>) -> Result<Snapshot> {
+        let before = base.snapshot.as_ref();
+        let manifests = before.map_or(Ok(Vec::new()), |snapshot| self.manifests(snapshot))?;
+        let delta = writer.delta(self.added)?;
+        let list = writer.list(&manifests)?;
+        let too_many = || Error::new(ErrorKind::LimitExceeded, "the table would have more than 2^63 rows or snapshots");
+        let total_before = match before {
+            None => 0,
+            Some(snapshot) => snapshot.total_record_count.ok_or_else(|| {
+                Error::unsupported("writing on a snapshot without a record count").with("snapshot", snapshot.id)
+            })?,
+        };
+        let rows = self.added.row_counts().values().iter().try_fold(0_i64, |sum, rows| sum.checked_add(*rows));
+        let rows = rows.ok_or_else(too_many)?;
+        let watermark = before.and_then(|snapshot| snapshot.watermark);
+        Ok(Snapshot {
+            version: SNAPSHOT_VERSION,
+            id: before.map_or(Some(1), |snapshot| snapshot.id.checked_add(1)).ok_or_else(too_many)?,
+            uuid: Some(writer.uuid().to_string()),
+            schema_id: base.schema_id,
+            base_manifest_list: list.name,
+            base_manifest_list_size_bytes: Some(list.size_bytes),
+            delta_manifest_list: delta.name,
+            delta_manifest_list_size_bytes: Some(delta.size_bytes),
+            changelog_manifest_list: None,
+            changelog_manifest_list_size_bytes: None,
+            index_manifest: before.and_then(|snapshot| snapshot.index_manifest.clone()),
+            commit_user: self.request.user.clone(),
+            commit_identifier: self.request.identifier,
+            commit_kind: CommitKind::Append,
+            // Snapshots are found by their time, which must not go back where clocks differ.
+            time_ms: now_ms().max(before.map_or(0, |snapshot| snapshot.time_ms)),
+            total_record_count: Some(total_before.checked_add(rows).ok_or_else(too_many)?),
+            delta_record_count: Some(rows),
+            changelog_record_count: None,
+            watermark: self.request.watermark.max(watermark),
+            statistics: self.statistics(base)?,
+            properties: self.request.properties.clone(),
+            next_row_id: Some(before.and_then(|snapshot| snapshot.next_row_id).unwrap_or(0)),
+            operation: None,
+            writer_version: None,
+            tag_create_time_us: None,
+            tag_time_retained_ms: None,
+        })
+    }
+
+    /// The manifests of a snapshot, those of its base first.
+    fn manifests(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFileMeta>> {
+        let mut manifests = Vec::new();
+        for name in [&snapshot.base_manifest_list, &snapshot.delta_manifest_list] {
+            let path = self.table.manifest_location(name);
+            let read = || manifest_list::read(self.table.files().read(&path, LIMIT_BYTES)?, self.context);
+            manifests.extend(read().map_err(|error| error.with("file", &path))?);
+        }
+        Ok(manifests)
+    }
+
+    /// The statistics of the snapshot before, where they are of the newest schema.
+    fn statistics(&self, base: &Base) -> Result<Option<String>> {
+        let Some(name) = base.snapshot.as_ref().and_then(|snapshot| snapshot.statistics.as_ref()) else {
+            return Ok(None);
+        };
+        let path = format!("{}/statistics/{name}", self.table.location());
+        let bytes = match self.table.files().read(&path, LIMIT_BYTES) {
+            Err(error) if error.kind() == ErrorKind::MissingFile => return Ok(None),
+            found => found?,
+        };
+        let schema_id = || Object::of(&json::parse(&bytes, "statistics")?, "statistics")?.required_long("schemaId");
+        let schema_id = schema_id().map_err(|e: Error| e.corrupt_as(ErrorKind::CorruptMetadata).with("file", &path))?;
+        Ok((schema_id == base.schema_id).then(|| name.clone()))
+    }
+
+    /// Publish a snapshot.
+    ///
+    /// # Errors
+    /// Those of the lock; nothing was published then.
+    pub(super) fn publish(&self, snapshot: &Snapshot, lock: &dyn SnapshotLock) -> Result<Swap> {
+        let location = self.table.snapshot_location(snapshot.id);
+        let content = Bytes::from(snapshot.to_json());
+        lock.run(&mut || publish(self.table.files(), &location, &content))
+    }
+
+    /// Write the hint. Readers do not depend on it.
+    pub(super) fn hint(&self, id: i64) {
+        let hint = format!("{}/LATEST", self.table.snapshot_folder());
+        let _ = self.table.files().put(&hint, id.to_string().into());
+    }
+}

@@ -1,0 +1,64 @@
+//! Deletes the files of changes that are not committed.
+
+use arrow_array::ArrayRef;
+use frazil_core::error::Result;
+
+use super::change::{BucketChange, Home, Increment};
+use crate::binary_row;
+use crate::spec::data_file_meta::DataFileMeta;
+use crate::spec::options::Options;
+use crate::spec::partition_path::{self, Naming, bucket_path};
+use crate::table::Table;
+
+/// Delete the data files, changelog files and index files that changes added, and return how many. Call it only for
+/// changes that are certainly not committed: not after `CommitStateUnknown`. What cannot be deleted stays as an orphan
+/// file.
+pub fn abort(table: &Table, changes: &[BucketChange]) -> usize {
+    let delete = |path: &String| table.files().delete(path).is_ok();
+    changes.iter().flat_map(|change| new_files(table, change)).filter(delete).count()
+}
+
+/// The locations of all files that a change added.
+fn new_files(table: &Table, change: &BucketChange) -> Vec<String> {
+    let Ok(folder) = folder(table, &change.home) else { return Vec::new() };
+    let mut found = Vec::new();
+    for increment in [&change.append, &change.compact] {
+        for entries in [&increment.added, &increment.changelog] {
+            for file in (0..entries.len()).filter_map(|row| entries.file(row).ok()) {
+                found.extend(locations(&folder, &file));
+            }
+        }
+        found.extend(index_files(table, increment));
+    }
+    found
+}
+
+/// A data file and the files that belong to it, which are next to it.
+fn locations(folder: &str, file: &DataFileMeta) -> Vec<String> {
+    let external = file.external_path.as_deref();
+    let folder = external.and_then(|path| path.rsplit_once('/')).map_or(folder, |(folder, _)| folder);
+    let mut found = vec![external.map_or_else(|| format!("{folder}/{}", file.file_name), str::to_string)];
+    found.extend(file.extra_files.iter().map(|name| format!("{folder}/{name}")));
+    found
+}
+
+fn index_files(table: &Table, increment: &Increment) -> Vec<String> {
+    let location = |name: &String| format!("{}/index/{name}", table.location());
+    let of_entry = |path: &Option<String>, name: &String| path.clone().unwrap_or_else(|| location(name));
+    increment.index_added.iter().map(|entry| of_entry(&entry.external_path, &entry.file_name)).collect()
+}
+
+/// The folder of a bucket.
+fn folder(table: &Table, home: &Home) -> Result<String> {
+    let schema = table.schema();
+    let options = Options::new(schema.options.clone());
+    let fields: Vec<_> = schema.partition_keys.iter().filter_map(|key| schema.field(key)).collect();
+    let values: Vec<ArrayRef> = if fields.is_empty() {
+        Vec::new()
+    } else {
+        let types: Vec<_> = fields.iter().map(|field| field.data_type.clone()).collect();
+        binary_row::decode(&home.partition, &types)?
+    };
+    let partition = partition_path::folder(&fields, &values, 0, &Naming::from_options(&options)?)?;
+    Ok(format!("{}/{}", table.location(), bucket_path(&options, &partition, home.bucket)?))
+}

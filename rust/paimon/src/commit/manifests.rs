@@ -1,0 +1,163 @@
+//! The metadata files of a commit: their names, their content, and their deletion where the commit is not made.
+
+use frazil_core::avro::Codec;
+use frazil_core::error::{Error, Result};
+use frazil_core::ids;
+
+use super::partition_bounds::PartitionBounds;
+use crate::spec::manifest::ManifestEntries;
+use crate::spec::manifest_list::ManifestFileMeta;
+use crate::spec::manifest_list_write;
+use crate::spec::manifest_write::ManifestWriter;
+use crate::spec::options::Options;
+use crate::spec::types::DataType;
+use crate::table::Table;
+
+/// The length at which another manifest begins (`manifest.target-file-size`).
+const TARGET_BYTES: u64 = 8 << 20;
+
+/// Entries that are written before the length of a manifest is looked at.
+const STEP_ENTRIES: usize = 1000;
+
+/// A list of manifests that was written.
+#[derive(Debug, Clone)]
+pub(super) struct WrittenList {
+    pub(super) name: String,
+    pub(super) size_bytes: i64,
+}
+
+/// A manifest that is being written.
+#[derive(Debug)]
+struct OpenManifest {
+    writer: ManifestWriter,
+    partitions: PartitionBounds,
+}
+
+/// Writes the metadata files of one commit and knows which it wrote.
+#[derive(Debug)]
+pub(super) struct MetadataWriter<'a> {
+    table: &'a Table,
+    partition_types: Vec<DataType>,
+    codec: Codec,
+    target_bytes: usize,
+    /// A random name of the commit, which is in the names of its files.
+    uuid: String,
+    manifests: u32,
+    lists: u32,
+    /// The list of new files, which is the same for all attempts.
+    delta: Option<WrittenList>,
+    written: Vec<String>,
+}
+
+impl<'a> MetadataWriter<'a> {
+    pub(super) fn try_new(table: &'a Table, options: &Options) -> Result<Self> {
+        let schema = table.schema();
+        let partition = schema.partition_keys.iter().filter_map(|key| schema.field(key));
+        let target_bytes = options.size_bytes("manifest.target-file-size")?.unwrap_or(TARGET_BYTES);
+        Ok(Self {
+            table,
+            partition_types: partition.map(|field| field.data_type.clone()).collect(),
+            codec: codec(options)?,
+            target_bytes: usize::try_from(target_bytes).unwrap_or(usize::MAX),
+            uuid: ids::uuid()?,
+            manifests: 0,
+            lists: 0,
+            delta: None,
+            written: Vec::new(),
+        })
+    }
+
+    /// A random name of the commit.
+    pub(super) fn uuid(&self) -> &str {
+        &self.uuid
+    }
+
+    /// Write the list of new files and their manifests, once for all attempts.
+    pub(super) fn delta(&mut self, entries: &ManifestEntries) -> Result<WrittenList> {
+        if let Some(delta) = &self.delta {
+            return Ok(delta.clone());
+        }
+        let manifests = self.manifests(entries)?;
+        let delta = self.list(&manifests)?;
+        self.delta = Some(delta.clone());
+        Ok(delta)
+    }
+
+    /// Write a list of manifests.
+    pub(super) fn list(&mut self, manifests: &[ManifestFileMeta]) -> Result<WrittenList> {
+        let content = manifest_list_write::write(manifests, self.codec)?;
+        let name = format!("manifest-list-{}-{}", self.uuid, self.lists);
+        self.lists = self.lists.saturating_add(1);
+        let size_bytes = i64::try_from(content.len()).unwrap_or(i64::MAX);
+        self.put(&name, content)?;
+        Ok(WrittenList { name, size_bytes })
+    }
+
+    fn manifests(&mut self, entries: &ManifestEntries) -> Result<Vec<ManifestFileMeta>> {
+        let mut manifests = Vec::new();
+        let mut open: Option<OpenManifest> = None;
+        for start in (0..entries.len()).step_by(STEP_ENTRIES) {
+            let mut manifest = match open.take() {
+                Some(manifest) => manifest,
+                None => OpenManifest {
+                    writer: ManifestWriter::try_new(self.codec)?,
+                    partitions: PartitionBounds::new(&self.partition_types),
+                },
+            };
+            let entries = entries.slice(start..start.saturating_add(STEP_ENTRIES))?;
+            manifest.writer.write(&entries)?;
+            manifest.partitions.add(entries.partitions())?;
+            if manifest.writer.size_bytes() >= self.target_bytes {
+                manifests.push(self.manifest(manifest)?);
+            } else {
+                open = Some(manifest);
+            }
+        }
+        if let Some(manifest) = open {
+            manifests.push(self.manifest(manifest)?);
+        }
+        Ok(manifests)
+    }
+
+    fn manifest(&mut self, manifest: OpenManifest) -> Result<ManifestFileMeta> {
+        let name = format!("manifest-{}-{}", self.uuid, self.manifests);
+        let (meta, content) = manifest.writer.finish(name, manifest.partitions.stats()?)?;
+        self.manifests = self.manifests.saturating_add(1);
+        self.put(&meta.file_name, content)?;
+        Ok(meta)
+    }
+
+    fn put(&mut self, name: &str, content: bytes::Bytes) -> Result<()> {
+        // Before it is written: the write may fail and have an effect.
+        self.written.push(name.to_string());
+        self.table.files().put(&self.table.manifest_location(name), content)
+    }
+
+    /// Delete a file of an attempt that lost. What cannot be deleted stays as an orphan file.
+    pub(super) fn delete(&mut self, name: &str) {
+        self.written.retain(|written| written != name);
+        let _ = self.table.files().delete(&self.table.manifest_location(name));
+    }
+
+    /// Delete all files of a commit that was not made.
+    pub(super) fn delete_all(&mut self) {
+        for name in std::mem::take(&mut self.written) {
+            self.delete(&name);
+        }
+    }
+}
+
+/// The codec of metadata files (`manifest.compression`).
+fn codec(options: &Options) -> Result<Codec> {
+    let name = options.text("manifest.compression").unwrap_or("zstd").trim().to_ascii_lowercase();
+    let codec = match name.as_str() {
+        "zstd" => Ok(Codec::Zstandard),
+        "none" => Ok(Codec::Null),
+        name => Codec::parse(name.as_bytes()),
+    };
+    match codec {
+        Ok(codec @ (Codec::Null | Codec::Deflate | Codec::Snappy | Codec::Zstandard)) => Ok(codec),
+        _ => Err(Error::unsupported(format!("writing manifests with the option `manifest.compression` = `{name}`"))
+            .hint("zstd, snappy, deflate and none are written")),
+    }
+}

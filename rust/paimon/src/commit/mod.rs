@@ -1,0 +1,171 @@
+//! Commits files to a table (spec: "Snapshot"; documentation: "Concurrency Control").
+//!
+//! ```text
+//! delta manifests, delta list -> newest snapshot -> base list -> snapshot id + 1, unless it exists -> LATEST
+//!                                     ^                                        |
+//!                                     +--- wait, at most commit.max-retries ---+ another writer was first
+//! ```
+//!
+//! * The snapshot has a `uuid` of this commit. If the outcome of publishing it is unknown, the file is read back.
+//! * Lists of an attempt that lost are deleted. Nothing is deleted if the outcome of a commit is unknown.
+//! * A streaming commit, whose identifier is not [`BATCH_IDENTIFIER`], is made once for each (user, identifier).
+//!
+//! Merging of manifests will be in `manifests.rs`, conflict checks will be called by `attempt.rs` before the base list.
+
+mod attempt;
+mod change;
+mod clean;
+mod lock;
+mod manifests;
+mod partition_bounds;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::retry::{Retry, pause};
+use frazil_core::storage::publish::Swap;
+
+use crate::spec::manifest::{ADD, ManifestEntries};
+use crate::spec::options::Options;
+use crate::table::Table;
+use crate::write::check::check_writable;
+
+use attempt::Attempt;
+use manifests::MetadataWriter;
+
+pub use change::{BucketChange, Home, Increment};
+pub use clean::abort;
+pub use lock::{NoLock, SnapshotLock};
+pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};
+
+/// Commit changes of buckets to a table, which may be at an older state than the newest one.
+///
+/// # Errors
+/// * `Unsupported` naming what is not committed: overwrites, checks of appends, removed files, changelogs, compactions,
+///   index files, and tables that are not written.
+/// * `InvalidArgument` for changes that contradict themselves.
+/// * `NoSuchTable` and `CommitConflict` where the table was dropped or replaced.
+/// * `CommitConflict` where other writers were first too often.
+/// * `CommitValidation` for a streaming commit with an identifier before the last one of its user.
+/// * `CommitStateUnknown` if the outcome is unknown. After any other error nothing was committed.
+pub fn commit(
+    table: &Table,
+    request: &Request,
+    changes: &[BucketChange],
+    lock: &dyn SnapshotLock,
+    context: &Context,
+) -> Result<Committed> {
+    let outcome = committed(table, request, changes, lock, context);
+    outcome.map_err(|error| error.with("table", table.location()))
+}
+
+fn committed(
+    table: &Table,
+    request: &Request,
+    changes: &[BucketChange],
+    lock: &dyn SnapshotLock,
+    context: &Context,
+) -> Result<Committed> {
+    request.check()?;
+    check_writable(table.schema())?;
+    let added = added(changes)?;
+    let options = Options::new(table.schema().options.clone());
+    if request.is_batch() && added.is_empty() && options.boolean("snapshot.ignore-empty-commit", true)? {
+        return Ok(Committed::default());
+    }
+    let mut writer = MetadataWriter::try_new(table, &options)?;
+    let attempt = Attempt { table, request, added: &added, context };
+    let outcome = attempts(&attempt, &mut writer, lock, &retry(&options)?);
+    match &outcome {
+        Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {}
+        // A commit that was made before needs none of the files.
+        Err(_) | Ok(Committed { attempts: 0, .. }) => writer.delete_all(),
+        Ok(_) => {}
+    }
+    outcome
+}
+
+/// Tries until the commit is made, or was made before, or cannot be made.
+fn attempts(
+    attempt: &Attempt<'_>,
+    writer: &mut MetadataWriter<'_>,
+    lock: &dyn SnapshotLock,
+    retry: &Retry,
+) -> Result<Committed> {
+    let table = attempt.table;
+    let since = Instant::now();
+    let turn = table.files().turn(&table.snapshot_folder());
+    let mut checked = 0;
+    for number in 1_u32.. {
+        attempt.context.check()?;
+        let base = attempt.base()?;
+        if let Some(snapshot) = attempt.committed_before(base.snapshot.as_ref(), checked)? {
+            return Ok(Committed { snapshots: vec![snapshot], attempts: 0, counts: Counts::default() });
+        }
+        checked = base.snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
+        let snapshot = attempt.snapshot(&base, writer)?;
+        match attempt.publish(&snapshot, lock)? {
+            Swap::Done(_) => {
+                attempt.hint(snapshot.id);
+                let counts = Counts::of_added(attempt.added);
+                return Ok(Committed { snapshots: vec![snapshot.id], attempts: number, counts });
+            }
+            Swap::Refused(error) => return Err(error),
+            Swap::Unknown(error) => return Err(unknown(&error)),
+            Swap::Lost => writer.delete(&snapshot.base_manifest_list),
+        }
+        if number > retry.retries || since.elapsed() >= retry.total {
+            break;
+        }
+        // Who waits for a turn is first the next time, unless writers elsewhere are faster.
+        if number > 1 || turn.is_none() {
+            pause(retry.wait(number)?, attempt.context)?;
+        }
+    }
+    Err(Error::new(ErrorKind::CommitConflict, "other writers were first each time")
+        .with("attempts", retry.retries.saturating_add(1))
+        .hint("try again later, or raise the table option commit.max-retries"))
+}
+
+/// How often and how long to try, with the defaults of Java.
+fn retry(options: &Options) -> Result<Retry> {
+    let retries = options.integer("commit.max-retries")?.unwrap_or(10);
+    Ok(Retry {
+        retries: u32::try_from(retries.max(0)).unwrap_or(u32::MAX),
+        min_wait: options.duration("commit.min-retry-wait")?.unwrap_or(Duration::from_millis(10)),
+        max_wait: options.duration("commit.max-retry-wait")?.unwrap_or(Duration::from_secs(10)),
+        total: options.duration("commit.timeout")?.unwrap_or(Duration::MAX),
+    })
+}
+
+/// The files that changes add; what is not committed yet is refused.
+fn added(changes: &[BucketChange]) -> Result<ManifestEntries> {
+    let mut added = Vec::with_capacity(changes.len());
+    for change in changes {
+        change.check()?;
+        if !change.compact.is_empty() {
+            return Err(Error::unsupported("committing compactions"));
+        }
+        let Increment { removed, changelog, index_removed, index_added, .. } = &change.append;
+        for (what, is_there) in [
+            ("removed files", !removed.is_empty()),
+            ("changelog files", !changelog.is_empty()),
+            ("index files", !(index_removed.is_empty() && index_added.is_empty())),
+        ] {
+            if is_there {
+                return Err(Error::unsupported(format!("committing {what}")));
+            }
+        }
+        added.push(change.append.added.with_kind(ADD)?);
+    }
+    ManifestEntries::concat(&added)
+}
+
+fn unknown(cause: &Error) -> Error {
+    Error::new(ErrorKind::CommitStateUnknown, format!("it is not known whether the commit took effect: {cause}"))
+        .hint("nothing was deleted; load the table and look for the change before you make it again")
+}

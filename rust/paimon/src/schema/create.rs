@@ -1,0 +1,222 @@
+//! Creates tables: `schema/schema-0` (spec: "Schema").
+//!
+//! ```text
+//! definition -> keys of options, NOT NULL of keys, field ids -> checks -> schema-0, unless it exists
+//! ```
+//!
+//! Rules are those of Java's `Schema`, `TableSchema` and `SchemaValidation`.
+
+use std::collections::{BTreeMap, HashSet};
+
+use bytes::Bytes;
+use frazil_core::clock::now_ms;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::Files;
+use frazil_core::storage::publish::{Swap, settle};
+
+use crate::spec::json::{self, Object, shown};
+use crate::spec::schema::{NEWEST_VERSION, TableSchema};
+use crate::spec::types::{DataField, DataType, TypeRoot};
+use crate::table::Table;
+use crate::write::check::check_writable;
+
+/// Names that files give to columns of their own.
+const RESERVED_NAMES: &[&str] = &["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind"];
+
+/// The start of the names that files give to columns of keys.
+const KEY_PREFIX: &str = "_KEY_";
+
+/// A table that is to be created.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Definition {
+    /// The columns. Their ids are not looked at: columns and the fields in them are numbered from 0.
+    pub fields: Vec<DataField>,
+    /// Columns whose values are equal in a partition, outermost first.
+    pub partition_keys: Vec<String>,
+    /// Columns that name a row, partition keys included; empty for append tables.
+    pub primary_keys: Vec<String>,
+    /// Options; `partition` and `primary-key` say the keys where they are not given.
+    pub options: BTreeMap<String, String>,
+    /// A comment on the table.
+    pub comment: Option<String>,
+}
+
+impl Definition {
+    /// Parse a definition: a JSON object with the members `fields`, `partitionKeys`, `primaryKeys`, `options` and
+    /// `comment` of a schema file.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for anything else; `Unsupported` naming a type that is not known, and its column.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let parse = || -> Result<Self> {
+            let value = json::parse(bytes, "definition")?;
+            let object = Object::of(&value, "definition")?;
+            Ok(Self {
+                fields: object.array("fields")?.iter().map(DataField::parse_json).collect::<Result<_>>()?,
+                partition_keys: object.texts("partitionKeys")?,
+                primary_keys: object.texts("primaryKeys")?,
+                options: object.text_map("options")?.unwrap_or_default(),
+                comment: object.text("comment")?.map(str::to_string),
+            })
+        };
+        parse().map_err(|error| error.corrupt_as(ErrorKind::InvalidArgument))
+    }
+
+    /// Return the first schema of the table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for names and keys that no table has; `Unsupported` naming what is not written.
+    pub fn schema(mut self, time_ms: i64) -> Result<TableSchema> {
+        self.primary_keys = self.keys("primary-key", "primary key")?;
+        self.partition_keys = self.keys("partition", "partition key")?;
+        self.check_names()?;
+        for (what, keys) in [("partition key", &self.partition_keys), ("primary key", &self.primary_keys)] {
+            self.check_keys(what, keys)?;
+        }
+        if !self.primary_keys.is_empty() && self.primary_keys.iter().all(|key| self.partition_keys.contains(key)) {
+            return Err(Error::invalid("the primary key has no column besides the partition keys")
+                .hint("a partition would hold one row; add a column to the primary key"));
+        }
+        for field in &mut self.fields {
+            field.data_type.nullable &= !self.primary_keys.contains(&field.name);
+        }
+        let mut highest_field_id = -1;
+        for field in &mut self.fields {
+            number(field, &mut highest_field_id);
+        }
+        let schema = TableSchema {
+            version: NEWEST_VERSION,
+            id: 0,
+            fields: self.fields,
+            highest_field_id,
+            partition_keys: self.partition_keys,
+            primary_keys: self.primary_keys,
+            options: self.options,
+            comment: self.comment,
+            time_ms,
+        };
+        check_writable(&schema)?;
+        Ok(schema)
+    }
+
+    /// The keys that are given, or that an option says, which is taken away then.
+    fn keys(&mut self, option: &str, what: &str) -> Result<Vec<String>> {
+        let keys = if option == "partition" { &self.partition_keys } else { &self.primary_keys };
+        let Some(text) = self.options.remove(option) else { return Ok(keys.clone()) };
+        if !keys.is_empty() {
+            return Err(Error::invalid(format!("the {what} is given twice, as columns and by the option `{option}`"))
+                .hint("remove one of them"));
+        }
+        Ok(text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(str::to_string).collect())
+    }
+
+    fn check_names(&self) -> Result<()> {
+        if self.fields.is_empty() {
+            return Err(Error::invalid("a table needs at least one column"));
+        }
+        let mut names = HashSet::new();
+        for field in &self.fields {
+            let name = field.name.as_str();
+            let column = |message: &str| Error::invalid(message).with("column", shown(name));
+            if name.trim().is_empty() {
+                return Err(Error::invalid("a column needs a name"));
+            }
+            if RESERVED_NAMES.contains(&name) || name.starts_with(KEY_PREFIX) {
+                return Err(column("Paimon keeps this column name for itself").hint("rename the column"));
+            }
+            if !names.insert(name) {
+                return Err(column("two columns have the same name").hint("rename one of them"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_keys(&self, what: &str, keys: &[String]) -> Result<()> {
+        let mut seen = HashSet::new();
+        for key in keys {
+            let Some(field) = self.fields.iter().find(|field| field.name == *key) else {
+                return Err(Error::invalid(format!("the {what} `{}` is not a column", shown(key))));
+            };
+            if !seen.insert(key) {
+                return Err(Error::invalid(format!("the {what} `{}` is given twice", shown(key))));
+            }
+            if is_nested(&field.data_type) {
+                return Err(
+                    Error::unsupported(format!("a {what} of type {}", field.data_type)).with("column", shown(key))
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_nested(data_type: &DataType) -> bool {
+    matches!(data_type.root, TypeRoot::Array(_) | TypeRoot::Map(..) | TypeRoot::Multiset(_) | TypeRoot::Row(_))
+}
+
+/// Gives a field the next id, then the fields in it.
+fn number(field: &mut DataField, highest: &mut i32) {
+    *highest = highest.saturating_add(1);
+    field.id = *highest;
+    number_type(&mut field.data_type, highest);
+}
+
+fn number_type(data_type: &mut DataType, highest: &mut i32) {
+    match &mut data_type.root {
+        TypeRoot::Array(element) | TypeRoot::Multiset(element) => number_type(element, highest),
+        TypeRoot::Map(key, value) => {
+            number_type(key, highest);
+            number_type(value, highest);
+        }
+        TypeRoot::Row(fields) => {
+            for field in fields {
+                number(field, highest);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Create a table in the folder `location`, and return it.
+///
+/// # Errors
+/// As [`Definition::schema`]; `AlreadyExists` where a table is; `CommitStateUnknown` where it is not known whether the
+/// table was created.
+pub fn create(files: &Files, location: &str, definition: Definition) -> Result<Table> {
+    let location = location.trim_end_matches('/');
+    let schema = definition.schema(now_ms())?;
+    let exists =
+        || Error::new(ErrorKind::AlreadyExists, "a Paimon table exists already in this folder").with("table", location);
+    match Table::open(files, location, None) {
+        Err(error) if error.kind() == ErrorKind::NoSuchTable => {}
+        // Also one that cannot be read.
+        Ok(_) => return Err(exists()),
+        Err(error) if matches!(error.kind(), ErrorKind::CorruptMetadata | ErrorKind::Unsupported) => {
+            return Err(exists().caused_by(error));
+        }
+        Err(error) => return Err(error),
+    }
+    let file = format!("{location}/schema/schema-0");
+    let content = Bytes::from(schema.to_pretty_json());
+    match files.put_if_absent(&file, content.clone()) {
+        Ok(()) => {}
+        // Another writer may have written the same bytes.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists()),
+        Err(error) => match settle(files, &file, &content, error) {
+            Swap::Done(_) => {}
+            Swap::Lost => return Err(exists()),
+            Swap::Refused(error) => return Err(error),
+            Swap::Unknown(error) => {
+                let message = format!("it is not known whether the table was created: {error}");
+                return Err(Error::new(ErrorKind::CommitStateUnknown, message)
+                    .with("table", location)
+                    .hint("load the table; create it again if it does not exist"));
+            }
+        },
+    }
+    Table::open(files, location, None)
+}
+
+#[cfg(test)]
+#[path = "create_tests.rs"]
+mod tests;

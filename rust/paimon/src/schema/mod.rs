@@ -1,0 +1,3 @@
+//! Schemas of tables: creating the first one.
+
+pub mod create;

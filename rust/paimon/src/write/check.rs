@@ -1,0 +1,207 @@
+//! What is written today: each option and type that changes what Java writes, and that is not carried out, is refused by
+//! name before a file exists.
+
+use frazil_core::error::{Error, Result};
+
+use crate::features::check_readable;
+use crate::spec::json::shown;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::{DataField, TypeRoot};
+
+/// Options that change what is written when they are `true`.
+const REFUSED_WHEN_TRUE: &[&str] = &[
+    "add-column-before-partition",
+    "blob-as-descriptor",
+    "clustering.incremental",
+    "commit.discard-duplicate-files",
+    "data-evolution.enabled",
+    "deletion-vectors.enabled",
+    "file.suffix.include.compression",
+    "metastore.partitioned-table",
+    "row-tracking.enabled",
+    "tag.automatic-completion",
+    "tag.create-success-file",
+    "variant.inferShreddingSchema",
+    "visibility-callback.enabled",
+];
+
+/// Options that change what is written when they are there.
+const REFUSED_WHEN_GIVEN: &[&str] = &[
+    "blob-external-storage-field",
+    "blob-field",
+    "bucket-key",
+    "clustering.columns",
+    "commit.callbacks",
+    "commit.strict-mode.last-safe-snapshot",
+    "data-file.external-paths",
+    "data-file.path-directory",
+    "data-file.prefix",
+    "file.compression.per.level",
+    "file.format.per.level",
+    "metastore.tag-to-partition",
+    "rowkind.field",
+    "sequence.field",
+    "tag.callbacks",
+    "upsert-key",
+    "variant.shreddingSchema",
+    "vector-field",
+    "vector.file.format",
+];
+
+/// Options of which one value is carried out, which is also the default.
+const ONLY_VALUES: &[(&str, &str)] = &[
+    ("changelog-producer", "none"),
+    ("file.format", "parquet"),
+    ("manifest.format", "avro"),
+    ("metadata.iceberg.storage", "disabled"),
+    ("tag.automatic-creation", "none"),
+    ("type", "table"),
+];
+
+/// The start of the names of options that index files.
+const FILE_INDEX: &str = "file-index.";
+
+/// The options of that start which are about reading or about sizes.
+const FILE_INDEX_SETTINGS: &[&str] = &["file-index.in-manifest-threshold", "file-index.read.enabled"];
+
+/// Refuse a table that cannot be written as Java would write it.
+///
+/// # Errors
+/// `Unsupported` naming the option or the column; `InvalidArgument` for the value of an option that does not parse.
+pub fn check_writable(schema: &TableSchema) -> Result<()> {
+    let options = Options::new(schema.options.clone());
+    check_readable(schema, &options)?;
+    check_keys(schema)?;
+    check_options(&options)?;
+    schema.fields.iter().try_for_each(check_type)
+}
+
+fn check_keys(schema: &TableSchema) -> Result<()> {
+    if !schema.primary_keys.is_empty() {
+        return Err(Error::unsupported("writing tables with a primary key"));
+    }
+    if !schema.partition_keys.is_empty() {
+        return Err(Error::unsupported("writing partitioned tables"));
+    }
+    Ok(())
+}
+
+fn check_options(options: &Options) -> Result<()> {
+    if options.bucket()? != -1 {
+        return Err(refused("bucket", options.text("bucket").unwrap_or_default()));
+    }
+    for name in REFUSED_WHEN_TRUE {
+        if options.boolean(name, false)? {
+            return Err(refused(name, "true"));
+        }
+    }
+    let given = |name: &&&str| options.text(name).is_some_and(|text| !text.trim().is_empty());
+    if let Some(name) = REFUSED_WHEN_GIVEN.iter().find(given) {
+        return Err(refused(name, options.text(name).unwrap_or_default()));
+    }
+    for (name, value) in ONLY_VALUES {
+        if let Some(text) = options.text(name).filter(|text| !text.trim().eq_ignore_ascii_case(value)) {
+            return Err(refused(name, text).hint(format!("only `{value}` is written")));
+        }
+    }
+    let is_index = |name: &&String| name.starts_with(FILE_INDEX) && !FILE_INDEX_SETTINGS.contains(&name.as_str());
+    match options.all().keys().find(is_index) {
+        Some(name) => Err(refused(name, options.text(name).unwrap_or_default())),
+        None => Ok(()),
+    }
+}
+
+fn check_type(field: &DataField) -> Result<()> {
+    let is_written = match &field.data_type.root {
+        TypeRoot::Array(_)
+        | TypeRoot::Map(..)
+        | TypeRoot::Multiset(_)
+        | TypeRoot::Row(_)
+        | TypeRoot::Variant
+        | TypeRoot::Blob => false,
+        // Java writes more digits as INT96, in files of their own rules.
+        TypeRoot::Timestamp(digits) | TypeRoot::LocalZonedTimestamp(digits) => *digits <= 6,
+        _ => true,
+    };
+    if is_written {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("writing columns of type {}", field.data_type)).with("column", shown(&field.name)))
+}
+
+fn refused(name: &str, value: &str) -> Error {
+    Error::unsupported(format!("writing tables with the option `{}` = `{}`", shown(name), shown(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use frazil_core::error::ErrorKind;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn checked(changes: &Value) -> Result<()> {
+        let mut schema = json!({
+            "version": 3, "id": 0, "highestFieldId": 1, "partitionKeys": [], "primaryKeys": [], "timeMillis": 1,
+            "fields": [{"id": 0, "name": "k", "type": "INT NOT NULL"}, {"id": 1, "name": "v", "type": "STRING"}],
+            "options": {},
+        });
+        for (key, value) in changes.as_object().unwrap() {
+            schema[key] = value.clone();
+        }
+        check_writable(&TableSchema::parse(schema.to_string().as_bytes()).unwrap())
+    }
+
+    fn with_option(name: &str, value: &str) -> Result<()> {
+        checked(&json!({"options": {name: value}}))
+    }
+
+    #[test]
+    fn tables_without_keys_are_written() {
+        checked(&json!({})).unwrap();
+        for (name, value) in [
+            ("bucket", "-1"),
+            ("file.format", "PARQUET"),
+            ("manifest.format", "avro"),
+            ("write-only", "true"),
+            ("row-tracking.enabled", "false"),
+            ("commit.callbacks", ""),
+            ("file-index.in-manifest-threshold", "1 kb"),
+            ("owner", "me"),
+        ] {
+            with_option(name, value).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_not_written_is_named() {
+        let tables = [
+            (json!({"primaryKeys": ["k"]}), "primary key"),
+            (json!({"partitionKeys": ["k"]}), "partitioned"),
+            (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "INT"}}]}), "column: a"),
+            (json!({"fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(9)"}]}), "column: t"),
+            (json!({"fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(7) WITH LOCAL TIME ZONE"}]}), "column: t"),
+        ];
+        for (changes, named) in tables {
+            let error = checked(&changes).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{changes}: {error}");
+            assert!(error.to_string().contains(named), "{error}");
+        }
+        let values = [
+            ("bucket", "4"),
+            ("bucket", "-2"),
+            ("file.format", "orc"),
+            ("manifest.format", "orc"),
+            ("metadata.iceberg.storage", "table-location"),
+            ("file-index.bloom-filter.columns", "k"),
+        ];
+        let given = REFUSED_WHEN_GIVEN.iter().map(|name| (*name, "x"));
+        let on = REFUSED_WHEN_TRUE.iter().map(|name| (*name, "true"));
+        for (name, value) in values.into_iter().chain(given).chain(on) {
+            let error = with_option(name, value).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}: {error}");
+            assert!(error.to_string().contains(name), "{name}: {error}");
+        }
+    }
+}

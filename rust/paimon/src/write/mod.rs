@@ -1,0 +1,3 @@
+//! Writing data files.
+
+pub mod check;
