@@ -27,4 +27,5 @@ pub mod table_scan;
 pub mod task;
 #[cfg(test)]
 mod testing;
+mod widening;
 pub mod wire;

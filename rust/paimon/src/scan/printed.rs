@@ -1,5 +1,5 @@
 //! Tests of text for files in which the column still is a whole number: such a file has a text only if it has the number
-//! that is printed so. The order of texts is another than that of numbers, so that only equality says something.
+//! that is printed so. A text that no number is printed as, such as `05`, is in no such file.
 
 use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::{Scalar, ScalarType};
@@ -22,28 +22,29 @@ pub(super) fn with_numbers(filter: &BoundPredicate, was_number: &dyn Fn(i32) -> 
     match filter {
         BoundPredicate::And(parts) => BoundPredicate::and(each(parts)),
         BoundPredicate::Or(parts) => BoundPredicate::or(each(parts)),
-        BoundPredicate::Leaf(column, test) => match of_number(test).filter(|_| was_number(column.id)) {
-            Some(test) => {
-                let column = BoundColumn { data_type: ScalarType::Int64, ..column.clone() };
-                BoundPredicate::and([filter.clone(), BoundPredicate::Leaf(column, test)])
-            }
-            None => filter.clone(),
-        },
+        BoundPredicate::Leaf(column, test) if was_number(column.id) => {
+            let column = BoundColumn { data_type: ScalarType::Int64, ..column.clone() };
+            let numbers = of_number(test).into_iter().map(|test| BoundPredicate::Leaf(column.clone(), test));
+            BoundPredicate::and([filter.clone()].into_iter().chain(numbers))
+        }
         other => other.clone(),
     }
 }
 
-fn of_number(test: &Test) -> Option<Test> {
-    match test {
-        Test::Compare(CompareOp::Eq, text) => {
-            number(text).map(|number| Test::Compare(CompareOp::Eq, Scalar::Int64(number)))
-        }
-        Test::In(texts) => {
-            let mut numbers = texts.iter().map(number).collect::<Option<Vec<i64>>>()?;
-            numbers.sort_unstable();
-            Some(Test::In(numbers.into_iter().map(Scalar::Int64).collect()))
-        }
-        _ => None,
+/// Tests of the number, all of which are true where the test of its text is.
+fn of_number(test: &Test) -> Vec<Test> {
+    let equal = |number| Test::Compare(CompareOp::Eq, Scalar::Int64(number));
+    let mut numbers: Vec<i64> = match test {
+        Test::Compare(CompareOp::Eq, text) => number(text).into_iter().collect(),
+        Test::In(texts) => texts.iter().filter_map(number).collect(),
+        _ => return Vec::new(),
+    };
+    numbers.sort_unstable();
+    match numbers.as_slice() {
+        // No number is both.
+        [] => vec![equal(i64::MIN), equal(i64::MAX)],
+        [number] => vec![equal(*number)],
+        numbers => vec![Test::In(numbers.iter().copied().map(Scalar::Int64).collect())],
     }
 }
 

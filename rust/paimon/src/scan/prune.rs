@@ -2,8 +2,8 @@
 //! `_KEY_STATS`, `_VALUE_STATS`). Pruning never changes rows: what cannot be decoded or related says nothing.
 //!
 //! Statistics are rows of the schema that a file was written by. A column of the table is found in it by field id; a
-//! file without it has NULLs. Where the type has changed, bounds are kept only if every value of the old type is a value
-//! of the new one and the order stays. Whole numbers that became text are also known as numbers (see `printed.rs`).
+//! file without it has NULLs. Where the type has changed, bounds are kept only if the cast keeps the order of values, see
+//! `widening.rs`. Whole numbers that became text are also known as numbers (see `printed.rs`).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use hashbrown::HashMap;
 
 use super::altered::{End, is_altered, trusted, within_day};
 use super::context::ReadContext;
-use super::layout::{Layouts, Place};
+use super::layout::{Layout, Layouts, Place};
 use super::partitions::Partitions;
 use super::printed::{is_printed, with_numbers};
 use super::replaced::{WithReplaced, where_replaced};
+use super::widening::Widening;
 use crate::binary_row;
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
 use crate::read::FileFormat;
-use crate::read::cast::is_exact_widening;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::schema::TableSchema;
@@ -322,11 +322,11 @@ impl<'a> EntryStats<'a> {
                 }
                 Place::At(position, from) => (position, from),
             };
-            let widening = Widening::new(from, &to);
-            if widening == Widening::None {
+            if number && !is_printed(&from.root, &field.data_type.root) {
                 continue;
             }
-            let is_decimal = matches!(to.root, TypeRoot::Decimal(..));
+            let Some(widening) = Widening::new(from, &to) else { continue };
+            let is_decimal = [from, &to].iter().any(|data_type| matches!(data_type.root, TypeRoot::Decimal(..)));
             for row in layout.rows() {
                 // Decimals beyond their precision are counted as values and read as NULL.
                 let format = FileFormat::of_file_name(self.entries.file_names().value(row));
@@ -334,17 +334,13 @@ impl<'a> EntryStats<'a> {
                 let count = null_count(stats.null_counts, row, position).filter(|_| !uncounted);
                 set(&mut null_counts, row, count);
             }
-            let types = layout.types();
-            let typed = |rows: &BinaryArray, end| {
-                let rows = layout.select(rows)?;
-                let values = decoded(&rows, &types, position);
-                let values = values.map(|values| trusted(values, end, from, self.entries, layout.rows()));
-                Ok::<_, Error>(values.and_then(|values| widening.apply(&values)))
-            };
-            let (Some(min), Some(max)) = (typed(stats.min, End::Lower)?, typed(stats.max, End::Upper)?) else {
-                continue;
-            };
-            let [min, max] = if matches!(from.root, TypeRoot::Time(_)) { within_day([min, max]) } else { [min, max] };
+            let known = self.read_bounds(layout, position, from, &widening)?;
+            if widening.makes_nulls() {
+                let is_known = |i| known.iter().flatten().filter(|bounds| bounds.is_valid(i)).count() == 2;
+                let unknown = layout.rows().enumerate().filter(|(i, _)| !is_known(*i));
+                unknown.for_each(|(_, row)| set(&mut null_counts, row, None));
+            }
+            let Some([min, max]) = known else { continue };
             layout.rows().enumerate().for_each(|(i, row)| set(&mut places, row, (bounds[0].len(), i)));
             for (all, part) in bounds.iter_mut().zip([min, max]) {
                 all.push(part);
@@ -363,6 +359,26 @@ impl<'a> EntryStats<'a> {
             // Cut bounds never meet: the upper one is incremented.
             exact: true,
         }))
+    }
+
+    /// The bounds of the values that are read of a column of files of one layout.
+    fn read_bounds(
+        &self,
+        layout: &Layout,
+        position: usize,
+        from: &DataType,
+        widening: &Widening,
+    ) -> Result<Option<[ArrayRef; 2]>> {
+        let (stats, types) = (self.entries.value_stats(), layout.types());
+        let stored = |rows: &BinaryArray, end| {
+            let values = decoded(&layout.select(rows)?, &types, position);
+            Ok::<_, Error>(values.map(|values| trusted(values, end, from, self.entries, layout.rows())))
+        };
+        let (Some(min), Some(max)) = (stored(stats.min, End::Lower)?, stored(stats.max, End::Upper)?) else {
+            return Ok(None);
+        };
+        let bounds = widening.apply(&[min, max]);
+        Ok(if matches!(from.root, TypeRoot::Time(_)) { bounds.map(within_day) } else { bounds })
     }
 }
 
@@ -434,52 +450,6 @@ impl ColumnStats for GroupStats<'_> {
             upper: bounds.upper.map(|upper| of(&upper)).transpose()?,
             exact: bounds.exact,
         }))
-    }
-}
-
-/// How bounds of the type of a file become bounds of the type of the table.
-#[derive(Debug, PartialEq, Eq)]
-enum Widening {
-    /// They do not: values may change their order or become NULL.
-    None,
-    /// The values stay, but have no order.
-    Unordered,
-    /// They are values of this type.
-    To(DataType),
-}
-
-impl Widening {
-    fn new(from: &DataType, to: &DataType) -> Self {
-        use TypeRoot::{
-            BigInt, Binary, Char, Decimal, Double, Float, Int, LocalZonedTimestamp, SmallInt, Time, Timestamp, TinyInt,
-            VarBinary, VarChar,
-        };
-        let kept = match (&from.root, &to.root) {
-            (TinyInt, SmallInt | Int | BigInt) | (SmallInt, Int | BigInt) | (Int, BigInt) | (Float, Double) => true,
-            (Char(from) | VarChar(from), Char(to) | VarChar(to))
-            | (Binary(from) | VarBinary(from), Binary(to) | VarBinary(to)) => from <= to,
-            (Decimal(from, scale), Decimal(to, same)) => scale == same && from <= to,
-            (Timestamp(from), Timestamp(to))
-            | (LocalZonedTimestamp(from), LocalZonedTimestamp(to))
-            | (Time(from), Time(to)) => from <= to,
-            (from, to) => std::mem::discriminant(from) == std::mem::discriminant(to),
-        };
-        // A day may be out of the range of a timestamp.
-        let kept = kept || (from.root != TypeRoot::Date && is_exact_widening(from, to));
-        match (kept, to.scalar()) {
-            (false, _) => Self::None,
-            (true, None) => Self::Unordered,
-            (true, Some(_)) => Self::To(to.clone()),
-        }
-    }
-
-    /// The bounds, with NULL for what the type of the table cannot hold; None when there are none.
-    fn apply(&self, bounds: &ArrayRef) -> Option<ArrayRef> {
-        match self {
-            Self::None => None,
-            Self::Unordered => Some(new_null_array(&arrow_schema::DataType::Null, bounds.len())),
-            Self::To(to) => comparable(&cast(bounds, &to.arrow()).ok()?).ok(),
-        }
     }
 }
 
