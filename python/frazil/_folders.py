@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from frazil.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +19,34 @@ def local_path(location: str) -> Path | None:
     if colon and scheme.lower() == "file":
         return Path("/" + rest.lstrip("/"))
     return None if "://" in location else Path(location)
+
+
+class NewFolder:
+    """A folder that is created for something, with the folders around it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder before anything is written into it."""
+        self._folder = folder
+        self._new_parents = [path for path in folder.parents if not path.exists()]
+
+    def make(self, name: str) -> None:
+        """Create a folder in it."""
+        path = self._folder / name
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"the folder cannot be created: {error}"
+            raise StorageError(message, context={"file": str(path)}) from error
+
+    def remove_if_empty(self) -> None:
+        """Remove the folder and those in it if there is no file, and those around it that are new and empty."""
+        if any(files for _, _, files in os.walk(self._folder)):
+            return
+        with suppress(OSError):
+            for inner, _, _ in os.walk(self._folder, topdown=False):
+                Path(inner).rmdir()
+            for path in self._new_parents:
+                path.rmdir()
 
 
 @contextmanager

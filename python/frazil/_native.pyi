@@ -231,6 +231,18 @@ class Attempts:
 class Transaction:
     # Changes of a table on their way to be committed.
     def __new__(cls, table: Table, row: CatalogRow | None = None) -> Transaction: ...
+    # With a table that the commit makes; the arguments are those of `create_table`.
+    @staticmethod
+    def creating(
+        files: Files,
+        location: str,
+        schema: str,
+        partition_by: Sequence[tuple[str, str | None]],
+        sort_order: str,
+        format_version: int,
+        properties: dict[str, str],
+        row: CatalogRow | None = None,
+    ) -> Transaction: ...
     # The table as it was when the transaction began.
     def base(self) -> Table: ...
     # The table with all changes so far.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil import errors
 from frazil._arguments import field_names, path_text, place_of_new, property_texts, table_files
+from frazil._opened import opened_with
 from frazil.catalog._identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog._lookups import Lookups, T
 from frazil.catalog._purge import PurgePlan
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from frazil import _native
     from frazil.catalog._identifiers import Identifier, Levels
+    from frazil.catalog._table import CatalogTable
+    from frazil.iceberg._creation import CreateTableTransaction
     from frazil.iceberg._new_table import NewTable
     from frazil.iceberg._row import CatalogRow
 
@@ -72,18 +75,59 @@ class Catalog(Lookups[T]):
         """
         from frazil.iceberg._new_table import NewTable
 
-        levels = table_levels(identifier)
-        self._check_namespace_of_new(levels[:-1])
-        if partition_by and partition_spec:
-            message = "partition_by and partition_spec exclude each other"
-            raise InvalidArgumentError(message)
-        place = self._location_of_new(levels, location)
-        is_spec = hasattr(partition_spec, "fields")
-        fields = partition_spec if is_spec else field_names(partition_spec, "partition_spec") or partition_by
+        levels = self._levels_of_new(identifier)
+        place, fields = self._location_of_new(levels, location), _partition_fields(partition_by, partition_spec)
         new = NewTable(place, schema, fields, format_version, properties, sort_order)
-        self._create(levels, new)
+        self._check_new(levels, new)
+        new.make(self._files_of_new(levels, new), self.row(levels))
         self.allow(levels, new.own_locations())
         return self._load_after("made", levels)
+
+    def create_table_transaction(  # noqa: PLR0913 - as PyIceberg has it
+        self,
+        identifier: Identifier,
+        schema: Any,
+        location: str | None = None,
+        *,
+        partition_by: Any = (),
+        partition_spec: Any = (),
+        sort_order: Any = (),
+        properties: Mapping[str, str] | None = None,
+        format_version: int = 2,
+    ) -> CreateTableTransaction:
+        """Begin a transaction that creates a table, with its first rows, in one commit.
+
+        Nobody sees the table before the commit. If the `with` block fails, there is no table, and the files that were
+        written are deleted. The arguments are those of `create_table`.
+
+        Raises:
+            AlreadyExistsError: There is a table of this name. The commit raises it if another writer was first.
+            NoSuchNamespaceError: There is no such namespace.
+            InvalidArgumentError: As in `create_table`.
+
+        >>> import frazil, tempfile
+        >>> catalog = frazil.load_catalog(type="local", path=tempfile.mkdtemp() + "/lake")
+        >>> catalog.create_namespace("sales")
+        >>> with catalog.create_table_transaction("sales.orders", {"id": "long"}) as changes:
+        ...     added = changes.append([{"id": 1}, {"id": 2}])
+        >>> catalog.load_table("sales.orders").scan().count()
+        2
+        """
+        from frazil.iceberg._creation import CreateTableTransaction
+        from frazil.iceberg._new_table import NewTable
+
+        levels = self._levels_of_new(identifier)
+        place, fields = self._location_of_new(levels, location), _partition_fields(partition_by, partition_spec)
+        new = NewTable(place, schema, fields, format_version, properties, sort_order)
+        self._check_new(levels, new)
+        files = self._files_of_new(levels, new)
+        begun = new.begin(files, self.row(levels))
+        return CreateTableTransaction(
+            self._staged(levels, new, files, begun.staged()),
+            begun,
+            created=lambda: self.allow(levels, new.own_locations()),
+            exists_already=lambda: self._exists_already(levels),
+        )
 
     def create_table_if_not_exists(self, identifier: Identifier, schema: Any, *args: Any, **kwargs: Any) -> T:
         """Give the table of this name, made as by `create_table` if there is none. One that is there stays."""
@@ -102,8 +146,7 @@ class Catalog(Lookups[T]):
             CorruptMetadataError: The file is no metadata of a table.
             MissingFileError: There is no such file.
         """
-        levels = table_levels(identifier)
-        self._check_namespace_of_new(levels[:-1])
+        levels = self._levels_of_new(identifier)
         self._register(levels, path_text("metadata_location", metadata_location))
         return self._load_after("registered", levels)
 
@@ -267,6 +310,11 @@ class Catalog(Lookups[T]):
         """Where the tables of a namespace go."""
         return self.load_namespace_properties(namespace).get("location")
 
+    def _levels_of_new(self, identifier: Identifier) -> Levels:
+        levels = table_levels(identifier)
+        self._check_namespace_of_new(levels[:-1])
+        return levels
+
     def _check_namespace_of_new(self, namespace: Levels) -> None:
         if not namespace:
             self._prepare()
@@ -296,8 +344,19 @@ class Catalog(Lookups[T]):
 
     # What kinds of catalogs do, each in one step of theirs.
 
-    def _create(self, levels: Levels, new: NewTable) -> None:
+    def _check_new(self, levels: Levels, new: NewTable) -> None:
+        """Raise an error if a table cannot be created under this name."""
         self._refuse("make tables")
+
+    def _staged(self, levels: Levels, new: NewTable, files: _native.Files, native: _native.Table) -> CatalogTable:
+        """Return a new table as a transaction has it, before its commit."""
+        from frazil.catalog._table import CatalogTable
+
+        allowed = [*self.allowed_for(levels), *new.own_locations()]
+        options = opened_with(self._readable(), self.storage_properties, allowed)
+        table = CatalogTable(native, files, new.location, options)
+        table.catalog, table.levels = self, levels
+        return table
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         self._refuse("register tables")
@@ -323,6 +382,16 @@ class Catalog(Lookups[T]):
     def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
         """Change properties; give the keys that there were."""
         self._refuse("keep properties of namespaces")
+
+
+def _partition_fields(partition_by: Any, partition_spec: Any) -> Any:
+    """Return the partition fields, which have two names."""
+    if partition_by and partition_spec:
+        message = "partition_by and partition_spec exclude each other"
+        raise InvalidArgumentError(message)
+    if hasattr(partition_spec, "fields"):
+        return partition_spec
+    return field_names(partition_spec, "partition_spec") or partition_by
 
 
 def _named(namespace: Identifier) -> Levels:

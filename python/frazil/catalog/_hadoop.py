@@ -62,7 +62,7 @@ class HadoopCatalog(Catalog[CatalogTable]):
     def row(self, levels: Levels) -> None:
         """Give None: the newest state is the newest file in the folder of the table."""
 
-    def _create(self, levels: Levels, new: NewTable) -> None:
+    def _check_new(self, levels: Levels, new: NewTable) -> None:
         if new.location != self._warehouse.place(*levels):
             self._refuse("keep a table elsewhere than in their folder", "leave out the location")
         if self._has_table(levels):
@@ -72,7 +72,6 @@ class HadoopCatalog(Catalog[CatalogTable]):
             message = f"catalog {self.name!r} has a namespace {dotted(levels)!r}, whose folder the table would take"
             raise AlreadyExistsError(message, context={"catalog": self.name, "namespace": dotted(levels)})
         self._warehouse.table(levels)
-        new.make(self._files_of_new(levels, new), None)
 
     def _drop(self, levels: Levels, expected: str | None) -> None:  # noqa: ARG002 - there is no row to compare
         if not self._has_table(levels):

@@ -34,10 +34,9 @@ class RowCatalog(Catalog[CatalogTable]):
         place = self._relocated(recorded)
         return CatalogTable.load(self, levels, place, relocate=self._readable(), recorded=recorded)
 
-    def _create(self, levels: Levels, new: NewTable) -> None:
+    def _check_new(self, levels: Levels, new: NewTable) -> None:  # noqa: ARG002 - any folder will do
         if self._has_table(levels):
             raise self._exists_already(levels)
-        new.make(self._files_of_new(levels, new), self.row(levels))
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         if not metadata_location.endswith((".metadata.json", ".metadata.json.gz")):

@@ -49,7 +49,20 @@ class NewTable:
         return own_locations(property_texts(self.properties))
 
     def make(self, files: _native.Files, row: CatalogRow | None) -> _native.Table:
-        """Make the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""
+        """Create the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""
+        folder = local_path(self.location)
+        with (
+            operation("create_table", lambda: self.location),
+            removed_on_failure(None if folder is None else folder / "metadata"),
+        ):
+            return _native.create_table(files, self.location, *self._parts(), row)
+
+    def begin(self, files: _native.Files, row: CatalogRow | None) -> _native.Transaction:
+        """Begin a transaction whose commit creates the table, where there is none by then."""
+        with operation("create_table_transaction", lambda: self.location):
+            return _native.Transaction.creating(files, self.location, *self._parts(), row)
+
+    def _parts(self) -> tuple[str, list[tuple[str, str | None]], str, int, dict[str, str]]:
         properties, version = property_texts(self.properties), whole_number("format_version", self.format_version)
         if version not in FORMAT_VERSIONS:
             message = f"format_version is {version}, expected 1, 2 or 3"
@@ -59,12 +72,8 @@ class NewTable:
             message = f"the location of a table is a folder, not a file: {self.location}"
             raise InvalidArgumentError(message, context={"table": self.location})
         warn_of_unknown(properties)
-        with (
-            operation("create_table", lambda: self.location),
-            removed_on_failure(None if folder is None else folder / "metadata"),
-        ):
-            schema = schema_json(self.schema)
-            known = Schema.from_json(json.loads(schema))
-            fields = partition_terms(self.partition_by, known, "partition_by")
-            order = json.dumps({"terms": sort_terms(self.sort_order, known)})
-            return _native.create_table(files, self.location, schema, fields, order, version, properties, row)
+        schema = schema_json(self.schema)
+        known = Schema.from_json(json.loads(schema))
+        fields = partition_terms(self.partition_by, known, "partition_by")
+        order = json.dumps({"terms": sort_terms(self.sort_order, known)})
+        return schema, fields, order, version, properties

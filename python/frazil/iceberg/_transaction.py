@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil._folders import NewFolder
     from frazil.iceberg._row_level import RowChange, RowLevel
     from frazil.iceberg._table import Table
 
@@ -76,6 +77,8 @@ class Uncommitted:
         """Take the location of the table."""
         self.written: list[Written] = []
         self.is_changed = False
+        self.folder: NewFolder | None = None
+        """The folder of a table that the transaction creates."""
         self._location = location
         self._process_id = os.getpid()
 
@@ -84,6 +87,8 @@ class Uncommitted:
         for written in self.written[first:]:
             written.abort()
         del self.written[first:]
+        if self.folder is not None:
+            self.folder.remove_if_empty()
 
     def abandon(self) -> None:
         """Delete the files and warn, when the transaction is garbage collected or the interpreter exits."""
@@ -113,12 +118,16 @@ class Transaction(Writing):
     [1, 1, 2, 2]
     """
 
-    def __init__(self, table: Table, attempts: _native.Attempts | None = None) -> None:
+    def __init__(
+        self, table: Table, attempts: _native.Attempts | None = None, begun: _native.Transaction | None = None
+    ) -> None:
         """Use `Table.transaction` instead."""
         self._table = table
         self._attempts = _native.Attempts() if attempts is None else attempts
-        table._native.check_writable(table._row)  # noqa: SLF001 - one module in two files
-        self._native = _native.Transaction(table._native, table._row)  # noqa: SLF001
+        if begun is None:
+            table._native.check_writable(table._row)  # noqa: SLF001 - one module in two files
+            begun = _native.Transaction(table._native, table._row)  # noqa: SLF001
+        self._native = begun
         self._uncommitted = Uncommitted(table.location)
         self._finalizer = weakref.finalize(self, self._uncommitted.abandon)
         self._made: list[tuple[WriteResult, RowCounts]] = []

@@ -23,7 +23,7 @@ use crate::interrupt::{detached, interruptible};
 use crate::message::CommitMessages;
 use crate::row_delta::RowDelta;
 use crate::table::Table;
-use crate::write::RowWriter;
+use crate::write::{RowWriter, new_table};
 
 /// What a snapshot did, by name.
 type SnapshotCounts = BTreeMap<&'static str, Option<i64>>;
@@ -100,6 +100,11 @@ impl Transaction {
         })
     }
 
+    fn begin(transaction: CoreTransaction, files: Files, row: Option<Py<PyAny>>) -> Self {
+        let changes = Mutex::new(Some(transaction));
+        Self { changes, may_be_committed: AtomicBool::new(false), files, row, outcomes: Mutex::default() }
+    }
+
     fn end(&self) -> Result<CoreTransaction, Error> {
         self.changes.lock().map_err(|_| ended())?.take().ok_or_else(ended)
     }
@@ -111,9 +116,29 @@ impl Transaction {
     #[new]
     #[pyo3(signature = (table, row = None))]
     fn new(table: &Table, row: Option<Py<PyAny>>) -> Self {
-        let changes = Mutex::new(Some(CoreTransaction::new(table.0.state())));
-        let may_be_committed = AtomicBool::new(false);
-        Self { changes, may_be_committed, files: table.0.files().clone(), row, outcomes: Mutex::default() }
+        Self::begin(CoreTransaction::new(table.0.state()), table.0.files().clone(), row)
+    }
+
+    /// Begins with a table that the commit makes; see [`new_table`].
+    #[staticmethod]
+    #[pyo3(signature = (files, location, schema, partition_by, sort_order, format_version, properties, row = None))]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    #[expect(clippy::too_many_arguments, reason = "what a table is made of")]
+    fn creating(
+        py: Python<'_>,
+        files: &crate::files::Files,
+        location: String,
+        schema: String,
+        partition_by: Vec<(String, Option<String>)>,
+        sort_order: String,
+        format_version: u8,
+        properties: BTreeMap<String, String>,
+        row: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        detached(py, || {
+            let table = new_table(location, &schema, &partition_by, &sort_order, format_version, properties)?;
+            Ok(Self::begin(CoreTransaction::creating(&table)?, files.0.clone(), row))
+        })
     }
 
     /// Return the table as it was when the transaction began.

@@ -169,8 +169,31 @@ impl RowWriter {
     }
 }
 
-/// Makes a table in a folder that has none, or in a catalog whose `row` names none. Partition fields are texts with
-/// names; the sort order is an [`UpdateSortOrder`] as JSON.
+/// A table to be made. Partition fields are texts with names; the sort order is an [`UpdateSortOrder`] as JSON.
+pub(crate) fn new_table(
+    location: String,
+    schema: &str,
+    partition_by: &[(String, Option<String>)],
+    sort_order: &str,
+    format_version: u8,
+    properties: BTreeMap<String, String>,
+) -> Result<CreateTable, Error> {
+    let schema = Schema::from_json(schema).map_err(|error| match error.kind() {
+        ErrorKind::CorruptMetadata => Error::invalid(error.message()),
+        _ => error,
+    })?;
+    let texts: Vec<&str> = partition_by.iter().map(|(text, _)| text.as_str()).collect();
+    let mut spec = PartitionSpec::from_texts(&texts, &schema)?;
+    for (field, (_, name)) in spec.fields.iter_mut().zip(partition_by) {
+        if let Some(name) = name {
+            field.name.clone_from(name);
+        }
+    }
+    let order = UpdateSortOrder::from_json(sort_order)?.order(&schema)?;
+    Ok(CreateTable { format_version, location, schema, spec, order, properties })
+}
+
+/// Makes a table in a folder that has none, or in a catalog whose `row` names none; see [`new_table`].
 #[pyfunction]
 #[pyo3(signature = (files, location, schema, partition_by, sort_order, format_version, properties, row = None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
@@ -187,19 +210,7 @@ pub(crate) fn create_table(
     row: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
     interruptible(py, |context| {
-        let schema = Schema::from_json(&schema).map_err(|error| match error.kind() {
-            ErrorKind::CorruptMetadata => Error::invalid(error.message()),
-            _ => error,
-        })?;
-        let texts: Vec<&str> = partition_by.iter().map(|(text, _)| text.as_str()).collect();
-        let mut spec = PartitionSpec::from_texts(&texts, &schema)?;
-        for (field, (_, name)) in spec.fields.iter_mut().zip(&partition_by) {
-            if let Some(name) = name {
-                field.name.clone_from(name);
-            }
-        }
-        let order = UpdateSortOrder::from_json(&sort_order)?.order(&schema)?;
-        let mut create = CreateTable { format_version, location: location.clone(), schema, spec, order, properties };
+        let mut create = new_table(location.clone(), &schema, &partition_by, &sort_order, format_version, properties)?;
         let pointer = pointer_at(&files.0, &location, row);
         let committed = commit(pointer.as_ref(), None, &mut create, context).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::ids;
 
 use super::commit::{Attempts, Change, Committed, Revision, commit_after, newest};
+use super::create::CreateTable;
 use super::pointer::{Pointer, State};
+use super::requirement::Requirement;
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::spec::table_metadata::TableMetadata;
 
@@ -19,6 +22,8 @@ use crate::spec::table_metadata::TableMetadata;
 #[derive(Debug)]
 pub struct Transaction {
     base: State,
+    /// Whether the table is to be made, so that `base` is the state that it begins with, which no file holds.
+    creates: bool,
     staged: Staged,
     changes: Vec<Box<dyn Change>>,
     /// The staged state that each change was made on first.
@@ -55,7 +60,24 @@ impl Staged {
 impl Transaction {
     /// Begins at the state that the caller knows.
     pub fn new(base: State) -> Self {
-        Self { staged: Staged::new(base.metadata.clone()), base, changes: Vec::new(), made_on: Vec::new() }
+        Self {
+            staged: Staged::new(base.metadata.clone()),
+            base,
+            creates: false,
+            changes: Vec::new(),
+            made_on: Vec::new(),
+        }
+    }
+
+    /// Begins with a table that its commit makes, if there is none by then.
+    ///
+    /// # Errors
+    /// As [`CreateTable::metadata`].
+    pub fn creating(table: &CreateTable) -> Result<Self> {
+        let metadata = table.metadata()?;
+        let metadata_location = format!("{}/metadata/uncommitted-{}.metadata.json", metadata.location, ids::uuid()?);
+        let base = State { metadata: Arc::new(metadata), metadata_location };
+        Ok(Self { creates: true, ..Self::new(base) })
     }
 
     /// The state that it began from.
@@ -70,7 +92,7 @@ impl Transaction {
 
     /// Whether nothing would change.
     pub fn is_empty(&self) -> bool {
-        self.staged.updates.is_empty()
+        !self.creates && self.staged.updates.is_empty()
     }
 
     /// Makes a change on the staged state.
@@ -107,8 +129,11 @@ impl Transaction {
     /// Commits all changes as one, after attempts that were made before.
     ///
     /// # Errors
-    /// As [`commit_after`].
+    /// As [`commit_after`]; `AlreadyExists` for a table that was to be made.
     pub fn commit(mut self, pointer: &dyn Pointer, attempts: &mut Attempts, context: &Context) -> Result<Committed> {
+        if self.creates {
+            return commit_after(pointer, None, &mut self, attempts, context);
+        }
         let mut base = self.base.clone();
         if self.is_empty() {
             if let Some(newer) = self.newer(pointer)? {
@@ -155,6 +180,10 @@ impl Transaction {
 
 impl Change for Transaction {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
+        if self.creates {
+            Requirement::NotThere.check(base)?;
+            return Ok(Revision::Create(Box::new(self.staged.metadata.as_ref().clone())));
+        }
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
         if attempt > 1 {
             self.make_again(base, attempt, context)?;
