@@ -11,11 +11,12 @@ use frazil_core::storage::Location;
 use frazil_core::storage::location::Scheme;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as S3Key};
 use object_store::azure::{AzureConfigKey as AzureKey, MicrosoftAzureBuilder};
-use object_store::client::{ClientConfigKey, HttpClient, HttpConnector};
+use object_store::client::{ClientConfigKey, HttpClient, HttpConnector, ReqwestConnector};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey as GcsKey};
 use object_store::http::HttpBuilder;
 use object_store::{ClientOptions, ObjectStore};
 
+use crate::connect::EarlyFailure;
 use crate::router::no_storage;
 
 type Properties = BTreeMap<String, String>;
@@ -111,6 +112,7 @@ const ADLS: &[(&str, Meaning)] = &[
 /// As [`crate::open`].
 pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<dyn ObjectStore>> {
     let failed = |e: object_store::Error| incomplete(&e, location);
+    let connector = EarlyFailure(ReqwestConnector::default());
     Ok(match location.scheme() {
         Scheme::S3 => {
             let mut builder = AmazonS3Builder::from_env().with_bucket_name(location.authority());
@@ -122,14 +124,14 @@ pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<
             if endpoint.is_some_and(|url| url.to_ascii_lowercase().starts_with("http://")) {
                 builder = builder.with_allow_http(true);
             }
-            Arc::new(builder.build().map_err(failed)?)
+            Arc::new(builder.with_http_connector(connector).build().map_err(failed)?)
         }
         Scheme::Gcs => {
             let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(location.authority());
             for (key, value) in translate(GCS, &["gcs."], "google_", properties)? {
                 builder = builder.with_config(parse_key::<GcsKey>(&key)?, value);
             }
-            Arc::new(builder.build().map_err(failed)?)
+            Arc::new(builder.with_http_connector(connector).build().map_err(failed)?)
         }
         Scheme::Azure => {
             let (container, host) = location.authority().split_once('@').unwrap_or((location.authority(), ""));
@@ -141,13 +143,13 @@ pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<
             for (key, value) in translate(ADLS, &["adls."], "azure_", &of_account(properties, host, account))? {
                 builder = builder.with_config(parse_key::<AzureKey>(&key)?, value);
             }
-            Arc::new(builder.build().map_err(failed)?)
+            Arc::new(builder.with_http_connector(connector).build().map_err(failed)?)
         }
         Scheme::Http | Scheme::Https => {
             let url = format!("{}://{}", location.scheme().name(), location.authority());
             let plain = ClientOptions::new().with_allow_http(*location.scheme() == Scheme::Http);
             let builder = HttpBuilder::new().with_url(url).with_client_options(plain);
-            Arc::new(builder.with_http_connector(SameHost).build().map_err(failed)?)
+            Arc::new(builder.with_http_connector(EarlyFailure(SameHost)).build().map_err(failed)?)
         }
         Scheme::Local | Scheme::Hdfs | Scheme::Memory | Scheme::Other(_) => return Err(no_storage(location)),
     })

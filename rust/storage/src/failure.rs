@@ -10,6 +10,8 @@ use frazil_core::storage::location::redacted;
 use object_store::Error as StoreError;
 use object_store::client::{HttpError, HttpErrorKind};
 
+use crate::connect::NoConnection;
+
 /// The error of a failed operation on `location`.
 pub(crate) fn map(error: &StoreError, location: &str) -> Error {
     let (kind, message) = match error {
@@ -49,13 +51,12 @@ fn from_transport(error: &StoreError) -> (ErrorKind, String) {
     let mut cause: Option<&dyn StdError> = Some(error);
     while let Some(this) = cause {
         if let Some(http) = this.downcast_ref::<HttpError>() {
+            if let Some(unconnected) = http.source().and_then(|source| source.downcast_ref::<NoConnection>()) {
+                return (ErrorKind::Unavailable, unconnected.to_string());
+            }
             return match http.kind() {
-                HttpErrorKind::Connect => {
-                    let endpoint = endpoint(&error.to_string()).unwrap_or_else(|| "the store".to_string());
-                    (ErrorKind::Unavailable, format!("no connection to {endpoint}"))
-                }
                 HttpErrorKind::Timeout => (ErrorKind::Unavailable, "the store did not answer in time".to_string()),
-                HttpErrorKind::Interrupted | HttpErrorKind::Request => {
+                HttpErrorKind::Connect | HttpErrorKind::Interrupted | HttpErrorKind::Request => {
                     (ErrorKind::Unavailable, "the connection to the store broke".to_string())
                 }
                 _ => (ErrorKind::Storage, "the answer of the store could not be read".to_string()),
@@ -72,16 +73,6 @@ fn from_transport(error: &StoreError) -> (ErrorKind, String) {
         Some(code) => (ErrorKind::Storage, format!("the store answered with HTTP status {code}")),
         None => (ErrorKind::Storage, "the store could not be used".to_string()),
     }
-}
-
-/// `object_store` keeps the address of a request only in its text: "Error performing GET http://host:9000/path in 3s".
-/// Only scheme, host and port are repeated.
-fn endpoint(text: &str) -> Option<String> {
-    let (_, request) = text.split_once("Error performing ")?;
-    let address = request.split_ascii_whitespace().nth(1)?;
-    let url = url::Url::parse(address).ok().filter(url::Url::has_host)?;
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    Some(format!("{}://{}{port}", url.scheme(), url.host_str()?))
 }
 
 /// `object_store` keeps the status of an answer only in its text: "status code: 503 Service Unavailable".

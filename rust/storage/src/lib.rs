@@ -3,6 +3,7 @@
 //! The only crate of frazil that knows a network. Asynchronous work runs on one runtime that nobody else sees.
 
 mod config;
+mod connect;
 mod failure;
 mod object;
 mod parts;

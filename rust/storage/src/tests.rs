@@ -132,6 +132,51 @@ fn s3(server: &Server) -> Router {
     ]))
 }
 
+/// A local address that neither accepts nor refuses connections: its queue is full.
+struct Deaf {
+    listener: TcpListener,
+    waiting: Vec<TcpStream>,
+}
+
+impl Deaf {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || TcpStream::connect_timeout(&address, std::time::Duration::from_millis(300)).ok();
+        let waiting = std::iter::from_fn(connect).take(100_000).collect();
+        Self { listener, waiting }
+    }
+}
+
+#[test]
+fn a_store_that_accepts_no_connection_fails_within_seconds() {
+    let deaf = Deaf::start();
+    assert!(deaf.waiting.len() < 100_000, "connections are accepted");
+    let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let addresses = [deaf.listener.local_addr().unwrap(), refused];
+    let fails = |address: std::net::SocketAddr, work: fn(&Router) -> Result<()>| {
+        let endpoint = format!("http://{address}");
+        let store = Router::new(properties(&[
+            ("s3.endpoint", &endpoint),
+            ("s3.access-key-id", "AKIACANARY"),
+            ("s3.secret-access-key", "canary-secret"),
+            ("client.region", "eu-test-1"),
+            ("s3.connect-timeout", "2"),
+        ]));
+        let began = std::time::Instant::now();
+        let error = work(&store).unwrap_err();
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Unavailable, &*format!("no connection to {endpoint}")));
+        assert!(began.elapsed().as_secs() < 8, "{address}: {:?}", began.elapsed());
+    };
+    std::thread::scope(|scope| {
+        for address in addresses {
+            scope.spawn(move || fails(address, |store| store.read("s3://b/a", 10).map(drop)));
+            scope.spawn(move || fails(address, |store| store.put_if_absent("s3://b/a", Bytes::from_static(b"1"))));
+            scope.spawn(move || fails(address, |store| store.list("s3://b/a").map(drop)));
+        }
+    });
+}
+
 fn keeps_the_contract(storage: &dyn Storage, root: &str) {
     let at = |name: &str| format!("{root}/{name}");
     assert_eq!(kind(storage.size(&at("a"))), ErrorKind::MissingFile);
