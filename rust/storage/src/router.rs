@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use frazil_core::error::{Error, Result};
+use frazil_core::storage::local::turn_of_remote;
 use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Turn, Upload, Version};
 
 use crate::config;
@@ -131,7 +132,8 @@ impl Storage for Router {
     }
 
     fn turn(&self, folder: &str) -> Option<Turn> {
-        if Location::parse_absolute(folder).ok()?.is_local() { LocalStorage.turn(folder) } else { None }
+        let parsed = Location::parse_absolute(folder).ok()?;
+        if parsed.is_local() { LocalStorage.turn(folder) } else { turn_of_remote(&parsed.canonical()) }
     }
 }
 

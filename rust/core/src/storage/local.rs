@@ -1,6 +1,7 @@
 //! Files of this machine.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -119,16 +120,30 @@ impl Storage for LocalStorage {
     }
 
     fn turn(&self, folder: &str) -> Option<Turn> {
-        let folder = File::open(path_of(folder).ok()?).ok()?;
-        let until = Instant::now() + LONGEST_TURN;
-        while let Err(TryLockError::WouldBlock) = folder.try_lock() {
-            if Instant::now() > until {
-                return None;
-            }
-            std::thread::sleep(TURN_STEP);
-        }
-        Some(Turn(folder))
+        locked(File::open(path_of(folder).ok()?).ok()?)
     }
+}
+
+/// Waits, as [`Storage::turn`], for a turn among the writers of this machine that ask for the same folder of a store that
+/// is elsewhere. They lock an empty file in the temporary folder.
+pub fn turn_of_remote(folder: &str) -> Option<Turn> {
+    let mut hasher = DefaultHasher::new();
+    folder.hash(&mut hasher);
+    let path = std::env::temp_dir().join(format!("frazil-{:016x}.lock", hasher.finish()));
+    // Another user may have made the file, and another writer may make it at this moment.
+    let made = || OpenOptions::new().write(true).create_new(true).open(&path);
+    locked(File::open(&path).or_else(|_| made()).or_else(|_| File::open(&path)).ok()?)
+}
+
+fn locked(file: File) -> Option<Turn> {
+    let until = Instant::now() + LONGEST_TURN;
+    while let Err(TryLockError::WouldBlock) = file.try_lock() {
+        if Instant::now() > until {
+            return None;
+        }
+        std::thread::sleep(TURN_STEP);
+    }
+    Some(Turn(file))
 }
 
 /// The path that the operating system knows for a canonical local location. Windows drives lose their slash there.
