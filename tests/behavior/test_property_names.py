@@ -10,7 +10,7 @@ import pytest
 
 import frazil
 from frazil import _native
-from frazil.iceberg._property_names import _OF_OTHER_ENGINES, closest
+from frazil.iceberg._property_names import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +87,7 @@ def test_known_names_and_those_of_users_do_not_warn(tmp_path: Path) -> None:
     known = {found.key + "id" * found.is_of_column: found.default for found in _native.table_properties()}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        created(tmp_path, dict.fromkeys([*OF_USERS, *_OF_OTHER_ENGINES], "1"))
+        created(tmp_path, dict.fromkeys(OF_USERS, "1"))
         table = frazil.load_table(tmp_path / "t")
         table.set_properties({name: default for name, default in known.items() if default is not None})
 

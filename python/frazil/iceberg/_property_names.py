@@ -18,46 +18,6 @@ if TYPE_CHECKING:
 _ICEBERG_PREFIXES = ("write.", "read.", "commit.", "history.", "format-", "schema.")
 """Keys with these prefixes are properties of Iceberg, not of users."""
 
-_OF_OTHER_ENGINES = frozenset(
-    {
-        "format-version",
-        "read.data-planning-mode",
-        "read.delete-planning-mode",
-        "read.orc.vectorization.batch-size",
-        "read.parquet.vectorization.batch-size",
-        "read.split.adaptive-size.enabled",
-        "write.delete.avro.compression-codec",
-        "write.delete.avro.compression-level",
-        "write.delete.orc.block-size-bytes",
-        "write.delete.orc.compression-codec",
-        "write.delete.orc.compression-strategy",
-        "write.delete.orc.stripe-size-bytes",
-        "write.delete.orc.write-batch-size",
-        "write.delete.parquet.compression-codec",
-        "write.delete.parquet.compression-level",
-        "write.delete.parquet.dict-size-bytes",
-        "write.delete.parquet.page-row-limit",
-        "write.delete.parquet.page-size-bytes",
-        "write.delete.parquet.page-version",
-        "write.delete.parquet.row-group-check-max-record-count",
-        "write.delete.parquet.row-group-check-min-record-count",
-        "write.delete.parquet.row-group-size-bytes",
-        "write.manifest.compression-codec",
-        "write.manifest.compression-level",
-        "write.merge.cardinality-check.enabled",
-        "write.orc.block-size-bytes",
-        "write.orc.write-batch-size",
-        "write.parquet.row-group-check-max-record-count",
-        "write.parquet.row-group-check-min-record-count",
-        "write.parquet.row-group-limit",
-        "write.parquet.variant-inference-buffer-size",
-        "write.py-location-provider.impl",
-        "write.spark.advisory-partition-size-bytes",
-        "write.upsert.enabled",
-    }
-)
-"""Properties of Java, Spark, Flink and PyIceberg that are not in `_native.table_properties`."""
-
 _MISSPELT = 0.88
 """Ratio of `difflib` from which a key of any prefix counts as misspelt: one letter in eight."""
 
@@ -70,7 +30,7 @@ _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 def warn_of_unknown(names: Iterable[str]) -> None:
     """Emit a `UserWarning` for each name that is probably a misspelt table property."""
     for name in names:
-        if name in _OF_OTHER_ENGINES or _native.table_property(name) is not None:
+        if _native.table_property(name) is not None:
             continue
         is_of_iceberg = name.startswith(_ICEBERG_PREFIXES)
         known = closest(name, _SIMILAR if is_of_iceberg else _MISSPELT)
