@@ -34,7 +34,11 @@ def read_parts(
     """
     if limit == 0:
         return
-    batches = _in_turn(parts, read) if workers <= 1 else _ahead(iter(parts), read, workers)
+    yield from limited(_in_turn(parts, read) if workers <= 1 else _ahead(iter(parts), read, workers), limit)
+
+
+def limited(batches: Generator[pa.RecordBatch, None, None], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Stream at most `limit` rows, and close what yields them."""
     try:
         for batch in batches:
             if limit is not None and batch.num_rows >= limit:

@@ -139,15 +139,18 @@ _turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
 os.register_at_fork(after_in_child=_turns.clear)
 
 
-def with_deletes(task: _native.FileScanTask) -> _native.TaskReader:
-    """Start to read a task: load its deletes."""
-    reader = task.reader()
+def with_deletes(task: _native.FileScanTask, *, beside: _native.FileScanTask | None = None) -> _native.TaskReader:
+    """Start to read a task: load its deletes.
+
+    `beside` is the same file with other deletes: the readers of both take the same batches.
+    """
+    reader = task.reader(beside)
     pending = [] if reader.is_empty else reader.pending_deletes()
     if not pending:
         return reader
     turn = _turns.setdefault(pending[0].file_path, _Turn())
     with turn.lock:
-        reader = task.reader()
+        reader = task.reader(beside)
         for deletes in reader.pending_deletes():
             _read_deletes(reader, task.files, deletes)
     return reader

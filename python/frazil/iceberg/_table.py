@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from frazil._arguments import SnapshotChoice
+    from frazil.iceberg._changes import Changes
     from frazil.iceberg._location import Location
     from frazil.iceberg._row import CatalogRow
     from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
@@ -301,7 +302,7 @@ class Table(Opened, Writing):
             limit: At most so many rows.
 
         Raises:
-            InvalidArgumentError: The first snapshot is no ancestor of the last.
+            InvalidArgumentError: The first snapshot is not an ancestor of the last.
             NoSuchSnapshotError: The table does not have the last snapshot.
         """
         first, last = from_snapshot_id_exclusive, to_snapshot_id_inclusive
@@ -310,6 +311,66 @@ class Table(Opened, Writing):
             None if last is None else whole_number("to_snapshot_id_inclusive", last),
         )
         return self._scan(row_filter, selected_fields, None, append, limit, case_sensitive)
+
+    def changes(  # noqa: PLR0913 - keyword arguments of one read
+        self,
+        from_snapshot_id_exclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        *,
+        row_filter: str | bool = True,
+        selected_fields: Sequence[str] = ("*",),
+        net_changes: bool = False,
+        compute_updates: bool | None = None,
+        identifier_columns: Sequence[str] = (),
+        carryovers: bool = False,
+        case_sensitive: bool = True,
+        limit: int | None = None,
+    ) -> Changes:
+        """Describe a read of the rows that snapshots inserted and deleted.
+
+        Each row has the columns of the table, and `_change_type` (`INSERT`, `DELETE`, `UPDATE_BEFORE` or
+        `UPDATE_AFTER`), `_change_ordinal` (the number of the snapshot in the range, from 0) and `_commit_snapshot_id`.
+        Snapshots that only rewrote files change no rows. Position deletes, deletion vectors and equality deletes are
+        applied.
+
+        Args:
+            from_snapshot_id_exclusive: The snapshot after which to begin; None to begin with the first.
+            to_snapshot_id_inclusive: The last snapshot; None for the current one.
+            row_filter: As in `scan`.
+            selected_fields: As in `scan`. Rows are compared by all columns.
+            net_changes: Leave out rows that later snapshots of the range took back.
+            compute_updates: Return a row that was deleted and inserted with other values in one snapshot as
+                `UPDATE_BEFORE` and `UPDATE_AFTER`. True by default if `identifier_columns` are given.
+            identifier_columns: What identifies a row for updates. By default its row id (format version 3), else the
+                identifier fields of the schema.
+            carryovers: Keep rows that a rewritten file carried over unchanged, as `DELETE` and `INSERT`.
+            case_sensitive: As in `scan`.
+            limit: At most so many rows.
+
+        Raises:
+            InvalidArgumentError: The first snapshot is not an ancestor of the last, a column or literal that does not
+                fit, or identifier columns that do not identify rows.
+            NoSuchSnapshotError: A snapshot that the table does not have, or whose parent has expired.
+
+        >>> import frazil
+        >>> table = frazil.load_table("tests/golden/iceberg/inc_cow_partitioned")
+        >>> table.changes(identifier_columns=["id"], selected_fields=["id", "v"]).to_arrow().num_columns
+        5
+        """
+        from frazil.iceberg._changes import changes_of
+
+        return changes_of(
+            self._native,
+            (from_snapshot_id_exclusive, to_snapshot_id_inclusive),
+            row_filter=row_filter,
+            selected_fields=selected_fields,
+            net_changes=net_changes,
+            compute_updates=compute_updates,
+            identifier_columns=identifier_columns,
+            carryovers=carryovers,
+            case_sensitive=case_sensitive,
+            limit=limit,
+        )
 
     def _scan(
         self,

@@ -26,6 +26,7 @@ pub mod parallel;
 pub mod predicate;
 pub mod prune;
 pub mod retry;
+pub mod row_pairs;
 pub mod scalar;
 pub mod simd;
 pub mod sort;

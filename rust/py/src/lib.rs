@@ -4,6 +4,7 @@ mod arrow;
 mod avro_writer;
 mod cache;
 mod catalog;
+mod changes;
 mod data_file;
 mod deletion_vector;
 mod errors;
@@ -58,6 +59,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<merge::Merger>()?;
     module.add_class::<merge::Updater>()?;
+    changes::register(module)?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
     module.add_class::<virtual_table::VirtualTable>()?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, Result};
 use frazil_iceberg::read::project::Projector;
+use frazil_iceberg::scan::delete_index::DeleteFile as CoreDeleteFile;
 use frazil_iceberg::scan::delete_load::DeleteFileReader;
 use frazil_iceberg::scan::reader::TaskReader as CoreTaskReader;
 use frazil_iceberg::scan::row_groups::{LeafStatistics, RowGroup};
@@ -33,8 +34,8 @@ pub(crate) struct DeleteReader {
 }
 
 impl TaskReader {
-    pub(crate) fn new(task: CoreTask) -> Result<Self> {
-        CoreTaskReader::try_new(task).map(|reader| Self(Mutex::new(reader)))
+    pub(crate) fn new(task: CoreTask, others: &[CoreDeleteFile]) -> Result<Self> {
+        CoreTaskReader::beside(task, others).map(|reader| Self(Mutex::new(reader)))
     }
 
     /// The positions that deletes remove.

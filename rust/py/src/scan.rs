@@ -5,8 +5,9 @@ use std::sync::Arc;
 use frazil_core::error::Error;
 use frazil_core::predicate::Predicate;
 use frazil_iceberg::scan::context::ReadContext;
+use frazil_iceberg::scan::incremental::SnapshotRange;
 use frazil_iceberg::scan::output::MetadataColumn;
-use frazil_iceberg::scan::table_scan::{AppendRange, ScanOptions, TableScan};
+use frazil_iceberg::scan::table_scan::{ScanOptions, TableScan};
 use frazil_iceberg::table::SnapshotChoice;
 use pyo3::prelude::*;
 
@@ -59,7 +60,7 @@ impl Scan {
             match append {
                 None => TableScan::try_new(&table.0, &options),
                 Some((from_snapshot_id_exclusive, to_snapshot_id_inclusive)) => {
-                    let range = AppendRange { from_snapshot_id_exclusive, to_snapshot_id_inclusive };
+                    let range = SnapshotRange { from_snapshot_id_exclusive, to_snapshot_id_inclusive };
                     TableScan::incremental(&table.0, &options, range)
                 }
             }

@@ -97,10 +97,12 @@ impl FileScanTask {
         arrow::schema(py, self.0.read.output_schema())
     }
 
-    /// Starts to read the task.
-    fn reader(&self, py: Python<'_>) -> PyResult<TaskReader> {
+    /// Starts to read the task. With `beside`, another task of the same file, both readers take the same batches.
+    #[pyo3(signature = (beside = None))]
+    fn reader(&self, py: Python<'_>, beside: Option<&Self>) -> PyResult<TaskReader> {
         let task = self.0.clone();
-        detached(py, || TaskReader::new(task))
+        let others = beside.map_or_else(Vec::new, |other| other.0.deletes.clone());
+        detached(py, || TaskReader::new(task, &others))
     }
 
     /// Where the files of the task lie.

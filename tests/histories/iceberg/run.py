@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import frazil
+from histories.iceberg.change_checks import check_commit, check_range
 from histories.iceberg.checks import Mismatch, check_appends, check_head, check_read, check_tasks, compare, demand
 from histories.iceberg.evolution import evolve
 from histories.iceberg.history import (
@@ -82,6 +83,7 @@ class World:
                 check_read(self.handles[step.handle], self.seen(step.handle), step, self.snapshot_ids)
             case ReadAppends():
                 check_appends(self.handles[step.handle], self.seen(step.handle), step, self.snapshot_ids)
+                check_range(self.handles[step.handle], self.seen(step.handle), step, self.snapshot_ids)
             case Transaction():
                 self._transaction(step)
             case Elsewhere():
@@ -185,6 +187,8 @@ class World:
         head = after.head()
         if head is not None:
             check_tasks("main", table.scan(), after.columns, head.read(after.columns))
+        for place in places:
+            check_commit(table, after, place, self.snapshot_ids)
 
     def _with_operation(self, snapshot: Any, actual: Any) -> Any:
         """Take over what the snapshot calls its operation: some changes can be called by several names."""

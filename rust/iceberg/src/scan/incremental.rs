@@ -1,21 +1,39 @@
-//! Incremental append scans: the snapshots of a range that only added files.
+//! Ranges of snapshots on one line of history.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::table_scan::AppendRange;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_metadata::TableMetadata;
+
+/// The snapshots after one and up to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SnapshotRange {
+    /// The snapshot after which to begin; None for the first of the table.
+    pub from_snapshot_id_exclusive: Option<i64>,
+    /// The last snapshot; None for the current one.
+    pub to_snapshot_id_inclusive: Option<i64>,
+}
 
 /// The append snapshots of a range, the newest first. Snapshots of other operations are passed over, as the reference
 /// implementation does.
 ///
 /// # Errors
-/// `NoSuchSnapshot` for an id that the table does not have; `InvalidArgument` when the range does not begin at an
+/// As [`snapshots_of`].
+pub fn appended(metadata: &TableMetadata, range: SnapshotRange) -> Result<Vec<Arc<Snapshot>>> {
+    let mut snapshots = snapshots_of(metadata, range)?;
+    snapshots.retain(|snapshot| snapshot.operation() == Some("append"));
+    Ok(snapshots)
+}
+
+/// The snapshots of a range, the newest first.
+///
+/// # Errors
+/// `NoSuchSnapshot` for an id that the table does not have; `InvalidArgument` if the range does not begin at an
 /// ancestor of its end.
-pub fn appended(metadata: &TableMetadata, range: AppendRange) -> Result<Vec<Arc<Snapshot>>> {
+pub fn snapshots_of(metadata: &TableMetadata, range: SnapshotRange) -> Result<Vec<Arc<Snapshot>>> {
     let last = match range.to_snapshot_id_inclusive {
         Some(id) => metadata.snapshot(id)?,
         None => match metadata.current_snapshot() {
@@ -23,24 +41,22 @@ pub fn appended(metadata: &TableMetadata, range: AppendRange) -> Result<Vec<Arc<
             None => return Ok(Vec::new()),
         },
     };
-    let mut appends = Vec::new();
+    let mut snapshots = Vec::new();
     let mut seen = HashSet::new();
     let mut next = Some(last.snapshot_id);
     while next != range.from_snapshot_id_exclusive {
         let current = next.filter(|id| seen.insert(*id)).and_then(|id| metadata.snapshot(id).ok());
         let Some(current) = current else {
             return match range.from_snapshot_id_exclusive {
-                None => Ok(appends),
+                None => Ok(snapshots),
                 Some(from) => Err(Error::new(
                     ErrorKind::InvalidArgument,
-                    format!("snapshot {from} is no ancestor of snapshot {}", last.snapshot_id),
+                    format!("snapshot {from} is not an ancestor of snapshot {}", last.snapshot_id),
                 )),
             };
         };
-        if current.operation() == Some("append") {
-            appends.push(current.clone());
-        }
+        snapshots.push(current.clone());
         next = current.parent_snapshot_id;
     }
-    Ok(appends)
+    Ok(snapshots)
 }

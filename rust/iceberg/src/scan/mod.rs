@@ -1,5 +1,8 @@
 //! Scans: plan (metadata to tasks), execute (a task to Arrow batches), anywhere.
 
+pub mod change_rows;
+pub mod change_scan;
+pub mod changes;
 pub mod context;
 pub mod delete_cache;
 pub mod delete_index;

@@ -223,7 +223,8 @@ impl PlannedFiles {
         &self.deletes
     }
 
-    fn task(&self, row: usize, read: &Arc<ReadContext>, deletes: &DeleteIndex) -> Result<FileScanTask> {
+    /// The task of an entry, with its deletes of `deletes`.
+    pub(super) fn task(&self, row: usize, read: &Arc<ReadContext>, deletes: &DeleteIndex) -> Result<FileScanTask> {
         let numbers = self.deletes.row(row).iter();
         let deletes = numbers.filter_map(|&n| deletes.files().get(usize::try_from(n).ok()?).cloned()).collect();
         FileScanTask::from_entry(read.clone(), &self.entries, &self.tuples, self.partition.spec.spec_id, row, deletes)

@@ -57,9 +57,18 @@ pub struct TaskReader {
 impl TaskReader {
     /// Starts a task: reads its deletion vector, and lists the delete files to be pushed.
     pub fn try_new(task: FileScanTask) -> Result<Self> {
+        Self::beside(task, &[])
+    }
+
+    /// The same for a file that is read with other deletes, too: the columns that those look at are read as well, so that
+    /// both readers take the same batches.
+    pub fn beside(task: FileScanTask, others: &[DeleteFile]) -> Result<Self> {
         let deletes = TaskDeletes::try_new(&task)?;
         let residual = task.residual()?;
-        let (target, sources) = target(&task, &deletes, &residual)?;
+        let mut equality_ids: Vec<i32> = deletes.equality_ids().collect();
+        equality_ids.extend(others.iter().flat_map(|file| &file.equality_ids));
+        equality_ids.sort_unstable();
+        let (target, sources) = target(&task, &equality_ids, &residual)?;
         let schema = task.read.output_schema();
         let loader = DeleteLoader::new(task.read.clone());
         Ok(Self { task, deletes, loader, residual, target, sources, schema, projector: None })
@@ -271,7 +280,7 @@ fn positions(first: u64, rows: usize) -> Result<std::ops::Range<i64>> {
     first.checked_add(rows).map(|end| first..end).ok_or_else(|| Error::corrupt("row positions are above 2^63"))
 }
 
-fn target(task: &FileScanTask, deletes: &TaskDeletes, residual: &BoundPredicate) -> Result<(StructType, Vec<Source>)> {
+fn target(task: &FileScanTask, equality_ids: &[i32], residual: &BoundPredicate) -> Result<(StructType, Vec<Source>)> {
     let mut fields: Vec<NestedField> = Vec::new();
     let mut sources = Vec::new();
     for field in &task.read.output.fields.fields {
@@ -288,7 +297,7 @@ fn target(task: &FileScanTask, deletes: &TaskDeletes, residual: &BoundPredicate)
         }
     }
     let mut ids: Vec<i32> = residual.columns().iter().map(|column| column.id).collect();
-    ids.extend(deletes.equality_ids());
+    ids.extend(equality_ids);
     for id in ids {
         if !fields.iter().any(|field| holds(field, id)) {
             fields.push(optional(task.read.leaf_field(id)?));

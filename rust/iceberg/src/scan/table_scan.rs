@@ -8,7 +8,7 @@ use frazil_core::predicate::Predicate;
 use frazil_core::predicate::bind::bind;
 
 use super::context::ReadContext;
-use super::incremental::appended;
+use super::incremental::{SnapshotRange, appended};
 use super::output::{MetadataColumn, Output};
 use super::plan::{Plan, PlanRequest, Selection};
 use crate::spec::snapshot::Snapshot;
@@ -29,15 +29,6 @@ pub struct ScanOptions {
     pub limit: Option<u64>,
     /// Whether `ID` is another column than `id`.
     pub case_sensitive: bool,
-}
-
-/// Snapshots of an incremental append scan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AppendRange {
-    /// The snapshot after which to begin; None for the first of the table.
-    pub from_snapshot_id_exclusive: Option<i64>,
-    /// The last snapshot; None for the current one.
-    pub to_snapshot_id_inclusive: Option<i64>,
 }
 
 /// A scan that is bound to a snapshot and a schema. Immutable.
@@ -69,7 +60,7 @@ impl TableScan {
     ///
     /// # Errors
     /// As [`TableScan::try_new`]; `InvalidArgument` when the range does not lie on one line of history.
-    pub fn incremental(table: &Table, options: &ScanOptions, range: AppendRange) -> Result<Self> {
+    pub fn incremental(table: &Table, options: &ScanOptions, range: SnapshotRange) -> Result<Self> {
         let snapshots = appended(table.metadata(), range)?;
         let added_by = snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect();
         Ok(Self { snapshots, selection: Selection::AddedBy(added_by), ..Self::try_new(table, options)? })

@@ -2,8 +2,9 @@
 
 use frazil_core::context::Context;
 use frazil_core::error::{ErrorKind, Result};
+use frazil_iceberg::scan::incremental::SnapshotRange;
 use frazil_iceberg::scan::plan::Plan;
-use frazil_iceberg::scan::table_scan::{AppendRange, ScanOptions, TableScan};
+use frazil_iceberg::scan::table_scan::{ScanOptions, TableScan};
 use frazil_iceberg::table::{SnapshotChoice, Table};
 use rstest::rstest;
 use serde_json::json;
@@ -25,7 +26,7 @@ fn appends_and_an_overwrite() -> Fixture {
 }
 
 fn incremental(table: &Table, from: Option<i64>, to: Option<i64>) -> Result<Plan> {
-    let range = AppendRange { from_snapshot_id_exclusive: from, to_snapshot_id_inclusive: to };
+    let range = SnapshotRange { from_snapshot_id_exclusive: from, to_snapshot_id_inclusive: to };
     TableScan::incremental(table, &options(""), range)?.plan(2, &Context::default())
 }
 

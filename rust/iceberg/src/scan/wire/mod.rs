@@ -11,6 +11,7 @@
 //! 1     0        …
 //! ```
 
+pub mod changes;
 pub mod context;
 pub mod predicate;
 mod rows;

@@ -1,0 +1,208 @@
+"""Changes between the snapshots of an Iceberg table."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil import _scan as scan
+from frazil._arguments import field_names, filter_text, flag, row_limit, whole_number
+from frazil._operation import guarded, operation_of
+from frazil._read_ahead import limited, read_parts
+from frazil.config import config
+from frazil.errors import InvalidArgumentError
+from frazil.files.read.open import open_data_file
+from frazil.iceberg._read import INT96_UNIT, rows_of, with_deletes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+_SHARE_OF_MEMORY = 8
+"""Which part of the memory limit rows may take that wait to be paired."""
+
+
+def mode_of(*, net_changes: object, compute_updates: object, carryovers: object, identifiers: list[str]) -> str:
+    """Return how deletes and inserts are paired, by the arguments of `Table.changes`.
+
+    Raises:
+        InvalidArgumentError: Arguments that contradict each other.
+    """
+    updates = bool(identifiers) if compute_updates is None else flag("compute_updates", compute_updates)
+    modes = {
+        "net": flag("net_changes", net_changes),
+        "updates": updates,
+        "carryovers": flag("carryovers", carryovers),
+    }
+    if identifiers and not updates:
+        message = "identifier_columns are used only to compute updates, which compute_updates=False turns off"
+        raise InvalidArgumentError(message)
+    chosen = [mode for mode, wanted in modes.items() if wanted]
+    if len(chosen) > 1:
+        message = "net_changes, compute_updates and carryovers exclude each other"
+        raise InvalidArgumentError(message, hint="read the changes once for each")
+    return chosen[0] if chosen else "changes"
+
+
+class ChangesPlan(scan.Plan[_native.ChangePlan]):
+    """The data files in which snapshots changed rows."""
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Stream the files, one row for each, with what changed and the deletes before and after the snapshot."""
+        import pyarrow as pa
+
+        schema = pa.schema(
+            [
+                pa.field("_change_ordinal", pa.int32(), nullable=False),
+                pa.field("_commit_snapshot_id", pa.int64(), nullable=False),
+                pa.field("file_path", pa.string(), nullable=False),
+                pa.field("deletes_before", pa.list_(pa.string())),
+                pa.field("deletes_after", pa.list_(pa.string())),
+            ]
+        )
+        batches = (_described(self._native.stage(index), schema) for index in range(len(self)))
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def explain(self) -> str:
+        """Return how many files are read, as one line."""
+        metrics = self.metrics
+        return f"{metrics['tasks']} files in {metrics['stages']} stages, {metrics['paired_stages']} of them paired"
+
+
+class Changes(scan.Scan[_native.ChangePlan, _native.ChangeStage]):
+    """The rows that snapshots inserted and deleted. They are read when asked for."""
+
+    def __init__(self, table: _native.Table, arguments: dict[str, Any], limit: int | None) -> None:
+        """Use `Table.changes` instead."""
+        super().__init__(_native.ChangeScan(table, **arguments), limit)
+        self._table = table
+        self._arguments = arguments
+
+    def plan(self) -> ChangesPlan:
+        """Plan the read: in which data files each snapshot changed rows."""
+        return ChangesPlan(self._plan())
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Stream the changes as Arrow record batches, in the order of the snapshots."""
+        import pyarrow as pa
+
+        plan = self._plan()
+        every = (batch for index in range(len(plan)) for batch in self._read(self._part(plan, index)))
+        batches = limited(every, self._limit)
+        return pa.RecordBatchReader.from_batches(self.schema(), guarded("changes", self._place, batches))
+
+    @operation_of
+    def count(self) -> int:
+        """Count the changes, by reading them."""
+        return sum(batch.num_rows for batch in self.to_arrow_batch_reader())
+
+    def _place(self) -> str:
+        return str(json.loads(self._table.metadata_json("location")))
+
+    def _without_columns(self) -> _native.ChangeScan:
+        return _native.ChangeScan(self._table, **self._arguments)
+
+    def _part(self, plan: _native.ChangePlan, index: int) -> _native.ChangeStage:
+        return plan.stage(index)
+
+    def _read(self, part: _native.ChangeStage) -> Iterator[pa.RecordBatch]:
+        return read_stage(part)
+
+
+def changes_of(  # noqa: PLR0913 - the arguments of `Table.changes`
+    table: _native.Table,
+    snapshots: tuple[int | None, int | None],
+    *,
+    row_filter: str | bool,
+    selected_fields: Sequence[str],
+    net_changes: bool,
+    compute_updates: bool | None,
+    identifier_columns: Sequence[str],
+    carryovers: bool,
+    case_sensitive: bool,
+    limit: int | None,
+) -> Changes:
+    """Return the changes after one snapshot and up to another; see `Table.changes`."""
+    identifiers = field_names(identifier_columns, "identifier_columns") if identifier_columns != () else []
+    names = ("from_snapshot_id_exclusive", "to_snapshot_id_inclusive")
+    first, last = (None if it is None else whole_number(name, it) for name, it in zip(names, snapshots, strict=True))
+    arguments: dict[str, Any] = {
+        "row_filter": filter_text(row_filter),
+        "selected_fields": field_names(selected_fields),
+        "case_sensitive": flag("case_sensitive", case_sensitive),
+        "snapshots": (first, last),
+        "mode": mode_of(
+            net_changes=net_changes, compute_updates=compute_updates, carryovers=carryovers, identifiers=identifiers
+        ),
+        "identifier_columns": identifiers,
+    }
+    return Changes(table, arguments, row_limit(limit))
+
+
+def read_stage(stage: _native.ChangeStage) -> Iterator[pa.RecordBatch]:
+    """Stream the changes of a stage; up to `config.max_workers` threads read its files ahead."""
+    tasks = (stage.task(index) for index in range(len(stage)))
+    rows = read_parts(tasks, _changed_rows, workers=config.max_workers)
+    pairs = stage.pairs(max(1, config.memory_limit // _SHARE_OF_MEMORY))
+    if pairs is None:
+        yield from rows
+        return
+    for batch in rows:
+        pairs.push(batch)
+    while (batch := pairs.next_batch()) is not None:
+        yield batch
+
+
+def _changed_rows(change: _native.ChangeTask) -> Iterator[pa.RecordBatch]:
+    before, after = change.before, change.after
+    if before is not None and after is not None:
+        yield from _rows_of_both(change, before, after)
+    elif task := before or after:
+        for batch in rows_of(task, with_deletes(task)):
+            rows = change.rows(batch, None) if after is None else change.rows(None, batch)
+            if rows is not None:
+                yield rows
+
+
+def _rows_of_both(
+    change: _native.ChangeTask, before: _native.FileScanTask, after: _native.FileScanTask
+) -> Iterator[pa.RecordBatch]:
+    """Read a file once, with the deletes before and with those after."""
+    old, new = with_deletes(before, beside=after), with_deletes(after, beside=before)
+    if old.is_empty or new.is_empty:
+        return
+    with open_data_file(after.files, after.file_path, after.file_format, int96_unit=INT96_UNIT) as data:
+        wanted = old.open(data.schema)
+        new.open(data.schema)
+        selected = None
+        if data.row_groups:
+            selected = old.select_row_groups(data.statistics(old.statistics_leaves()))
+        count = 0
+        for position, batch, rows in data.batches(wanted, selected):
+            count += rows
+            changed = change.rows(old.apply(batch, position, rows), new.apply(batch, position, rows))
+            if changed is not None:
+                yield changed
+        if selected is None:
+            old.check_rows(count)
+
+
+def _described(stage: _native.ChangeStage, schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    rows = []
+    for index in range(len(stage)):
+        change = stage.task(index)
+        sides = {"deletes_before": change.before, "deletes_after": change.after}
+        file = change.after or change.before
+        rows.append(
+            {
+                "_change_ordinal": change.ordinal,
+                "_commit_snapshot_id": change.snapshot_id,
+                "file_path": None if file is None else file.file_path,
+            }
+            | {name: task and [file.file_path for file in task.delete_files] for name, task in sides.items()}
+        )
+    return pa.RecordBatch.from_pylist(rows, schema=schema)

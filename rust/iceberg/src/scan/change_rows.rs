@@ -1,0 +1,191 @@
+//! The rows of changes: what the deletes before and after a snapshot leave of a file, and pairs of rows.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use frazil_core::error::{Error, Result};
+use frazil_core::predicate::BoundPredicate;
+use frazil_core::predicate::eval::evaluate;
+use frazil_core::row_pairs::{ChangeType, PairSpec, Paired, RowPairs};
+
+use super::changes::{ChangeStage, ChangeTask, Pairing, is_own};
+use super::context::ReadContext;
+use super::leaves::LeafColumns;
+use super::output::MetadataColumn;
+use crate::read::arrow::{arrow_fields, arrow_schema};
+use crate::spec::types::{NestedField, StructType, Type};
+
+/// The columns that every change has, after those of the table. Names and types are those of the reference.
+pub const CHANGE_COLUMNS: [(&str, DataType); 3] =
+    [("_change_type", DataType::Utf8), ("_change_ordinal", DataType::Int32), ("_commit_snapshot_id", DataType::Int64)];
+
+/// The schema of changes that are read with `read`.
+pub fn change_schema(read: &ReadContext) -> SchemaRef {
+    let columns = with_row_id(read);
+    let changes = CHANGE_COLUMNS.map(|(name, data_type)| Arc::new(Field::new(name, data_type, false)));
+    Arc::new(Schema::new(arrow_fields(&columns).iter().cloned().chain(changes).collect::<Vec<_>>()))
+}
+
+/// The columns of a read without `_deleted`.
+fn with_row_id(read: &ReadContext) -> StructType {
+    let fields = read.output.fields.fields.iter();
+    StructType { fields: fields.filter(|field| field.id != MetadataColumn::Deleted.field_id()).cloned().collect() }
+}
+
+/// The columns of the table that a read returns.
+fn own_columns(read: &ReadContext) -> StructType {
+    StructType { fields: read.output.fields.fields.iter().filter(|field| !is_own(field.id)).cloned().collect() }
+}
+
+impl ChangeTask {
+    /// Return the changes among rows of the file, which were read with the deletes before and with those after; None if
+    /// there are none. Both have the same rows, and whether each is deleted as their last column.
+    ///
+    /// # Errors
+    /// `Internal` for batches that do not fit the task.
+    pub fn rows(&self, before: Option<&RecordBatch>, after: Option<&RecordBatch>) -> Result<Option<RecordBatch>> {
+        let (rows, keep, deleted) = match (before, after) {
+            (None, None) => return Ok(None),
+            (Some(rows), None) => {
+                let keep = !&deleted(rows)?;
+                let all = BooleanBuffer::new_set(rows.num_rows());
+                (rows, keep, all)
+            }
+            (None, Some(rows)) => (rows, !&deleted(rows)?, BooleanBuffer::new_unset(rows.num_rows())),
+            (Some(rows), Some(others)) if rows.num_rows() == others.num_rows() => {
+                let after = deleted(others)?;
+                (rows, &deleted(rows)? ^ &after, after)
+            }
+            _ => return Err(Error::internal("a file has other rows with other deletes")),
+        };
+        let kept = keep.count_set_bits();
+        if kept == 0 {
+            return Ok(None);
+        }
+        let deleted = BooleanArray::new(deleted, None);
+        let keep = BooleanArray::new(keep, None);
+        let deleted = arrow_select::filter::filter(&deleted, &keep)?;
+        let names = deleted
+            .as_boolean()
+            .values()
+            .iter()
+            .map(|deleted| if deleted { ChangeType::Delete.name() } else { ChangeType::Insert.name() });
+        let rows = filter_record_batch(rows, &keep)?;
+        let own = rows.num_columns().saturating_sub(1);
+        let mut columns: Vec<ArrayRef> = rows.columns().get(..own).unwrap_or_default().to_vec();
+        columns.push(Arc::new(StringArray::from_iter_values(names)));
+        columns.push(Arc::new(Int32Array::from_value(self.ordinal, kept)));
+        columns.push(Arc::new(Int64Array::from_value(self.snapshot_id, kept)));
+        let read = self.before.as_ref().or(self.after.as_ref()).map(|task| change_schema(&task.read));
+        let schema = read.ok_or_else(|| Error::internal("a change of no file"))?;
+        Ok(Some(RecordBatch::try_new(schema, columns)?))
+    }
+}
+
+/// Which rows a batch says are deleted, by its last column.
+fn deleted(rows: &RecordBatch) -> Result<BooleanBuffer> {
+    let column = rows.columns().last().and_then(|column| column.as_boolean_opt());
+    Ok(column.ok_or_else(|| Error::internal("rows do not say whether they are deleted"))?.values().clone())
+}
+
+/// Pairs the rows of a stage.
+#[derive(Debug)]
+pub struct ChangePairs {
+    state: State,
+    read: Arc<ReadContext>,
+    result: Arc<ReadContext>,
+    schema: SchemaRef,
+}
+
+#[derive(Debug)]
+enum State {
+    Taking(RowPairs),
+    Giving(Paired),
+    Done,
+}
+
+impl ChangePairs {
+    /// Begin to pair the rows of a stage, holding about `limit_bytes` of them in memory; None if they are not paired.
+    ///
+    /// # Errors
+    /// `Unsupported` for columns that cannot be compared.
+    pub fn of(stage: &ChangeStage, limit_bytes: usize) -> Result<Option<Self>> {
+        let Some(Pairing { columns, identifiers, across_commits }) = stage.pairing.clone() else { return Ok(None) };
+        let null_is_unknown = identifiers.contains(&columns);
+        let spec = PairSpec { values: columns, identifiers, null_is_unknown, across_commits };
+        let pairs = RowPairs::try_new(change_schema(&stage.read), spec, limit_bytes)?;
+        Ok(Some(Self {
+            state: State::Taking(pairs),
+            schema: change_schema(&stage.result),
+            read: stage.read.clone(),
+            result: stage.result.clone(),
+        }))
+    }
+
+    /// Take rows that [`ChangeTask::rows`] returned.
+    ///
+    /// # Errors
+    /// `Storage` if a temporary file cannot be written.
+    pub fn push(&mut self, rows: RecordBatch) -> Result<()> {
+        match &mut self.state {
+            State::Taking(pairs) => pairs.push(rows),
+            State::Giving(_) | State::Done => Err(Error::internal("rows were pushed after the first pair was read")),
+        }
+    }
+
+    /// Return the next changes that are wanted; None after the last.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if identifiers do not identify rows; `Storage` if a temporary file cannot be read.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.state = match std::mem::replace(&mut self.state, State::Done) {
+            State::Taking(pairs) => State::Giving(pairs.finish()?),
+            other => other,
+        };
+        loop {
+            let State::Giving(paired) = &mut self.state else { return Ok(None) };
+            let Some(rows) = paired.next_batch()? else {
+                self.state = State::Done;
+                return Ok(None);
+            };
+            if let Some(rows) = self.wanted(rows)? {
+                return Ok(Some(rows));
+            }
+        }
+    }
+
+    /// The rows that the filter wants, with the columns that are returned.
+    fn wanted(&self, mut rows: RecordBatch) -> Result<Option<RecordBatch>> {
+        let fields = with_row_id(&self.read);
+        if self.read.filter != self.result.filter && self.result.filter != BoundPredicate::True {
+            let leaves = LeafColumns::new(&fields, rows.columns());
+            let keep = evaluate(&self.result.filter, &leaves, rows.num_rows())?;
+            rows = filter_record_batch(&rows, &BooleanArray::new(keep, None))?;
+        }
+        if rows.num_rows() == 0 {
+            return Ok(None);
+        }
+        let own = own_columns(&self.result);
+        let mut columns =
+            own.fields.iter().map(|field| chosen(&fields, rows.columns(), field)).collect::<Result<Vec<_>>>()?;
+        columns.extend(rows.columns().iter().skip(fields.fields.len()).cloned());
+        Ok(Some(RecordBatch::try_new(self.schema.clone(), columns)?))
+    }
+}
+
+/// A column, with those of its fields that were selected.
+fn chosen(fields: &StructType, columns: &[ArrayRef], wanted: &NestedField) -> Result<ArrayRef> {
+    let found = fields.fields.iter().zip(columns).find(|(field, _)| field.id == wanted.id);
+    let (field, column) = found.ok_or_else(|| Error::internal("a selected column was not read"))?;
+    let (Type::Struct(own), Type::Struct(inner)) = (&field.field_type, &wanted.field_type) else {
+        return Ok(column.clone());
+    };
+    let column = column.as_struct_opt().ok_or_else(|| Error::internal("a struct was read as another type"))?;
+    let children = inner.fields.iter().map(|field| chosen(own, column.columns(), field)).collect::<Result<Vec<_>>>()?;
+    let schema = arrow_schema(inner);
+    Ok(Arc::new(StructArray::try_new_with_length(schema.fields, children, column.nulls().cloned(), column.len())?))
+}
