@@ -16,6 +16,7 @@ from frazil import cache, errors
 from frazil._literal import lit
 from frazil._native import __version__
 from frazil._table import create_table, load_table
+from frazil._virtual_table import VirtualTable
 from frazil.catalog import load_catalog
 from frazil.config import config
 from frazil.errors import FrazilError
@@ -34,6 +35,7 @@ else:
 
 __all__ = [
     "FrazilError",
+    "VirtualTable",
     "__version__",
     "cache",
     "config",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from frazil._arguments import locations, path_text, relocations, storage_options, table_files
 from frazil._folders import local_path
 from frazil._opened import opened_with
+from frazil._virtual_table import split_metadata_table
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def load_table(
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
     allowed_locations: Sequence[str] = (),
-) -> IcebergTable: ...
+) -> IcebergTable | Any: ...
 @overload
 def load_table(
     location: str | os.PathLike[str],
@@ -44,7 +45,7 @@ def load_table(
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
     allowed_locations: Sequence[str] = (),
-) -> PaimonTable: ...
+) -> PaimonTable | Any: ...
 @overload
 def load_table(
     location: str | os.PathLike[str],
@@ -53,7 +54,7 @@ def load_table(
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
     allowed_locations: Sequence[str] = (),
-) -> IcebergTable | PaimonTable: ...
+) -> IcebergTable | PaimonTable | Any: ...
 def load_table(
     location: str | os.PathLike[str],
     *,
@@ -61,11 +62,16 @@ def load_table(
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
     allowed_locations: Sequence[str] = (),
-) -> IcebergTable | PaimonTable:
+) -> IcebergTable | PaimonTable | Any:
     """Open the table in a folder, or an Iceberg table by one of its metadata files.
 
+    `/lake/events$files` opens the metadata table or system table `files` of the table in `/lake/events`, which is a
+    `frazil.VirtualTable`. A table in a folder of that name takes precedence.
+    `load_table("/lake/events").inspect["files"]` is the same, with its type known to type checkers.
+
     Args:
-        location: A folder or a `metadata.json`, as a path or a URI (`s3://`, `gs://`, `abfss://`, `https://`).
+        location: A folder or a `metadata.json`, as a path or a URI (`s3://`, `gs://`, `abfss://`, `https://`),
+            perhaps with `$` and the name of a metadata table.
         format: `iceberg` or `paimon`; found by looking when not given. A Paimon table that keeps Iceberg metadata
             beside its own is a Paimon table unless this says otherwise.
         relocate: Recorded prefixes to where the files lie now, for tables that were moved or copied. A table that
@@ -75,19 +81,53 @@ def load_table(
             `frazil.config.allowed_locations`.
 
     Raises:
+        InvalidArgumentError: The table does not have this metadata table.
         NoSuchTableError: There is no table at the location.
         CorruptMetadataError: The table's metadata contradicts its specification.
         UnsupportedError: The table is of a format or version that this release does not read.
 
     >>> load_table("tests/golden/iceberg/del_pos_file_parquet_part").location
     '/golden/iceberg/del_pos_file_parquet_part'
+    >>> load_table("tests/golden/iceberg/del_pos_file_parquet_part$files").scan("content = 0").count()
+    13
+    """
+    table, name = open_named(location, format, relocate=relocate, storage=storage, allowed_locations=allowed_locations)
+    return table if name is None else table.inspect[name]
+
+
+def open_named(
+    location: str | os.PathLike[str],
+    table_format: str | None,
+    *,
+    relocate: Mapping[str, str] | None,
+    storage: Mapping[str, str] | None,
+    allowed_locations: Sequence[str],
+) -> tuple[IcebergTable | PaimonTable, str | None]:
+    """Open a table; also return the name of its metadata table if the location is one, such as `/lake/t$files`.
+
+    Raises:
+        InvalidArgumentError: There is no such format.
+        NoSuchTableError: There is no table at the location.
     """
     location = path_text("location", location)
-    if format is not None and format not in FORMATS:
-        message = f"unknown table format {format!r}, expected one of {', '.join(FORMATS)}"
+    if table_format is not None and table_format not in FORMATS:
+        message = f"unknown table format {table_format!r}, expected one of {', '.join(FORMATS)}"
         raise InvalidArgumentError(message)
     options = opened_with(relocations(relocate), storage_options(storage), locations(allowed_locations))
-    if (format or _format_of(location, options)) == "paimon":
+    folder, name = split_metadata_table(location)
+    try:
+        return _open(location, table_format, options), None
+    except NoSuchTableError as error:
+        if name is None:
+            raise
+        try:
+            return _open(folder, table_format, options), name
+        except NoSuchTableError:
+            raise error from None
+
+
+def _open(location: str, table_format: str | None, options: Mapping[str, Any]) -> IcebergTable | PaimonTable:
+    if (table_format or _format_of(location, options)) == "paimon":
         from frazil.paimon._table import Table as PaimonTable
 
         return PaimonTable.open(location, **options)
@@ -96,7 +136,7 @@ def load_table(
     try:
         return IcebergTable.open(location, **options)
     except NoSuchTableError as error:
-        if format is not None or error.hint is not None:
+        if table_format is not None or error.hint is not None:
             raise
         raise NoSuchTableError(error.message, context=error.context, hint=_what_is_there(location, options)) from None
 

@@ -27,14 +27,14 @@ class ReadOptions(TypedDict, total=False):
 
 
 def split_metadata_table(location: str) -> tuple[str, str | None]:
-    """Split the location of a metadata table, such as `/lake/t$files`; None if it does not name one.
+    """Split the location of a metadata table, such as `/lake/t$files`, at its last `$`; None if there is none.
 
-    >>> split_metadata_table("s3://lake/t$files"), split_metadata_table("/lake/a$b")
-    (('s3://lake/t', 'files'), ('/lake/a$b', None))
+    >>> split_metadata_table("s3://lake/t$files"), split_metadata_table("/lake/a$b/t"), split_metadata_table("$files")
+    (('s3://lake/t', 'files'), ('/lake/a$b/t', None), ('$files', None))
     """
     table, dollar, name = location.rstrip("/").rpartition("$")
-    known = dollar and table and any(name == found for found, _, _ in _native.iceberg_metadata_tables())
-    return (table, name) if known else (location, None)
+    is_split = dollar and name and "/" not in name and table.rpartition("/")[2]
+    return (table, name) if is_split else (location, None)
 
 
 class VirtualTable:

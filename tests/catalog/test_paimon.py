@@ -59,8 +59,6 @@ def test_names_that_are_no_tables(catalog: Catalog[Any]) -> None:
     for name in ("orders", ("a", "b", "c")):
         with pytest.raises(errors.NoSuchTableError, match="a database and a table"):
             catalog.load_table(name)
-    with pytest.raises(errors.UnsupportedError, match="system tables"):
-        catalog.load_table("sales.orders$snapshots")
 
 
 @pytest.mark.parametrize("metastore", ["hive", "rest"])

@@ -11,6 +11,7 @@ import pytest
 
 import frazil
 from frazil import errors
+from frazil.paimon import Inspect
 from support.cases import GOLDEN
 
 CATALOGS = GOLDEN / "paimon_catalogs"
@@ -98,28 +99,32 @@ def test_a_database_that_is_not_there_stays_away(tmp_path: Any) -> None:
     assert not missing.exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("t1$snapshots", "load 't1'; its snapshots() tells the same"),
-        ("t1$files", "load 't1'; its scan().plan() tells the same"),
-        ("t1$branch_b$schemas", "load 't1'; its schemas() tells the same"),
-        ("t1$manifests", None),
-        ("t1$", None),
-    ],
-)
-def test_system_tables_are_refused_by_name(name: str, hint: str | None) -> None:
+@pytest.mark.parametrize("name", Inspect.names())
+def test_system_tables_have_names(name: str) -> None:
     for database, catalog in (("sales", folder_catalog()), ("d1", jdbc_catalog())):
-        with pytest.raises(errors.UnsupportedError, match=r"system tables yet, which '\w+\.t1\$") as caught:
+        found = catalog.load_table((database, f"t1${name}"))
+        assert isinstance(found, frazil.VirtualTable)
+        expected = catalog.load_table((database, "t1")).inspect[name].scan().to_arrow()
+        assert found.scan().to_arrow().equals(expected)
+        assert catalog.table_exists((database, f"t1${name}"))
+        assert not catalog.table_exists((database, f"none${name}"))
+
+
+@pytest.mark.parametrize(("name", "near"), [("t1$snapshot", "snapshots"), ("t1$file", "files"), ("t1$", None)])
+def test_unknown_system_tables_are_refused(name: str, near: str | None) -> None:
+    for database, catalog in (("sales", folder_catalog()), ("d1", jdbc_catalog())):
+        with pytest.raises(errors.InvalidArgumentError, match="unknown metadata table") as caught:
             catalog.load_table((database, name))
-        assert caught.value.hint == hint
+        assert near is None or f"did you mean `{near}`" in str(caught.value)
         assert not catalog.table_exists((database, name))
+        with pytest.raises(errors.NoSuchTableError):
+            catalog.load_table((database, "none$files"))
 
 
-def test_the_database_of_the_system_is_refused_by_name_and_not_listed() -> None:
+def test_the_database_of_the_system_is_not_listed() -> None:
     for catalog in (folder_catalog(), jdbc_catalog()):
-        with pytest.raises(errors.UnsupportedError, match=r"'sys\.tables'"):
-            catalog.load_table("sys.tables")
+        with pytest.raises(errors.NoSuchTableError, match=r"'sys\.table'"):
+            catalog.load_table("sys.table")
         assert ("sys",) not in catalog.list_namespaces()
 
 
@@ -136,7 +141,8 @@ def test_a_branch_is_a_table_of_its_own_name(tmp_path: Any) -> None:
     assert catalog.load_table("sales.t1").schema().column_names == ["k", "v", "u"]
     assert catalog.list_tables("sales") == [("sales", "t1")]
     names = ("t1$branch_b 1", "t1$branch_no", "t2$branch_b 1", "t1$branch_b 1$files", "t1$branch_")
-    assert [catalog.table_exists(("sales", name)) for name in names] == [True, False, False, False, False]
+    assert [catalog.table_exists(("sales", name)) for name in names] == [True, False, False, True, False]
+    assert catalog.load_table("sales.t1$branch_b 1$schemas").scan().to_arrow()["fields"][0].as_py().find('"s"') > 0
     for name in ("t1$branch_no", "t1$branch_"):
         with pytest.raises(errors.FrazilError):
             catalog.load_table(("sales", name))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import frazil
+from frazil import paimon
 from frazil.iceberg import Inspect
 from support.canonical import canonical_rows, lines
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "pevo_v2_three_specs"
+PAIMON = "tags_pk"
 
 
 @pytest.mark.parametrize("name", Inspect.names())
@@ -24,6 +26,18 @@ def test_spark_shows_what_python_shows(spark: SparkSession, table: Callable[[str
     expected = frazil.load_table(table(NAME)).inspect[name].scan().to_arrow()
     assert found.column_names == expected.column_names
     assert lines(canonical_rows(found)) == lines(canonical_rows(expected))
+
+
+@pytest.mark.parametrize("name", paimon.Inspect.names())
+def test_spark_shows_the_system_tables_that_python_shows(
+    spark: SparkSession, paimon_table: Callable[[str], str], name: str
+) -> None:
+    expected = frazil.load_table(paimon_table(PAIMON)).inspect[name].scan().to_arrow()
+    by_path = spark.read.format("frazil").load(f"{paimon_table(PAIMON)}${name}").toArrow()
+    by_option = spark.read.format("frazil").option("inspect", name).load(paimon_table(PAIMON)).toArrow()
+    for found in (by_path, by_option):
+        assert found.column_names == expected.column_names
+        assert lines(canonical_rows(found)) == lines(canonical_rows(expected))
 
 
 def test_options_choose_snapshot_rows_and_columns(spark: SparkSession, table: Callable[[str], str]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from frazil import _native
 from frazil._arguments import listed_locations
+from frazil._virtual_table import split_metadata_table
 from frazil.catalog._identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog._properties import Properties, of_storage
 from frazil.errors import FrazilError, NoSuchNamespaceError, NoSuchTableError
@@ -14,6 +15,7 @@ from frazil.errors import FrazilError, NoSuchNamespaceError, NoSuchTableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from frazil._virtual_table import VirtualTable
     from frazil.catalog._identifiers import Identifier, Levels
     from frazil.catalog._table import NamedTable
 
@@ -81,10 +83,14 @@ class Lookups(ABC, Generic[T]):
         self._existing(namespace)
         return []
 
-    def load_table(self, identifier: Identifier) -> T:
+    def load_table(self, identifier: Identifier) -> T | Any:
         """Open a table.
 
+        `sales.orders$files` opens the metadata table or system table `files` of the table `sales.orders`, which is a
+        `frazil.VirtualTable`; so does `sales.orders.files` for an Iceberg table. A table of that name takes precedence.
+
         Raises:
+            InvalidArgumentError: The table does not have this metadata table.
             MissingFileError: The folder of the catalog does not exist.
             NoSuchTableError: There is no such table.
             CorruptMetadataError: The table's metadata contradicts its specification.
@@ -95,6 +101,9 @@ class Lookups(ABC, Generic[T]):
         try:
             return self._open(levels)
         except NoSuchTableError as error:
+            found = self._metadata_table(levels)
+            if found is not None:
+                return found
             if error.context.get("catalog") == self.name:
                 raise
             raise self._no_such_table(levels, str(error)) from error
@@ -140,6 +149,28 @@ class Lookups(ABC, Generic[T]):
     @abstractmethod
     def _open(self, levels: Levels) -> T:
         """Open a table; `NoSuchTableError` when the catalog knows of none or there is none where it says."""
+
+    def _metadata_table(self, levels: Levels) -> VirtualTable | None:
+        """Open `t$files` or `t.files`; None if there is no table `t`."""
+        last, name = split_metadata_table(levels[-1])
+        if name is not None:
+            table = self._found((*levels[:-1], last))
+            return None if table is None else cast("VirtualTable", table.inspect[name])
+        if len(levels) > 1 and levels[-1] in self._metadata_tables():
+            table = self._found(levels[:-1])
+            return None if table is None else cast("VirtualTable", table.inspect[levels[-1]])
+        return None
+
+    def _metadata_tables(self) -> list[str]:
+        """Return the names that stand after a table and a dot."""
+        return [name for name, _, _ in _native.iceberg_metadata_tables()]
+
+    def _found(self, levels: Levels) -> Any:
+        """Open a table; None if there is none."""
+        try:
+            return self._open(levels)
+        except NoSuchTableError:
+            return None
 
     def _check_folder(self) -> None:
         """Raise `MissingFileError` if the catalog is a local folder that does not exist."""

@@ -7,8 +7,8 @@
     paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
 
 A database of a JDBC catalog lies where its property `location` says, or where it would lie in the warehouse. The table
-`orders$branch_b1` is the branch `b1` of `orders`; `orders$ro` and `orders$audit_log` are views of it. Other tables such
-as `orders$snapshots`, and those of the database `sys`, are computed by Paimon and not read. No listing has these names.
+`orders$branch_b1` is the branch `b1` of `orders`; `orders$ro` and `orders$audit_log` are views of it, and other names
+such as `orders$snapshots` and `orders$branch_b1$files` are its system tables. No listing has these names.
 """
 
 from __future__ import annotations
@@ -20,28 +20,19 @@ from frazil.catalog._base import Catalog
 from frazil.catalog._table import NamedTable
 from frazil.catalog._warehouse import Warehouse
 from frazil.errors import UnsupportedError
+from frazil.paimon._inspect import Inspect
 from frazil.paimon._table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from frazil._virtual_table import VirtualTable
     from frazil.catalog._identifiers import Levels
     from frazil.paimon._table import View
 
 DATABASE_SUFFIX = ".db"
 BRANCH = "branch_"
 SYSTEM_DATABASE = "sys"
-
-_INSTEAD = {
-    "branches": "branches()",
-    "consumers": "consumers()",
-    "files": "scan().plan()",
-    "options": "options",
-    "schemas": "schemas()",
-    "snapshots": "snapshots()",
-    "tags": "tags()",
-}
-"""What tells the rows of a system table."""
 
 _VIEWS: dict[str, View] = {"ro": "read-optimized", "audit_log": "audit-log"}
 
@@ -66,8 +57,8 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
 
     def _open(self, levels: Levels) -> PaimonCatalogTable:
         name, branch, system = _parts(levels[-1])
-        if (system is not None and system not in _VIEWS) or levels[:-1] == (SYSTEM_DATABASE,):
-            raise self._is_of_the_system(levels, name, system)
+        if system is not None and system not in _VIEWS:
+            name, branch, system = levels[-1], None, None
         location = self._location((*levels[:-1], name))
         opened = PaimonCatalogTable.open(
             location,
@@ -86,15 +77,18 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         if len(levels) != 2:  # noqa: PLR2004 - database and table
             return False
         name, branch, system = _parts(levels[-1])
-        if (system is not None and system not in _VIEWS) or not self._has_main((levels[0], name)):
+        if system is not None and system not in {*_VIEWS, *Inspect.names()}:
+            return self._has_main(levels)
+        if not self._has_main((levels[0], name)):
             return False
         return branch is None or branch in self._open((levels[0], name)).branches()
 
-    def _is_of_the_system(self, levels: Levels, table: str, system: str | None) -> UnsupportedError:
-        instead = _INSTEAD.get(system or "")
-        hint = f"load {table!r}; its {instead} tells the same" if instead else None
-        message = f"this release does not read system tables yet, which {'.'.join(levels)!r} is"
-        return UnsupportedError(message, context={"catalog": self.name, "table": ".".join(levels)}, hint=hint)
+    def _metadata_table(self, levels: Levels) -> VirtualTable | None:
+        name, branch, system = _parts(levels[-1])
+        if system is None:
+            return None
+        table = self._found((*levels[:-1], name if branch is None else f"{name}${BRANCH}{branch}"))
+        return None if table is None else cast("VirtualTable", table.inspect[system])
 
     @abstractmethod
     def _has_main(self, levels: Levels) -> bool:

@@ -1,11 +1,17 @@
-"""Metadata tables in Spark: `spark.read.format("frazil").load("/path/of/table$files")`; a partition is one part."""
+"""Metadata tables and system tables in Spark: `spark.read.format("frazil").load("/path/of/table$files")`.
+
+A partition is one part.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
+from frazil import _native
 from frazil._read_ahead import read_parts
+from frazil.paimon._table import Table as PaimonTable
 from frazil.spark._iceberg import snapshot_arguments
 from frazil.spark._options import check_names
 from frazil.spark._state import TableState
@@ -16,21 +22,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil._virtual_table import VirtualScan, VirtualTable
-    from frazil.iceberg import Table
+    from frazil.iceberg import Table as IcebergTable
     from frazil.spark._options import ReadOptions
 
 
 class InspectState(TableState):
-    """A metadata table of an Iceberg table, as one metadata file describes it."""
+    """A metadata table of an Iceberg table, as one metadata file describes it, or a system table of a Paimon table.
 
-    def __init__(self, table: Table, name: str, asked: ReadOptions) -> None:
-        """Note which metadata file is the table's newest; every read is by that one."""
+    System tables of one snapshot show the snapshot that was current when this was made; the others what is current when
+    they are read.
+    """
+
+    def __init__(self, table: IcebergTable | PaimonTable, name: str, asked: ReadOptions) -> None:
+        """Note the newest metadata file or snapshot of the table; every read is by that one."""
         super().__init__(asked)
         check_names(asked.others, (), {})
         self._name = name
-        self._snapshot = snapshot_arguments(asked)
-        self._metadata_file = table.metadata_location
-        self._table: VirtualTable | None = table.inspect.open(name, **self._snapshot)
+        if isinstance(table, PaimonTable):
+            self._place, self._format = asked.path, "paimon"
+            self._snapshot = snapshot_arguments(dataclasses.replace(asked, branch=None)) or _current(table, name, asked)
+        else:
+            self._place, self._format = table.metadata_location, "iceberg"
+            self._snapshot = snapshot_arguments(asked)
+        self._table: VirtualTable | None = self._open(table)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_table": None}
@@ -62,6 +76,25 @@ class InspectState(TableState):
         if self._table is None:
             from frazil._table import load_table
 
-            table = load_table(self._metadata_file, format="iceberg", **self.asked.opening)
-            self._table = table.inspect.open(self._name, **self._snapshot)
+            table = load_table(self._place, format=self._format, **self.asked.opening)
+            self._table = self._open(table)
         return self._table
+
+    def _open(self, table: IcebergTable | PaimonTable) -> VirtualTable:
+        if isinstance(table, PaimonTable):
+            table = _on_branch(table, self.asked)
+        return table.inspect.open(self._name, **self._snapshot)
+
+
+def _on_branch(table: PaimonTable, asked: ReadOptions) -> PaimonTable:
+    return table if asked.branch is None else table.with_branch(asked.branch)
+
+
+def _current(table: PaimonTable, name: str, asked: ReadOptions) -> dict[str, Any]:
+    """Return the argument that chooses the current snapshot, if `name` shows one and reads the same rows by its id."""
+    table = _on_branch(table, asked)
+    shows_one = {found for found, _, time_travel in _native.paimon_system_tables() if time_travel}
+    current = table.current_snapshot() if name in shows_one else None
+    if current is None or current.schema_id != table.schema().schema_id:
+        return {}
+    return {} if any(option.startswith("scan.") for option in table.options) else {"snapshot_id": current.snapshot_id}

@@ -1,11 +1,12 @@
-"""Opening what a read of Spark names: a table of either format, or a metadata table."""
+"""Opening what a read of Spark names: a table of either format, or a metadata table or system table."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
-from frazil._table import load_table
-from frazil.errors import UnsupportedError
+from frazil._table import open_named
+from frazil._virtual_table import split_metadata_table
 from frazil.paimon._table import Table as PaimonTable
 from frazil.spark._iceberg import IcebergState
 from frazil.spark._inspect import InspectState
@@ -26,10 +27,10 @@ def open_state(asked: ReadOptions) -> TableState:
         NoSuchTableError: There is no table.
         NoSuchSnapshotError: The table does not have the state.
     """
-    table = load_table(asked.path, format=asked.format, **asked.opening)
-    if asked.metadata_table is not None:
-        if isinstance(table, PaimonTable):
-            message = f"Spark does not read the system table `{asked.metadata_table}` of a Paimon table yet"
-            raise UnsupportedError(message, hint=f"read it with table.inspect[{asked.metadata_table!r}]")
-        return InspectState(table, asked.metadata_table, asked)
+    table, name = open_named(asked.path, asked.format, **asked.opening)
+    if name is not None:
+        asked = dataclasses.replace(asked, path=split_metadata_table(asked.path)[0])
+    name = asked.metadata_table or name
+    if name is not None:
+        return InspectState(table, name, asked)
     return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil import _native
 from frazil._arguments import listed_locations
-from frazil._virtual_table import split_metadata_table
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -62,11 +61,11 @@ class ReadOptions:
     """What is asked of a table."""
 
     path: str
-    """The folder or metadata file of the table."""
+    """The folder or metadata file of the table, perhaps with `$` and the name of a metadata table."""
     format: str | None = None
     """`iceberg` or `paimon`; None to look."""
     metadata_table: str | None = None
-    """The metadata table that is read; None for the rows of the table."""
+    """The metadata table that is read; None for the rows of the table, or what `path` says."""
     snapshot: tuple[str, Any] | None = None
     """`("id", 1)`, `("as_of", ms)`, `("tag", "name")`, `("ref", "tag or branch")` or `("version", "text")`."""
     branch: str | None = None
@@ -124,10 +123,9 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         hint = "CREATE TABLE … USING frazil takes a LOCATION or the option `path`, and no columns"
         raise InvalidArgumentError(message, hint=hint)
     exclude(given, *SNAPSHOT_OPTIONS)
-    path, metadata_table = split_metadata_table(given["path"])
     return ReadOptions(
-        path=path,
-        metadata_table=given.get("inspect", metadata_table),
+        path=given["path"],
+        metadata_table=given.get("inspect"),
         format=given.get("format"),
         snapshot=_snapshot(given),
         branch=given.get("branch"),
