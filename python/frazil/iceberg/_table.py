@@ -353,7 +353,7 @@ class Table(Opened, Writing):
             NoSuchSnapshotError: A snapshot that the table does not have, or whose parent has expired.
 
         >>> import frazil
-        >>> table = frazil.load_table("tests/golden/iceberg/inc_cow_partitioned")
+        >>> table = frazil.load_table("tests/golden/iceberg/inc_mor")
         >>> table.changes(identifier_columns=["id"], selected_fields=["id", "v"]).to_arrow().num_columns
         5
         """
