@@ -2,7 +2,8 @@
 
 Of Iceberg position deletes, deletion vectors, equality deletes and an evolved partition spec; of Paimon a primary-key
 table whose files are merged, its snapshots, a tag and its changes. First in Python, then in PySpark. Last a lake of its
-own: a table that is made, filled, merged into and deleted from, read as it was, and rolled back.
+own: a table that is made, filled, merged into and deleted from, read as it was, and rolled back; and a Paimon table to
+which rows are appended.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def main() -> None:
     counts[TAGGED_TABLE] = show_tags()
     show_spark(counts)
     show_lake()
+    show_append()
 
 
 def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> int:
@@ -129,6 +131,23 @@ def show_lake() -> None:
         table.manage_snapshots().rollback_to_snapshot(second.snapshot_id).commit()
         reopened = catalog.load_table("demo.trips")
         print(f"rolled back before the delete: {reopened.scan().count()} rows")
+
+
+def show_append() -> None:
+    """Create a Paimon table, append to it, and read both snapshots."""
+    with tempfile.TemporaryDirectory() as folder:
+        catalog = frazil.load_catalog("demo", type="paimon", warehouse=folder)
+        catalog.create_namespace("demo")
+        columns = {"id": "BIGINT NOT NULL", "city": "STRING", "price": "DECIMAL(9, 2)"}
+        table = catalog.create_table("demo.orders", columns)
+        print(f"--- a Paimon table: {table!r}")
+        for cities in (["Oslo", "Bergen"], ["Tromsø"]):
+            rows = [{"id": len(city), "city": city, "price": len(city)} for city in cities]
+            result = table.append(rows)
+            print(f"append: snapshot {result.snapshot_id}, {result.added_records} rows, {result.added_bytes} bytes")
+        print_rows(table.scan("id > 4").to_arrow().sort_by("id"))
+        counts = [table.scan(snapshot_id=snapshot.snapshot_id).count() for snapshot in table.snapshots()]
+        print(f"rows at each of its {len(counts)} snapshots: {counts}")
 
 
 def told(result: WriteResult) -> str:

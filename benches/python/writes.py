@@ -19,7 +19,7 @@ from targets import Target, all_rows, last_merged, merge_source, scattered_ids
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from frazil.iceberg._write_result import WriteResult
+    from frazil._write_result import WriteResult
 
 ON_READ = {"write.delete.mode": "merge-on-read", "write.merge.mode": "merge-on-read"}
 ONE_ROW = [{"id": 1, "ts": dt.datetime(2025, 1, 1, tzinfo=dt.UTC)}]

@@ -21,9 +21,11 @@ __all__ = [
     "FileScanTask",
     "Files",
     "Merger",
+    "PaimonCommit",
     "PaimonDataFile",
     "PaimonDeletionFile",
     "PaimonPlan",
+    "PaimonRows",
     "PaimonScan",
     "PaimonSplit",
     "PaimonTable",
@@ -62,6 +64,7 @@ __all__ = [
     "kept_rows",
     "normalize_predicate",
     "owned_files",
+    "paimon_create",
     "paimon_features",
     "paimon_system_tables",
     "schema_arrow",
@@ -534,6 +537,49 @@ class PaimonTable:
     def bucket_ids(self, batch: pa.RecordBatch) -> pa.Array: ...
 
 @final
+class PaimonRows:
+    # Takes rows as users have them and returns rows for files. The clock of this machine is ahead of UTC.
+    def __new__(cls, table: PaimonTable, *, utc_offset_ms: int) -> PaimonRows: ...
+    # Codec, its level, bytes of a file, bytes of a row group.
+    def file(self) -> tuple[str, int | None, int, int]: ...
+    def schema(self) -> pa.Schema: ...
+    # The rows that can be written now, by slot, which counts from 0.
+    def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]: ...
+    def next_sorted(self, most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None: ...
+    def new_location(self, partition: int, count: int, extension: str) -> str: ...
+    def close(
+        self,
+        partition: int,
+        path: str,
+        file_format: str,
+        size_bytes: int,
+        column_sizes: dict[int, int],
+        split_offsets: Sequence[int] | None,
+    ) -> None: ...
+    # Files, rows and bytes.
+    def written(self) -> tuple[int, int, int]: ...
+    # One commit message for each bucket.
+    def messages(self) -> list[bytes]: ...
+
+@final
+class PaimonCommit:
+    # One commit; that of a batch without an identifier.
+    def __new__(
+        cls,
+        table: PaimonTable,
+        *,
+        user: str,
+        identifier: int | None = None,
+        watermark: int | None = None,
+        properties: dict[str, str] = ...,
+    ) -> PaimonCommit: ...
+    # Snapshots, attempts (0 if nothing was committed now), files, rows and bytes.
+    def commit(self, messages: Sequence[bytes]) -> tuple[list[int], int, int, int, int]: ...
+    @property
+    def may_be_committed(self) -> bool: ...
+    def abort(self, messages: Sequence[bytes]) -> int: ...
+
+@final
 class PaimonScan:
     # A scan that is bound to a snapshot and a schema.
     def __new__(
@@ -693,6 +739,9 @@ def iceberg_features() -> list[SpecFeature]: ...
 def paimon_features() -> list[SpecFeature]: ...
 def table_properties() -> list[TableProperty]: ...
 def table_property(key: str) -> TableProperty | None: ...
+
+# Create a table; the definition is JSON with members of a schema file.
+def paimon_create(files: Files, location: str, definition: str) -> PaimonTable: ...
 
 # The rows that a filter keeps, bound to the columns of a Paimon schema; columns of the batch by their names.
 def filter_batch(

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 FORMATS = ("iceberg", "paimon")
 
+_ARGUMENTS = {
+    "iceberg": ("partition_by", "sort_order", "format_version", "properties"),
+    "paimon": ("partition_keys", "primary_keys", "options", "comment"),
+}
+"""What `create_table` takes besides what it takes for both formats."""
+
 _SHOWN_TABLES = 3
 _OTHER_FORMATS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 _INNER_FOLDERS = ("data", "manifest", "metadata", "schema", "snapshot")
@@ -141,32 +147,63 @@ def _open(location: str, table_format: str | None, options: Mapping[str, Any]) -
         raise NoSuchTableError(error.message, context=error.context, hint=_what_is_there(location, options)) from None
 
 
-def create_table(  # noqa: PLR0913 - what a table is made of
+@overload
+def create_table(
     location: str | os.PathLike[str],
     schema: Any,
     *,
+    format: Literal["iceberg"] = "iceberg",
     partition_by: Any = (),
     sort_order: Any = (),
     format_version: int = 2,
     properties: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
-) -> IcebergTable:
-    """Make an Iceberg table in a folder, without a catalog.
+) -> IcebergTable: ...
+@overload
+def create_table(
+    location: str | os.PathLike[str],
+    schema: Any,
+    *,
+    format: Literal["paimon"],
+    partition_keys: Sequence[str] = (),
+    primary_keys: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> PaimonTable: ...
+def create_table(
+    location: str | os.PathLike[str],
+    schema: Any,
+    *,
+    format: Literal["iceberg", "paimon"] = "iceberg",  # noqa: A002 - as in `load_table`
+    storage: Mapping[str, str] | None = None,
+    **arguments: Any,
+) -> IcebergTable | PaimonTable:
+    """Make a table in a folder, without a catalog.
 
     Args:
         location: The folder, as a path or a URI. There may be no table in it.
-        schema: An Arrow schema, a data frame, types by name such as `{"id": "long"}`, or a schema of PyIceberg.
+        schema: An Arrow schema, a data frame, types by name such as `{"id": "long"}`, or a schema of PyIceberg. Types
+            of Paimon are those of its SQL: `{"id": "BIGINT NOT NULL"}`.
+        format: `iceberg` or `paimon`.
         partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`; or a partition spec
             of PyIceberg.
         sort_order: Sort keys: `id`, `day(ts) desc`, `name asc nulls last`; or a sort order of PyIceberg.
         format_version: 1, 2 or 3.
         properties: Properties of the table, such as `write.parquet.compression-codec`. A `write.data.path` or
             `write.metadata.path` outside the folder is allowed for this handle; see `load_table` for later ones.
+        partition_keys: Paimon: the columns whose values are equal in a partition, outermost first.
+        primary_keys: Paimon: the columns that name a row.
+        options: Paimon: options of the table, such as `file.compression`.
+        comment: Paimon: a comment on the table.
         storage: Options of the storage, such as `s3.endpoint`. They are not written into the table.
+        **arguments: Those of the format, as the signatures above name them.
 
     Raises:
         AlreadyExistsError: There is a table in the folder.
-        InvalidArgumentError: A type that Iceberg does not have, or a partition field that is none.
+        InvalidArgumentError: A type that the format does not have, a partition field that is none, or an argument of
+            the other format.
+        UnsupportedError: The table is of a kind that is not written yet; the message names it.
 
     >>> import tempfile, pyarrow as pa
     >>> schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))])
@@ -176,17 +213,21 @@ def create_table(  # noqa: PLR0913 - what a table is made of
     >>> sorted(table.scan().to_arrow()["id"].to_pylist())
     [1, 2, 3]
     """
+    if format not in FORMATS:
+        message = f"unknown table format {format!r}, expected one of {', '.join(FORMATS)}"
+        raise InvalidArgumentError(message)
+    known = _ARGUMENTS[format]
+    wrong = next((name for name in arguments if name not in known), None)
+    if wrong is not None:
+        message = f"create_table has no argument `{wrong}` for tables of the format {format}"
+        raise InvalidArgumentError(message, hint=f"its arguments are {', '.join(known)}")
+    if format == "paimon":
+        from frazil.paimon._table import Table as PaimonTable
+
+        return PaimonTable.create(location, schema, storage=storage, **arguments)
     from frazil.iceberg._table import Table as IcebergTable
 
-    return IcebergTable.create(
-        location,
-        schema,
-        partition_by=partition_by,
-        sort_order=sort_order,
-        format_version=format_version,
-        properties=properties,
-        storage=storage,
-    )
+    return IcebergTable.create(location, schema, storage=storage, **arguments)
 
 
 def _format_of(location: str, options: Mapping[str, Any]) -> str:

@@ -631,9 +631,10 @@ def test_a_commit_during_the_deletion_of_a_folder_loses(tmp_path: Path) -> None:
 
 def test_a_catalog_that_cannot_commit_refuses_by_name(tmp_path: Path) -> None:
     paimon = frazil.load_catalog("p", **{**properties_of("hadoop", tmp_path), "type": "paimon"})
+    paimon.create_namespace("ns")
     for call in (
-        lambda: paimon.create_namespace("ns"),
-        lambda: paimon.create_table("t", SCHEMA),
+        lambda: paimon.create_namespace("other", {"owner": "me"}),
+        lambda: paimon.rename_table("ns.t", "ns.u"),
         lambda: paimon.drop_table("ns.t"),
     ):
         with pytest.raises(errors.UnsupportedError, match="type paimon, which 'p' is"):

@@ -13,26 +13,32 @@ such as `orders$snapshots` and `orders$branch_b1$files` are its system tables. N
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from frazil._arguments import table_files
 from frazil.catalog._base import Catalog
+from frazil.catalog._identifiers import dotted, table_levels
 from frazil.catalog._table import NamedTable
 from frazil.catalog._warehouse import Warehouse
-from frazil.errors import UnsupportedError
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
 from frazil.paimon._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from frazil._virtual_table import VirtualTable
-    from frazil.catalog._identifiers import Levels
+    from frazil.catalog._identifiers import Identifier, Levels
     from frazil.paimon._table import View
 
 DATABASE_SUFFIX = ".db"
 BRANCH = "branch_"
 SYSTEM_DATABASE = "sys"
+
+_PLAIN_NAME = re.compile(r'[^/\\$%:*?"<>|\x00-\x1f]+')
 
 _VIEWS: dict[str, View] = {"ro": "read-optimized", "audit_log": "audit-log"}
 
@@ -54,6 +60,42 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
     """What the catalogs of Paimon have in common: databases do not nest, and tables are folders."""
 
     type: ClassVar[str] = "paimon"
+
+    def create_table(  # type: ignore[override]
+        self,
+        identifier: Identifier,
+        schema: Any,
+        *,
+        partition_keys: Sequence[str] = (),
+        primary_keys: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+    ) -> PaimonCatalogTable:
+        """Create a table.
+
+        Args:
+            identifier: Its name, in a database that exists.
+            schema: As in `frazil.create_table`.
+            partition_keys: The columns whose values are equal in a partition, outermost first.
+            primary_keys: The columns that name a row.
+            options: Options of the table.
+            comment: A comment on the table.
+
+        Raises:
+            AlreadyExistsError: There is a table of this name, or another writer was first.
+            NoSuchNamespaceError: There is no such database.
+            InvalidArgumentError: A type that Paimon does not have, or a name that cannot be given.
+            UnsupportedError: The table is of a kind that is not written yet, or the catalog does not create tables.
+        """
+        levels = table_levels(identifier)
+        self._check_namespace_of_new(levels[:-1])
+        self._create_new(levels, (schema, partition_keys, primary_keys, options, comment))
+        return self._load_after("created", levels)
+
+    def _create_new(self, levels: Levels, made_of: tuple[Any, ...]) -> None:
+        """Create a table of what `NewTable` takes after the location."""
+        del levels, made_of
+        self._refuse("create tables")
 
     def _open(self, levels: Levels) -> PaimonCatalogTable:
         name, branch, system = _parts(levels[-1])
@@ -107,6 +149,25 @@ class PaimonFolderCatalog(PaimonCatalog):
         self._warehouse = Warehouse(name, self.type, properties)
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
 
+    def _create_new(self, levels: Levels, made_of: tuple[Any, ...]) -> None:
+        if len(levels) != 2:  # noqa: PLR2004 - database and table
+            message = f"{dotted(levels)!r} is not the name of a table, which is a database and a table"
+            raise InvalidArgumentError(message, context={"catalog": self.name})
+        _check_name(levels[1])
+        if self._has_main(levels):
+            raise self._exists_already(levels)
+        place = self._warehouse.table(_folder(levels))
+        files = table_files(place, self._readable(), self.storage_properties, self.allowed_for(levels))
+        NewTable(place, *made_of).create(files)
+
+    def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
+        if len(levels) != 1:
+            self._refuse("nest databases")
+        if properties:
+            self._refuse("keep properties of databases")
+        _check_name(levels[0])
+        return self._warehouse.make_folder(_folder(levels))
+
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
         names = () if levels else self._warehouse.folders(())
         return {(name.removesuffix(DATABASE_SUFFIX),) for name in names if name.endswith(DATABASE_SUFFIX)}
@@ -136,6 +197,13 @@ class PaimonFolderCatalog(PaimonCatalog):
 
 def _folder(levels: Levels) -> Levels:
     return (levels[0] + DATABASE_SUFFIX, *levels[1:]) if levels else ()
+
+
+def _check_name(name: str) -> None:
+    """Reject names of which folders or system tables would be made."""
+    if name == SYSTEM_DATABASE or name.startswith(".") or not _PLAIN_NAME.fullmatch(name):
+        message = f"{name!r} cannot be the name of a database or table"
+        raise InvalidArgumentError(message, hint="use letters, digits, `_` and `-`")
 
 
 def _parts(name: str) -> tuple[str, str | None, str | None]:

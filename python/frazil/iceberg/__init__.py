@@ -1,5 +1,6 @@
 """Apache Iceberg: tables, scans and tasks, in the words of its specification."""
 
+from frazil._write_result import WriteResult
 from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import NestedField, PartitionField, PartitionSpec, Schema, SortField, SortOrder
@@ -9,7 +10,6 @@ from frazil.iceberg._table import Table
 from frazil.iceberg._table_metadata import TableMetadata
 from frazil.iceberg._task import DataFile, DeleteFile, FileScanTask
 from frazil.iceberg._transaction import Transaction
-from frazil.iceberg._write_result import WriteResult
 
 __all__ = [
     "DataFile",

@@ -8,10 +8,10 @@ from typing import Any
 
 from frazil import _native
 from frazil._arguments import text
+from frazil._arrow_schema import arrow_schema
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg._schema import Schema
 
-_SCHEMA_HINT = 'such as pyarrow.schema([("id", pyarrow.int64()), ("name", pyarrow.string())])'
 _TYPE_HINT = "such as pyarrow.int64(), 'long' or 'decimal(9, 2)'"
 
 
@@ -32,7 +32,7 @@ def schema_json(schema: Any) -> str:
     if isinstance(schema, Mapping):
         columns = [(text("the name of a column", name), type_text(field_type)) for name, field_type in schema.items()]
         return _native.typed_schema_json(columns)
-    return _native.schema_json(_arrow_schema(schema))
+    return _native.schema_json(arrow_schema(schema))
 
 
 def type_text(field_type: Any) -> str:
@@ -61,20 +61,3 @@ def is_pyiceberg(value: object) -> bool:
 
 def _plain_or_json(found: str | dict[str, Any]) -> str:
     return found if isinstance(found, str) else json.dumps(found)
-
-
-def _arrow_schema(schema: Any) -> Any:
-    import pyarrow as pa
-
-    for candidate in (schema, getattr(schema, "schema", None)):
-        if hasattr(candidate, "__arrow_c_schema__") and not hasattr(candidate, "__arrow_c_stream__"):
-            return candidate
-    if not hasattr(schema, "__arrow_c_stream__"):
-        message = f"a schema must be an Arrow schema, a data frame or types by name, not {type(schema).__name__}"
-        is_lazy = type(schema).__name__ == "LazyFrame"
-        raise InvalidArgumentError(message, hint="call .collect() to get a DataFrame" if is_lazy else _SCHEMA_HINT)
-    from frazil.files.rows.batches import unnamed_levels
-
-    found = pa.RecordBatchReader.from_stream(schema).schema
-    levels = unnamed_levels(found)
-    return pa.schema([field for field in found if field.name not in levels])

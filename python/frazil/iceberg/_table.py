@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from frazil._arguments import SnapshotChoice
+    from frazil._write_result import WriteResult
     from frazil.iceberg._changes import Changes
     from frazil.iceberg._location import Location
     from frazil.iceberg._row import CatalogRow
     from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
     from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
     from frazil.iceberg._transaction import Rows
-    from frazil.iceberg._write_result import WriteResult
 
 
 class Table(Opened, Writing):

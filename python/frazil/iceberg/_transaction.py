@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from frazil import _native
 from frazil._arguments import flag, property_texts, text
 from frazil._operation import operation, operation_of
+from frazil._write_result import RowCounts, WriteResult, settle
 from frazil.errors import CommitConflictError, FrazilError, UnsupportedError
-from frazil.iceberg._write_result import RowCounts, WriteResult, settle
 from frazil.iceberg._writing import Writing
 
 if TYPE_CHECKING:

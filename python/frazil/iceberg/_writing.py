@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from frazil import _native
 from frazil._arguments import field_names, filter_text, flag, property_texts
 from frazil._operation import operation, operation_of
+from frazil._write_result import RowCounts
 from frazil.errors import CommitConflictError, InvalidArgumentError
 from frazil.iceberg._evolving import Evolving
 from frazil.iceberg._merge import MergeBuilder, set_clause
-from frazil.iceberg._write_result import RowCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil._literal import Value
+    from frazil._write_result import WriteResult
     from frazil.iceberg._merge import MergePlan
     from frazil.iceberg._merging import Source
     from frazil.iceberg._table import Table
     from frazil.iceberg._transaction import Rows, Transaction
-    from frazil.iceberg._write_result import WriteResult
 
 
 class Writing(Evolving):

@@ -1,5 +1,6 @@
-"""Apache Paimon: tables, scans and splits, in the words of its specification."""
+"""Apache Paimon: tables, scans, splits and writes, in the words of its specification."""
 
+from frazil._write_result import WriteResult
 from frazil.paimon._format_table import FormatFile, FormatTable, format_table
 from frazil.paimon._inspect import Inspect
 from frazil.paimon._object_table import ObjectTable, object_table
@@ -23,6 +24,7 @@ __all__ = [
     "Split",
     "Table",
     "Tag",
+    "WriteResult",
     "bucket_ids",
     "format_table",
     "object_table",

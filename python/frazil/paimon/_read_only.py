@@ -8,13 +8,9 @@ from frazil.errors import UnsupportedError
 
 
 class ReadOnly:
-    """The methods of an Iceberg table that change it: each says that frazil only reads Paimon."""
+    """The methods of an Iceberg table that change it and are not there for Paimon yet."""
 
     location: str
-
-    def append(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("append")
 
     def overwrite(self, *_: Any, **__: Any) -> NoReturn:
         """Raise `UnsupportedError`."""
@@ -77,5 +73,5 @@ class ReadOnly:
         self._refuse("upgrade")
 
     def _refuse(self, method: str) -> NoReturn:
-        message = f"{method}: frazil does not write Paimon tables yet, it reads them"
-        raise UnsupportedError(message, context={"table": self.location}, hint="write it with Paimon's own connectors")
+        message = f"{method}: frazil does not do this with Paimon tables yet, it reads them and appends to them"
+        raise UnsupportedError(message, context={"table": self.location}, hint="use Paimon's own connectors")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from frazil._arguments import text
+from frazil._arrow_schema import arrow_schema
 from frazil.errors import CorruptMetadataError, InvalidArgumentError
 from frazil.paimon._types import DataType, parse_type, type_of_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -114,11 +117,14 @@ class Schema:
     @classmethod
     def of(
         cls,
-        columns: Schema | pa.Schema | Mapping[str, Any] | Sequence[tuple[str, str]],
+        columns: Any,
         partition_keys: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
     ) -> Schema:
-        """Make a schema of what users write: another schema, an Arrow schema, its JSON form, or names with types.
+        """Make a schema of what users write.
+
+        That is another schema, an Arrow schema, a data frame (pyarrow, pandas, Polars, DuckDB), the JSON form of a
+        schema, or names with types: a list of pairs or a mapping, of texts or Arrow types.
 
         Raises:
             InvalidArgumentError: The columns do not make a schema.
@@ -142,10 +148,12 @@ class Schema:
 def _schema_of(columns: Any) -> Schema:
     if isinstance(columns, Schema):
         return columns
-    if hasattr(columns, "__arrow_c_schema__"):
-        import pyarrow as pa
-
-        arrow = pa.schema(columns)
+    if isinstance(columns, Mapping) and not isinstance(columns.get("fields"), list):
+        columns = list(columns.items())
+    elif isinstance(columns, Mapping):
+        return Schema.from_json(dict(columns))
+    elif not isinstance(columns, list | tuple):
+        arrow = _imported(arrow_schema(columns))
         # Ids are unique in a schema, those of fields inside columns included.
         ids = itertools.count(len(arrow))
         fields = (
@@ -153,17 +161,31 @@ def _schema_of(columns: Any) -> Schema:
             for number, column in enumerate(arrow)
         )
         return Schema(0, tuple(fields))
-    if isinstance(columns, dict):
-        return Schema.from_json(columns)
     ids = itertools.count()
     try:
-        pairs = [(next(ids), name, parse_type(text, lambda: next(ids))) for name, text in columns]
+        pairs = [(next(ids), text("the name of a column", name), _type(kind, ids)) for name, kind in columns]
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidArgumentError):
             raise
         message = "a schema is a list of names with types, a pyarrow.Schema, or the JSON form of a Paimon schema"
         raise InvalidArgumentError(message) from error
     return Schema(0, tuple(DataField(number, name, data_type) for number, name, data_type in pairs))
+
+
+def _imported(schema: Any) -> pa.Schema:
+    import pyarrow as pa
+
+    try:
+        return pa.schema(schema)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        message = f"the schema is not valid Arrow data: {error}"
+        raise InvalidArgumentError(message) from error
+
+
+def _type(kind: Any, ids: Iterator[int]) -> DataType:
+    return (
+        parse_type(kind, lambda: next(ids)) if isinstance(kind, str | dict) else type_of_arrow(kind, lambda: next(ids))
+    )
 
 
 def _field(json: dict[str, Any]) -> DataField:

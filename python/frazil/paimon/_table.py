@@ -6,19 +6,31 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from frazil import _native
-from frazil._arguments import field_names, filter_text, flag, row_limit, snapshot_choice, table_files
+from frazil._arguments import (
+    field_names,
+    filter_text,
+    flag,
+    place_of_new,
+    row_limit,
+    snapshot_choice,
+    storage_options,
+    table_files,
+)
 from frazil._opened import Opened, opened_with
 from frazil._operation import operation
 from frazil.errors import CorruptMetadataError, InvalidArgumentError
+from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
 from frazil.paimon._options import scan_options
 from frazil.paimon._read_only import ReadOnly
 from frazil.paimon._scan import Scan
 from frazil.paimon._schema import Schema
 from frazil.paimon._snapshot import HistoryEntry, Snapshot, Tag
+from frazil.paimon._writing import Writing
 
 if TYPE_CHECKING:
     import datetime
+    import os
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
@@ -32,7 +44,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """What stands between the folder of a table and the name of a branch in the folder of the branch."""
 
 
-class Table(Opened, ReadOnly):
+class Table(Opened, Writing, ReadOnly):
     """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
 
     def __init__(
@@ -68,6 +80,24 @@ class Table(Opened, ReadOnly):
         files = table_files(folder, **options)
         with operation("load_table", lambda: folder):
             return cls(_native.PaimonTable.open(files, folder, branch), files, options, view)
+
+    @classmethod
+    def create(  # noqa: PLR0913 - what a table is made of
+        cls,
+        location: str | os.PathLike[str],
+        schema: Any,
+        *,
+        partition_keys: Sequence[str] = (),
+        primary_keys: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        storage: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Create a table in a folder; see `frazil.create_table`."""
+        new = NewTable(place_of_new(location), schema, partition_keys, primary_keys, options, comment)
+        opened = opened_with({}, storage_options(storage), ())
+        files = table_files(new.location, **opened)
+        return cls(new.create(files), files, opened)
 
     def refresh(self) -> Table:
         """Give the table with its newest schema."""

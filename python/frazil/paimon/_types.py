@@ -127,11 +127,8 @@ def type_of_arrow(arrow: pa.DataType, next_id: Callable[[], int] = lambda: 0, *,
     import pyarrow as pa
 
     kinds = pa.types
-    if kinds.is_decimal128(arrow):
-        return DataType("DECIMAL", (arrow.precision, arrow.scale), nullable)
-    if kinds.is_timestamp(arrow):
-        digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[arrow.unit]
-        return DataType("TIMESTAMP" if arrow.tz is None else LOCAL_ZONED, (digits,), nullable)
+    if kinds.is_dictionary(arrow):
+        return type_of_arrow(arrow.value_type, next_id, nullable=nullable)
     if kinds.is_struct(arrow):
         fields = (
             TypeField(next_id(), field.name, type_of_arrow(field.type, next_id, nullable=field.nullable))
@@ -145,6 +142,20 @@ def type_of_arrow(arrow: pa.DataType, next_id: Callable[[], int] = lambda: 0, *,
         key = type_of_arrow(arrow.key_type, next_id, nullable=False)
         value = type_of_arrow(arrow.item_type, next_id, nullable=arrow.item_field.nullable)
         return DataType("MAP", (), nullable, (key, value))
+    return _leaf_of_arrow(arrow, nullable=nullable)
+
+
+def _leaf_of_arrow(arrow: pa.DataType, *, nullable: bool) -> DataType:
+    import pyarrow as pa
+
+    kinds = pa.types
+    if kinds.is_decimal128(arrow):
+        return DataType("DECIMAL", (arrow.precision, arrow.scale), nullable)
+    if kinds.is_timestamp(arrow):
+        digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[arrow.unit]
+        return DataType("TIMESTAMP" if arrow.tz is None else LOCAL_ZONED, (digits,), nullable)
+    if kinds.is_fixed_size_binary(arrow):
+        return DataType("BINARY", (arrow.byte_width,), nullable)
     for test, name, numbers in (
         (kinds.is_boolean, "BOOLEAN", ()),
         (kinds.is_int8, "TINYINT", ()),
@@ -155,13 +166,17 @@ def type_of_arrow(arrow: pa.DataType, next_id: Callable[[], int] = lambda: 0, *,
         (kinds.is_float64, "DOUBLE", ()),
         (kinds.is_date32, "DATE", ()),
         (kinds.is_time, "TIME", (3,)),
-        (lambda arrow: kinds.is_string(arrow) or kinds.is_large_string(arrow), "VARCHAR", (LONGEST,)),
-        (lambda arrow: kinds.is_binary(arrow) or kinds.is_large_binary(arrow), "VARBINARY", (LONGEST,)),
+        (_any_of(kinds.is_string, kinds.is_large_string, kinds.is_string_view), "VARCHAR", (LONGEST,)),
+        (_any_of(kinds.is_binary, kinds.is_large_binary, kinds.is_binary_view), "VARBINARY", (LONGEST,)),
     ):
         if test(arrow):
             return DataType(name, numbers, nullable)
     message = f"Paimon has no type for the Arrow type {arrow}"
     raise UnsupportedError(message)
+
+
+def _any_of(*tests: Callable[[pa.DataType], bool]) -> Callable[[pa.DataType], bool]:
+    return lambda arrow: any(test(arrow) for test in tests)
 
 
 def _leaf_arrow(leaf: DataType) -> pa.DataType:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from frazil._arguments import filter_text, whole_number
+from frazil._write_result import RowCounts
 from frazil.errors import InvalidArgumentError, LimitExceededError
 from frazil.files.rows.batches import no_rows, size_bytes
 from frazil.iceberg._merge import MergeBuilder, set_clause
 from frazil.iceberg._merging import Merging, Source
 from frazil.iceberg._row_level import Deleting, RowLevel, Updating, target_schema
-from frazil.iceberg._write_result import RowCounts
 from frazil.spark._iceberg import size_of
 from frazil.spark._shared import shared
 from frazil.spark._state import OPEN_COST_BYTES, SPLIT_BYTES
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from frazil import _native
     from frazil._literal import Value
+    from frazil._write_result import WriteResult
     from frazil.iceberg import Table
     from frazil.iceberg._merge import MergePlan
     from frazil.iceberg._row_level import RowChange
     from frazil.iceberg._transaction import Transaction
-    from frazil.iceberg._write_result import WriteResult
     from frazil.spark._shared import Shared
 
     Asked: TypeAlias = "Delete | Update | Merge"

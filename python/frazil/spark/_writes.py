@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from frazil.iceberg._write_result import WriteResult
+    from frazil._write_result import WriteResult
 
 MODES = ("append", "overwrite", "dynamic")
 

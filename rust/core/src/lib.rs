@@ -1,5 +1,6 @@
 //! Mechanisms shared by the table formats of frazil. No word of a format, no Python and no network in here.
 
+pub mod align;
 pub mod array_data;
 pub mod avro;
 pub mod bitmap;

@@ -1,4 +1,4 @@
-//! What of Paimon this crate reads, as data for the documentation, and the check that refuses a table or a scan whose
+//! What of Paimon this crate reads and writes, as data for the documentation, and the check that refuses a table or a scan whose
 //! options change reading in a way that is not supported. Options that only writers use are not looked at.
 
 use frazil_core::error::{Error, Result};
@@ -21,37 +21,37 @@ macro_rules! features {
 }
 
 features! {
-    FILE_LAYOUTS = "File layouts", &["paimon/src/table.rs", "paimon/src/table/numbered.rs"], &["*"], Yes("hints `LATEST` and `EARLIEST` may be stale or absent"), No("Paimon tables are not written");
-    SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), No("Paimon tables are not written");
-    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all but VECTOR"), No("Paimon tables are not written");
-    SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs"], &["*"], Yes("versions 1 to 3"), No("Paimon tables are not written");
-    TAGS_BRANCHES_CONSUMERS = "Tags, branches, consumers", &["paimon/src/table.rs", "paimon/src/table/texts.rs", "paimon/src/spec/consumer.rs"], &["tags_*", "branches_pk", "branch_*", "cl_consumer"], Yes(""), No("Paimon tables are not written");
-    TIME_TRAVEL = "Time travel", &["paimon/src/table/choice.rs"], &["tags_pk", "expire_pk"], Yes("`scan.creation-time-millis` refused"), No("Paimon tables are not written");
-    MANIFEST_LIST_MANIFEST = "Manifest list, manifest", &["paimon/src/spec/manifest_list.rs", "paimon/src/spec/manifest.rs", "paimon/src/spec/meta_file.rs", "core/src/avro", "core/src/orc"], &["pk_manifest_*", "old_*_orc_manifest"], Yes("Avro, ORC, Parquet"), No("Paimon tables are not written");
-    STATISTICS_IN_MANIFESTS = "Statistics in manifests", &["paimon/src/spec/stats.rs", "paimon/src/scan/prune.rs", "paimon/src/scan/layout.rs"], &["append_stats_*", "wide_200", "special_columns"], Yes("of evolved schemas too"), No("Paimon tables are not written");
-    ROW_FORMAT = "Row format", &["paimon/src/binary_row"], &["pk_multi_key", "bucket_null_slots", "pk_wide_57"], Yes(""), No("Paimon tables are not written");
-    PARTITIONS = "Partitions", &["paimon/src/spec/partition_path.rs", "paimon/src/scan/partitions.rs"], &["part_*"], Yes("all; bytes and nested types refused"), No("Paimon tables are not written");
-    DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), No("Paimon tables are not written");
-    SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("Paimon tables are not written");
-    LSM_TREES = "LSM trees", &["paimon/src/scan/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), No("Paimon tables are not written");
-    DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), No("Paimon tables are not written");
-    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/read/cast"], &["evo_*", "cast_*"], Yes(""), No("Paimon tables are not written");
-    MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), No("Paimon tables are not written");
-    AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), No("Paimon tables are not written");
-    DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs"], &["pk_dv_*", "append_dv_*"], Yes("both versions"), No("Paimon tables are not written");
-    CHANGELOG_PRODUCER_INCREMENTAL_QUERY = "Changelog producer, incremental query", &["paimon/src/scan/incremental.rs", "paimon/src/read/difference.rs"], &["cl_*", "tags_pk"], Yes("batch reads; streams not"), No("Paimon tables are not written");
-    FILE_INDEX = "File index", &["paimon/src/file_index"], &["bloom_filter_*", "bitmap_*", "bsi_*", "range_bitmap_*", "index_*"], Yes("all four kinds"), No("Paimon tables are not written");
-    GLOBAL_INDEXES = "Global indexes", &["paimon/src/spec/index_manifest.rs"], &["tests/interop/test_paimon_tables.py"], Yes("not used"), No("Paimon tables are not written");
-    ROW_TRACKING_DATA_EVOLUTION = "Row tracking, data evolution", &["paimon/src/read/evolution.rs", "paimon/src/read/zip.rs"], &["row_tracking_*", "data_evolution*"], Yes(""), No("Paimon tables are not written");
-    BLOB_STORAGE = "Blob storage", &["paimon/src/read/blob.rs"], &["tests/behavior/test_blobs.py"], Yes("bytes, descriptors; descriptor fields and views refused"), No("Paimon tables are not written");
-    EXTERNAL_DATA_PATHS = "External data paths", &["paimon/src/scan/split.rs"], &["append_external_path"], Yes("where confinement allows"), No("Paimon tables are not written");
-    STATISTICS_FILES = "Statistics files", &[], &["statistics"], Yes("listed, not used"), No("Paimon tables are not written");
-    FORMAT_TABLES = "Format tables", &["python/frazil/paimon/_format_*.py", "python/frazil/paimon/_text_*.py"], &["format_*"], Yes("CSV, JSON, TEXT, Parquet, ORC"), No("Paimon tables are not written");
-    OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("Paimon tables are not written");
-    MATERIALIZED_TABLES = "Materialized tables", &["python/frazil/paimon/_table.py"], &["materialized_options"], Yes("as any table"), No("Paimon tables are not written");
-    CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py"], Yes("file system, JDBC"), No("Paimon tables are not written");
-    SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/scan/context.rs"], &["cl_*", "pk_levels_*", "tags_pk"], Yes("all but `binlog` and `row_tracking`"), No("Paimon tables are not written");
-    VIEWS_FUNCTIONS_CHAIN_TABLES_QUERY_AUTHORIZATION = "Views, functions, chain tables, query authorization", &[], &["tests/behavior/test_paimon_errors.py"], No("not read"), No("Paimon tables are not written");
+    FILE_LAYOUTS = "File layouts", &["paimon/src/table.rs", "paimon/src/table/numbered.rs", "paimon/src/write/path.rs"], &["*"], Yes("hints `LATEST` and `EARLIEST` may be stale or absent"), Yes("of tables without partitions, in the main branch");
+    SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs", "paimon/src/schema/create.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), Yes("`create_table`; changes not");
+    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all but VECTOR"), Yes("all but nested types, VARIANT, BLOB and TIMESTAMP(7) to (9)");
+    SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs", "paimon/src/spec/snapshot_write.rs", "paimon/src/commit"], &["*"], Yes("versions 1 to 3"), Yes("APPEND");
+    TAGS_BRANCHES_CONSUMERS = "Tags, branches, consumers", &["paimon/src/table.rs", "paimon/src/table/texts.rs", "paimon/src/spec/consumer.rs"], &["tags_*", "branches_pk", "branch_*", "cl_consumer"], Yes(""), No("not written");
+    TIME_TRAVEL = "Time travel", &["paimon/src/table/choice.rs"], &["tags_pk", "expire_pk"], Yes("`scan.creation-time-millis` refused"), No("only read");
+    MANIFEST_LIST_MANIFEST = "Manifest list, manifest", &["paimon/src/spec/manifest_list.rs", "paimon/src/spec/manifest.rs", "paimon/src/spec/manifest_list_write.rs", "paimon/src/spec/manifest_write.rs", "paimon/src/spec/meta_file.rs", "core/src/avro", "core/src/orc"], &["pk_manifest_*", "old_*_orc_manifest"], Yes("Avro, ORC, Parquet"), Yes("Avro; manifests are not merged");
+    STATISTICS_IN_MANIFESTS = "Statistics in manifests", &["paimon/src/spec/stats.rs", "paimon/src/scan/prune.rs", "paimon/src/scan/layout.rs"], &["append_stats_*", "wide_200", "special_columns"], Yes("of evolved schemas too"), No("data files are written without statistics");
+    ROW_FORMAT = "Row format", &["paimon/src/binary_row"], &["pk_multi_key", "bucket_null_slots", "pk_wide_57"], Yes(""), Yes("");
+    PARTITIONS = "Partitions", &["paimon/src/spec/partition_path.rs", "paimon/src/scan/partitions.rs"], &["part_*"], Yes("all; bytes and nested types refused"), No("partitioned tables are not written");
+    DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), Yes("tables without fixed buckets (`bucket` = -1)");
+    SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("only read");
+    LSM_TREES = "LSM trees", &["paimon/src/scan/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), No("not written");
+    DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet");
+    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/read/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
+    MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), No("not written");
+    AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), No("not written");
+    DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs"], &["pk_dv_*", "append_dv_*"], Yes("both versions"), No("not written");
+    CHANGELOG_PRODUCER_INCREMENTAL_QUERY = "Changelog producer, incremental query", &["paimon/src/scan/incremental.rs", "paimon/src/read/difference.rs"], &["cl_*", "tags_pk"], Yes("batch reads; streams not"), No("not written");
+    FILE_INDEX = "File index", &["paimon/src/file_index"], &["bloom_filter_*", "bitmap_*", "bsi_*", "range_bitmap_*", "index_*"], Yes("all four kinds"), No("not written");
+    GLOBAL_INDEXES = "Global indexes", &["paimon/src/spec/index_manifest.rs"], &["tests/interop/test_paimon_tables.py"], Yes("not used"), No("not written");
+    ROW_TRACKING_DATA_EVOLUTION = "Row tracking, data evolution", &["paimon/src/read/evolution.rs", "paimon/src/read/zip.rs"], &["row_tracking_*", "data_evolution*"], Yes(""), No("not written");
+    BLOB_STORAGE = "Blob storage", &["paimon/src/read/blob.rs"], &["tests/behavior/test_blobs.py"], Yes("bytes, descriptors; descriptor fields and views refused"), No("not written");
+    EXTERNAL_DATA_PATHS = "External data paths", &["paimon/src/scan/split.rs"], &["append_external_path"], Yes("where confinement allows"), No("not written");
+    STATISTICS_FILES = "Statistics files", &[], &["statistics"], Yes("listed, not used"), No("not written");
+    FORMAT_TABLES = "Format tables", &["python/frazil/paimon/_format_*.py", "python/frazil/paimon/_text_*.py"], &["format_*"], Yes("CSV, JSON, TEXT, Parquet, ORC"), No("not written");
+    OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("not written");
+    MATERIALIZED_TABLES = "Materialized tables", &["python/frazil/paimon/_table.py"], &["materialized_options"], Yes("as any table"), No("not written");
+    CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py"], Yes("file system, JDBC"), Yes("file system");
+    SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/scan/context.rs"], &["cl_*", "pk_levels_*", "tags_pk"], Yes("all but `binlog` and `row_tracking`"), No("only read");
+    VIEWS_FUNCTIONS_CHAIN_TABLES_QUERY_AUTHORIZATION = "Views, functions, chain tables, query authorization", &[], &["tests/behavior/test_paimon_errors.py"], No("not read"), No("not written");
 }
 
 /// Options that change what rows a read gives when they are `true`.

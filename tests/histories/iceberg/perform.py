@@ -49,9 +49,9 @@ from histories.types import Simple, arrow_schema, arrow_type
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from frazil._write_result import WriteResult
     from frazil.iceberg import Table
     from frazil.iceberg._transaction import Transaction
-    from frazil.iceberg._write_result import WriteResult
     from histories.filters import Filter
     from histories.types import Type
 

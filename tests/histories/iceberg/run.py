@@ -30,8 +30,8 @@ from histories.iceberg.state import NotApplicable, Refused, State, new_state
 from histories.values import text_of
 
 if TYPE_CHECKING:
+    from frazil._write_result import WriteResult
     from frazil.iceberg import Table
-    from frazil.iceberg._write_result import WriteResult
     from histories.iceberg.history import History, NewTable, Step
 
 HANDLES = 3

@@ -1,6 +1,6 @@
 """Install Paimon (Java) and JPype into a folder: `install.py FOLDER REQUIREMENTS`.
 
-Ivy, which PySpark ships, downloads the jar of Paimon from the public Java registry; the jars of Hadoop are PySpark's.
+Ivy, which PySpark ships, downloads the jar of Paimon from the public Java registry; the other jars are PySpark's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PAIMON = ("org.apache.paimon", "paimon-bundle", "1.4.2")
-OF_PYSPARK = ("hadoop-client-api", "hadoop-client-runtime", "jcl-over-slf4j", "slf4j-api")
+OF_PYSPARK = ("hadoop-client-api", "hadoop-client-runtime", "jcl-over-slf4j", "slf4j-api", "snappy-java")
 
 
 def main(folder: Path, requirements: Path) -> None:

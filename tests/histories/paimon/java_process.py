@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from multiprocessing.connection import Connection
 
-    from histories.paimon.history import History
+    from histories.paimon.history import History, Step
     from histories.paimon.java_steps import Steps
     from histories.paimon.reads import Outcome, Read, Rows
 
@@ -25,7 +26,10 @@ ROWS = 20_000
 
 
 def serve(pipe: Connection, folder: str) -> None:
-    """Answer until the pipe is closed: `("run", history, place)` and `("read", reads)`."""
+    """Answer until the pipe is closed.
+
+    Requests are `("run", history, place)`, `("adopt", steps, place, name)` and `("read", reads)`.
+    """
     try:
         start(Path(folder))
         pipe.send(None)
@@ -42,6 +46,9 @@ def serve(pipe: Connection, folder: str) -> None:
                 if request == "run":
                     _close(opened)
                     opened, answer = run(*arguments)
+                elif request == "adopt":
+                    _close(opened)
+                    opened, answer = adopt(*arguments)
                 else:
                     answer = [_answer(opened, read) for read in arguments[0]]
             except Exception:  # noqa: BLE001 - told to who waits
@@ -72,6 +79,18 @@ def run(history: History, place: str) -> tuple[Steps | None, Outcome]:
     rejected += [_tried(partial(steps.run, step)) for step in history.steps]
     found = states(steps)
     return steps, Outcome(tuple(rejected), found, {branch: tags(steps, branch) for branch in found})
+
+
+def adopt(done: Sequence[Step], place: str, name: str) -> tuple[Steps, Outcome]:
+    """Carry out steps on a table that is in a warehouse."""
+    from histories.paimon.java_steps import Steps, states, tags
+    from histories.paimon.reads import Outcome
+
+    steps = Steps(place, str(Path(place) / "scratch"))
+    steps.adopt(name)
+    rejected = tuple(_tried(partial(steps.run, step)) for step in done)
+    found = states(steps)
+    return steps, Outcome(rejected, found, {branch: tags(steps, branch) for branch in found})
 
 
 def _tried(run_one: Any) -> str | None:

@@ -81,6 +81,11 @@ class Steps:
             schema.option(key, value)
         self._catalog.createTable(self._identifier(MAIN), schema.build(), False)
 
+    def adopt(self, name: str) -> None:
+        """Take a table that is in the warehouse."""
+        self._name = name
+        self._fields = count(int(self.table().schema().highestFieldId()) + 1)
+
     def table(self, branch: str = MAIN) -> Any:
         """Return the table as it is now."""
         return self._catalog.getTable(self._identifier(branch))

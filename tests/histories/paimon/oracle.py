@@ -14,7 +14,7 @@ from histories.paimon.java_process import TABLE, serve
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from histories.paimon.history import History
+    from histories.paimon.history import History, Step
     from histories.paimon.reads import Outcome, Read, Rows
 
 FOLDER = Path(os.environ.get("FRAZIL_PAIMON_JAVA", Path(__file__).parents[3] / "target" / "interop" / "paimon"))
@@ -53,6 +53,10 @@ class Oracle:
     def run(self, history: History) -> Outcome:
         """Carry out a history; the table of the one before is removed."""
         return self._ask("run", history, str(self._place))
+
+    def adopt(self, steps: Sequence[Step], name: str) -> Outcome:
+        """Carry out steps on a table of another writer, `<place>/db.db/<name>`; reads are of this table then."""
+        return self._ask("adopt", list(steps), str(self._place), name)
 
     def read(self, reads: Sequence[Read]) -> list[Rows | str]:
         """Return the rows of each read in canonical form, or why Java cannot read."""

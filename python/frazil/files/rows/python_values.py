@@ -379,6 +379,14 @@ def _time(value: Any) -> int:
     return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
 
 
+def _milliseconds(value: Any) -> int:
+    milliseconds, lost = divmod(_time(value), 1_000)
+    if lost:
+        message = "which has microseconds"
+        raise _UnfitError(message)
+    return milliseconds
+
+
 def _timestamp(value: Any, data_type: pa.TimestampType) -> int:
     numpy = _numpy()
     if numpy is not None and isinstance(value, numpy.datetime64):
@@ -392,7 +400,7 @@ def _timestamp(value: Any, data_type: pa.TimestampType) -> int:
         raise _UnfitError
     ticks, lost = divmod(nanos, _NANOS[data_type.unit])
     if lost:
-        message = "which has nanoseconds"
+        message = "which has nanoseconds" if data_type.unit == "us" else "which has microseconds"
         raise _UnfitError(message)
     if not -_LONG_LIMIT <= ticks < _LONG_LIMIT:
         message = "out of range"
@@ -458,6 +466,7 @@ _CONVERTERS: dict[int, _Convert] = {
     pa.float32().id: _float,
     pa.float64().id: _double,
     pa.date32().id: _date,
+    pa.time32("ms").id: _milliseconds,
     pa.time64("us").id: _time,
     pa.string().id: _string,
     pa.binary().id: _binary,

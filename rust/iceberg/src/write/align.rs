@@ -16,15 +16,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::ByteArrayType;
-use arrow_array::{
-    Array, ArrayRef, GenericByteArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
-};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Fields, SchemaRef, TimeUnit};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Fields, SchemaRef};
+use frazil_core::align::{self, Loss, RowNumbers, cast_exactly, is_list, unpacked, widens};
 use frazil_core::error::{Error, Result};
-use frazil_core::file_values::lost_row;
 use frazil_core::nested::{Repeated, child};
 
 use crate::read::arrow::{arrow_field, arrow_fields, arrow_primitive, arrow_schema, arrow_type};
@@ -83,17 +79,7 @@ fn places<'a>(
     unknown: impl Fn(&str) -> Error,
 ) -> Result<HashMap<&'a str, usize>> {
     let known: HashSet<&str> = fields.fields.iter().map(|field| field.name.as_str()).collect();
-    let mut places = HashMap::new();
-    for (place, field) in found.iter().enumerate() {
-        let name = field.name().as_str();
-        if places.insert(name, place).is_some() {
-            return Err(Error::invalid(format!("two columns have the name `{prefix}{name}`")));
-        }
-        if !known.contains(name) {
-            return Err(unknown(name));
-        }
-    }
-    Ok(places)
+    align::places(found, |name| known.contains(name), prefix, unknown)
 }
 
 /// The columns of `fields`; `parents` are the rows at which they are inside a NULL, `rows` are the numbers of the rows.
@@ -158,7 +144,9 @@ fn converted(field: &NestedField, values: &ArrayRef, name: &str, rows: &RowNumbe
             let variant = &PrimitiveType::Variant;
             if values.data_type().is_nested() { cast(values, variant, name, rows) } else { Err(unfit()) }
         }
-        Type::Primitive(primitive) if widens(values.data_type(), primitive) => cast(values, primitive, name, rows),
+        Type::Primitive(primitive) if widens(values.data_type(), &arrow_primitive(primitive)) => {
+            cast(values, primitive, name, rows)
+        }
         Type::Primitive(_) => Err(unfit()),
         Type::Struct(fields) => converted_struct(fields, values.as_struct_opt().ok_or_else(unfit)?, name, rows),
         Type::List(list) => {
@@ -207,137 +195,25 @@ fn converted_struct(fields: &StructType, parent: &StructArray, name: &str, rows:
     Ok(Arc::new(StructArray::try_new_with_length(arrow_fields(fields), parts, nulls.cloned(), parent.len())?))
 }
 
-/// Which row of a write a value is in.
-enum RowNumbers<'a> {
-    /// Values of rows, from this one on.
-    From(usize),
-    /// Elements of lists or entries of maps that begin at these offsets.
-    Inside(&'a OffsetBuffer<i32>, &'a RowNumbers<'a>),
-}
-
-impl RowNumbers<'_> {
-    fn number(&self, position: usize) -> usize {
-        match self {
-            Self::From(first) => first + position,
-            Self::Inside(offsets, around) => {
-                let begins = |offset: &i32| usize::try_from(*offset).is_ok_and(|offset| offset <= position);
-                around.number(offsets.partition_point(begins).saturating_sub(1))
-            }
-        }
-    }
-}
-
 /// The Iceberg type that an Arrow type stands for, or the name of one that Iceberg does not have.
 fn shown(data_type: &DataType) -> String {
     Type::of_arrow(data_type).map_or_else(|_| data_type.to_string().to_lowercase(), |found| found.to_string())
 }
 
-fn is_list(data_type: &DataType) -> bool {
-    use DataType as D;
-    matches!(data_type, D::List(_) | D::LargeList(_) | D::ListView(_) | D::LargeListView(_) | D::FixedSizeList(..))
-}
-
-/// Dictionaries and run ends as what they hold.
-fn unpacked(values: &ArrayRef) -> Result<ArrayRef> {
-    match values.data_type() {
-        DataType::LargeUtf8 => values.as_string_opt::<i64>().map_or_else(|| Ok(values.clone()), rebased),
-        DataType::LargeBinary => values.as_binary_opt::<i64>().map_or_else(|| Ok(values.clone()), rebased),
-        DataType::Dictionary(_, held) => unpacked(&arrow_cast::cast(values, held)?),
-        DataType::RunEndEncoded(_, held) => unpacked(&arrow_cast::cast(values, held.data_type())?),
-        _ => Ok(values.clone()),
-    }
-}
-
-/// Text or bytes whose offsets begin at 0: those of a part of a longer array may be beyond 32 bits.
-fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Result<ArrayRef> {
-    let offsets = array.value_offsets();
-    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
-    let start = usize::try_from(first).map_err(|_| Error::internal("an offset below 0"))?;
-    let length = usize::try_from(last - first).map_err(|_| Error::internal("offsets that fall"))?;
-    let offsets: Vec<i64> = offsets.iter().map(|offset| offset - first).collect();
-    let values = array.values().slice_with_length(start, length);
-    let offsets = OffsetBuffer::new(offsets.into());
-    Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values, array.nulls().cloned())?))
-}
-
-/// Whether every value of an Arrow type is one of the table's type, but for digits of timestamps, which are looked at.
-fn widens(from: &DataType, to: &PrimitiveType) -> bool {
-    use DataType as D;
-    use PrimitiveType as P;
-    match to {
-        P::Boolean => *from == D::Boolean,
-        P::Int => matches!(from, D::Int8 | D::Int16 | D::Int32 | D::UInt8 | D::UInt16),
-        P::Long => {
-            matches!(from, D::Int8 | D::Int16 | D::Int32 | D::Int64 | D::UInt8 | D::UInt16 | D::UInt32)
-        }
-        P::Float => matches!(from, D::Float16 | D::Float32),
-        P::Double => matches!(from, D::Float16 | D::Float32 | D::Float64),
-        P::Decimal { precision, scale } => match from {
-            D::Decimal32(p, s) | D::Decimal64(p, s) | D::Decimal128(p, s) | D::Decimal256(p, s) => {
-                p <= precision && *s == scale.cast_signed()
-            }
-            _ => false,
-        },
-        P::Date => matches!(from, D::Date32),
-        P::Time => matches!(from, D::Time32(_) | D::Time64(_)),
-        P::Timestamp | P::TimestampNs => matches!(from, D::Timestamp(_, None)),
-        P::Timestamptz | P::TimestamptzNs => matches!(from, D::Timestamp(_, Some(_))),
-        P::String => matches!(from, D::Utf8 | D::LargeUtf8 | D::Utf8View),
-        P::Uuid => matches!(from, D::FixedSizeBinary(16)),
-        P::Fixed(length) => matches!(from, D::FixedSizeBinary(found) if u32::try_from(*found) == Ok(*length)),
-        P::Binary | P::Geometry(_) | P::Geography(..) => {
-            matches!(from, D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_))
-        }
-        P::Unknown | P::Variant => false,
-    }
-}
-
 /// A conversion that must not change a value.
 fn cast(values: &ArrayRef, primitive: &PrimitiveType, name: &str, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
-    let to = &arrow_primitive(primitive);
-    if values.data_type() == to {
-        return Ok(values.clone());
-    }
-    let options = CastOptions { safe: true, ..CastOptions::default() };
-    let cast = cast_with_options(values, to, &options)?;
-    if let Some(row) = lost_row(values, &cast) {
-        return Err(does_not_fit(name, primitive, rows.number(row)));
-    }
-    if let Some(ticks) = coarser(values.data_type(), to) {
-        let row = lost_digits(values, ticks);
-        if let Some(row) = row {
-            return Err(does_not_fit(name, primitive, rows.number(row))
-                .hint("truncate the column, or make it of nanoseconds (format version 3)"));
+    cast_exactly(values, &arrow_primitive(primitive), |row, loss| {
+        let error = does_not_fit(name, primitive, rows.number(row));
+        match loss {
+            Loss::Value => error,
+            Loss::Digits => error.hint("truncate the column, or make it of nanoseconds (format version 3)"),
         }
-    }
-    Ok(cast)
+    })
 }
 
 #[cold]
 fn does_not_fit(name: &str, to: &PrimitiveType, row: usize) -> Error {
     Error::invalid(format!("the value of `{name}` in row {row} does not fit {to}")).with("column", name)
-}
-
-/// How many ticks of the finer unit make one of the coarser, where a conversion of times goes that way.
-fn coarser(from: &DataType, to: &DataType) -> Option<i64> {
-    let unit = |data_type: &DataType| match data_type {
-        DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => Some(match unit {
-            TimeUnit::Second => 1,
-            TimeUnit::Millisecond => 1_000,
-            TimeUnit::Microsecond => 1_000_000,
-            TimeUnit::Nanosecond => 1_000_000_000_i64,
-        }),
-        _ => None,
-    };
-    let (from, to) = (unit(from)?, unit(to)?);
-    (from > to).then(|| from / to)
-}
-
-fn lost_digits(values: &ArrayRef, ticks: i64) -> Option<usize> {
-    use arrow_array::types::Int64Type;
-    let longs = arrow_cast::cast(values, &DataType::Int64).ok()?;
-    let longs = longs.as_primitive_opt::<Int64Type>()?;
-    longs.iter().position(|value| value.is_some_and(|value| value % ticks != 0))
 }
 
 #[cfg(test)]

@@ -38,6 +38,9 @@ use decode::Overflow;
 
 pub use encode::encode;
 
+/// A row without fields, with its arity: the partition of tables without partitions, keys of tables without keys.
+pub const NO_FIELDS: [u8; 12] = [0; 12];
+
 /// The fields of rows at the places `wanted`, one array for each. Rows carry their arity; NULL and rows without fields
 /// give NULL everywhere.
 ///

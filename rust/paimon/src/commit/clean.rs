@@ -3,12 +3,12 @@
 use arrow_array::ArrayRef;
 use frazil_core::error::Result;
 
-use super::change::{BucketChange, Home, Increment};
 use crate::binary_row;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::options::Options;
 use crate::spec::partition_path::{self, Naming, bucket_path};
 use crate::table::Table;
+use crate::write::change::{BucketChange, Home, Increment};
 
 /// Delete the data files, changelog files and index files that changes added, and return how many. Call it only for
 /// changes that are certainly not committed: not after `CommitStateUnknown`. What cannot be deleted stays as an orphan

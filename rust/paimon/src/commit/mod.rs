@@ -13,7 +13,6 @@
 //! Merging of manifests will be in `manifests.rs`, conflict checks will be called by `attempt.rs` before the base list.
 
 mod attempt;
-mod change;
 mod clean;
 mod lock;
 mod manifests;
@@ -37,7 +36,7 @@ use crate::write::check::check_writable;
 use attempt::Attempt;
 use manifests::MetadataWriter;
 
-pub use change::{BucketChange, Home, Increment};
+pub use crate::write::change::{BucketChange, Home, Increment};
 pub use clean::abort;
 pub use lock::{NoLock, SnapshotLock};
 pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};

@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray};
 use frazil_core::error::Result;
 use frazil_core::scalar::Scalar;
 
-use crate::binary_row;
+use crate::binary_row::{self, NO_FIELDS};
 use crate::spec::stats::SimpleStats;
 use crate::spec::types::{DataType, comparable};
 
@@ -98,9 +98,6 @@ impl FieldBounds {
         Ok(())
     }
 }
-
-/// A row without fields, with its arity.
-const NO_FIELDS: [u8; 12] = [0; 12];
 
 #[cfg(test)]
 mod tests {

@@ -106,13 +106,17 @@ fn check_options(options: &Options) -> Result<()> {
         }
     }
     let is_index = |name: &&String| name.starts_with(FILE_INDEX) && !FILE_INDEX_SETTINGS.contains(&name.as_str());
-    match options.all().keys().find(is_index) {
+    let is_default = |name: &&String| name.starts_with("fields.") && name.ends_with(".default-value");
+    match options.all().keys().find(|name| is_index(name) || is_default(name)) {
         Some(name) => Err(refused(name, options.text(name).unwrap_or_default())),
         None => Ok(()),
     }
 }
 
 fn check_type(field: &DataField) -> Result<()> {
+    if field.default_value.is_some() {
+        return Err(Error::unsupported("writing columns with a default value").with("column", shown(&field.name)));
+    }
     let is_written = match &field.data_type.root {
         TypeRoot::Array(_)
         | TypeRoot::Map(..)
@@ -181,6 +185,7 @@ mod tests {
             (json!({"partitionKeys": ["k"]}), "partitioned"),
             (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "INT"}}]}), "column: a"),
             (json!({"fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(9)"}]}), "column: t"),
+            (json!({"fields": [{"id": 0, "name": "d", "type": "INT", "defaultValue": "1"}]}), "column: d"),
             (json!({"fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(7) WITH LOCAL TIME ZONE"}]}), "column: t"),
         ];
         for (changes, named) in tables {
@@ -195,6 +200,7 @@ mod tests {
             ("manifest.format", "orc"),
             ("metadata.iceberg.storage", "table-location"),
             ("file-index.bloom-filter.columns", "k"),
+            ("fields.k.default-value", "1"),
         ];
         let given = REFUSED_WHEN_GIVEN.iter().map(|name| (*name, "x"));
         let on = REFUSED_WHEN_TRUE.iter().map(|name| (*name, "true"));

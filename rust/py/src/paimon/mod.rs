@@ -1,9 +1,12 @@
-//! Paimon tables, scans, plans, splits.
+//! Paimon tables: scans, plans, splits, rows, commits.
 
+mod commit;
 mod filter;
 mod plan;
 mod reader;
+mod rows;
 mod scan;
+mod schema;
 mod split;
 mod table;
 
@@ -21,6 +24,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<split::PaimonDataFile>()?;
     module.add_class::<split::PaimonDeletionFile>()?;
     module.add_class::<reader::SplitReader>()?;
+    module.add_class::<rows::PaimonRows>()?;
+    module.add_class::<commit::PaimonCommit>()?;
+    module.add_function(wrap_pyfunction!(schema::paimon_create, module)?)?;
     module.add_function(wrap_pyfunction!(filter::filter_batch, module)?)?;
     Ok(())
 }

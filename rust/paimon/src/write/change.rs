@@ -83,7 +83,7 @@ impl Increment {
         self.lists().iter().all(|entries| entries.is_empty()) && !self.has_index()
     }
 
-    pub(super) fn lists(&self) -> [&ManifestEntries; 3] {
+    pub(crate) fn lists(&self) -> [&ManifestEntries; 3] {
         [&self.removed, &self.added, &self.changelog]
     }
 
@@ -147,7 +147,7 @@ impl BucketChange {
     }
 
     /// Refuses entries of other buckets.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         for entries in self.lists() {
             let is_here = entries.buckets().values().iter().all(|bucket| *bucket == self.home.bucket)
                 && entries.partitions().iter().all(|partition| partition == Some(&self.home.partition));

@@ -1,0 +1,59 @@
+"""Tables that are to be created."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil._arguments import field_names, optional_text, property_texts
+from frazil._folders import local_path, removed_on_failure
+from frazil._operation import operation
+from frazil.errors import InvalidArgumentError
+from frazil.paimon._schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["NewTable"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """What a table is made of."""
+
+    location: str
+    schema: Any
+    partition_keys: Sequence[str] = ()
+    primary_keys: Sequence[str] = ()
+    options: Mapping[str, str] | None = None
+    comment: str | None = None
+
+    def create(self, files: _native.Files) -> _native.PaimonTable:
+        """Create the table in its folder, which has none yet."""
+        definition = self._definition()
+        folder = local_path(self.location)
+        if folder is not None and folder.is_file():
+            message = f"the location of a table is a folder, not a file: {self.location}"
+            raise InvalidArgumentError(message, context={"table": self.location})
+        with (
+            operation("create_table", lambda: self.location),
+            removed_on_failure(None if folder is None else folder / "schema"),
+        ):
+            return _native.paimon_create(files, self.location, json.dumps(definition))
+
+    def _definition(self) -> dict[str, Any]:
+        schema = Schema.of(self.schema)
+        options = dict(schema.options) | property_texts(self.options, "options")
+        wrong = next((name for name in options if _native.is_storage_option(name)), None)
+        if wrong is not None:
+            message = f"`{wrong}` is an option of the storage, which everyone who reads the table would see"
+            raise InvalidArgumentError(message, hint="pass it in storage={...}")
+        comment = optional_text("comment", self.comment)
+        return {
+            "fields": schema.to_json()["fields"],
+            "partitionKeys": field_names(self.partition_keys, "partition_keys") or list(schema.partition_keys),
+            "primaryKeys": field_names(self.primary_keys, "primary_keys") or list(schema.primary_keys),
+            "options": options,
+        } | ({} if (comment := comment or schema.comment) is None else {"comment": comment})

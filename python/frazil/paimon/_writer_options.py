@@ -1,0 +1,33 @@
+"""How the data files of a table are written, from its options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil.files.write.options import WriterOptions
+from frazil.paimon._types import type_of_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from frazil import _native
+
+__all__ = ["type_name", "writer_options"]
+
+
+def writer_options(rows: _native.PaimonRows) -> WriterOptions:
+    """Return how the files of a write are written."""
+    codec, level, target_file_bytes, row_group_bytes = rows.file()
+    return WriterOptions(
+        format="parquet",
+        target_file_bytes=target_file_bytes,
+        codec=codec,
+        level=level,
+        row_group_bytes=row_group_bytes,
+        type_name=type_name,
+    )
+
+
+def type_name(data_type: pa.DataType) -> str:
+    """Return what Paimon calls a type."""
+    return str(type_of_arrow(data_type))

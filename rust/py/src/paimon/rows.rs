@@ -1,0 +1,108 @@
+//! Rows for the data files of Paimon tables.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use frazil_core::error::{Error, Result};
+use frazil_paimon::write::rows::RowWriter;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::table::PaimonTable;
+use crate::arrow::{self, ArrowBatch};
+use crate::interrupt::detached;
+
+/// Slots with rows of them, as `pyarrow.RecordBatch`.
+type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
+
+/// Codec, its level, bytes of a file, bytes of a row group.
+type FileSpec = (&'static str, Option<i64>, u64, u64);
+
+/// Takes rows as users have them and returns rows for files.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonRows(Mutex<RowWriter>);
+
+impl PaimonRows {
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut RowWriter) -> Result<R, Error> + Send,
+    ) -> PyResult<R> {
+        detached(py, || work(&mut *self.0.lock().map_err(|_| Error::internal("a write failed before"))?))
+    }
+}
+
+#[pymethods]
+impl PaimonRows {
+    /// For new rows of a table with its newest schema. The clock of this machine is ahead of UTC by `utc_offset_ms`.
+    #[new]
+    #[pyo3(signature = (table, *, utc_offset_ms))]
+    fn new(py: Python<'_>, table: &PaimonTable, utc_offset_ms: i64) -> PyResult<Self> {
+        detached(py, || RowWriter::try_new(&table.0, utc_offset_ms)).map(|writer| Self(Mutex::new(writer)))
+    }
+
+    /// How files are encoded: codec, level, bytes of a file and of a row group.
+    fn file(&self, py: Python<'_>) -> PyResult<FileSpec> {
+        self.with(py, |writer| {
+            let spec = writer.file();
+            Ok((spec.codec, spec.level, spec.target_bytes, spec.block_bytes))
+        })
+    }
+
+    /// The schema of the rows that `split` returns, with field ids, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.with(py, |writer| Ok(writer.arrow().clone()))?;
+        arrow::schema(py, schema)
+    }
+
+    /// The rows of a batch as `(slot, pyarrow.RecordBatch)`.
+    fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Parts<'py>> {
+        let ArrowBatch(batch) = batch;
+        let parts = self.with(py, |writer| writer.split(&batch))?;
+        parts.into_iter().map(|(slot, rows)| Ok((slot, arrow::record_batch(py, rows)?))).collect()
+    }
+
+    /// The next of the rows that waited until all were there; None after the last.
+    fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Parts<'py>>> {
+        let _ = most_rows;
+        let Some(parts) = self.with(py, |writer| Ok(writer.next_sorted()))? else { return Ok(None) };
+        let parts = parts.into_iter().map(|(slot, rows)| Ok((slot, arrow::record_batch(py, rows)?)));
+        parts.collect::<PyResult<_>>().map(Some)
+    }
+
+    /// A location for the next file of a slot.
+    fn new_location(&self, py: Python<'_>, partition: usize, count: usize, extension: &str) -> PyResult<String> {
+        let _ = count;
+        self.with(py, |writer| writer.new_location(partition, extension))
+    }
+
+    /// Ends the file of a slot.
+    #[expect(clippy::too_many_arguments, reason = "what a writer knows of a file")]
+    fn close(
+        &self,
+        py: Python<'_>,
+        partition: usize,
+        path: &str,
+        file_format: &str,
+        size_bytes: i64,
+        column_sizes: BTreeMap<i32, i64>,
+        split_offsets: Option<Vec<i64>>,
+    ) -> PyResult<()> {
+        // Manifests of Paimon do not have these.
+        let _ = (file_format, column_sizes, split_offsets);
+        self.with(py, |writer| writer.close(partition, path, size_bytes))
+    }
+
+    /// How many files, rows and bytes are written.
+    fn written(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
+        self.with(py, |writer| Ok(writer.written()))
+    }
+
+    /// What was written as commit messages, one for each bucket.
+    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let messages = self.with(py, |writer| {
+            writer.changes()?.iter().map(frazil_paimon::commit::BucketChange::seal).collect::<Result<Vec<_>>>()
+        })?;
+        Ok(messages.iter().map(|message| PyBytes::new(py, message)).collect())
+    }
+}

@@ -1,0 +1,342 @@
+"""Paimon tables are created and appended to: by one process, by several at once, and by one that is killed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import frazil
+from frazil import errors
+from support.paimon_values import TYPES, at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from frazil.paimon import Table
+
+KILLS = int(os.environ.get("FRAZIL_KILLS", "6"))
+COMMITS = 10
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
+
+
+def create(folder: Path, schema: Any = SCHEMA, **arguments: Any) -> Table:
+    return frazil.create_table(folder / "t", schema, format="paimon", **arguments)
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def rows(table: Table) -> list[dict[str, Any]]:
+    return sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+
+
+# Create
+
+
+def test_a_table_has_what_it_was_created_with(tmp_path: Path) -> None:
+    table = create(tmp_path, options={"file.compression": "snappy"}, comment="events")
+    assert files(tmp_path / "t") == {"schema/schema-0"}
+    assert [str(field) for field in table.schema().fields] == ["0: id: BIGINT NOT NULL", "1: name: STRING"]
+    assert (table.options, table.comment) == ({"file.compression": "snappy"}, "events")
+    assert frazil.load_table(tmp_path / "t").scan().count() == 0
+    with pytest.raises(errors.AlreadyExistsError, match="exists already"):
+        create(tmp_path)
+    assert files(tmp_path / "t") == {"schema/schema-0"}
+
+
+def frames() -> Iterator[Any]:
+    arrow = pa.table({"id": pa.array([1], pa.int64()), "name": ["a"]})
+    yield arrow
+    yield arrow.schema
+    yield arrow.to_pandas()
+    yield pytest.importorskip("polars").from_arrow(arrow)
+    yield [("id", "BIGINT"), ("name", "STRING")]
+    yield {"id": pa.int64(), "name": "string"}
+
+
+def test_schemas_come_from_arrow_frames_and_types_by_name(tmp_path: Path) -> None:
+    for number, schema in enumerate(frames()):
+        table = create(tmp_path / str(number), schema)
+        assert [str(field) for field in table.schema().fields] == ["0: id: BIGINT", "1: name: STRING"], schema
+        if hasattr(schema, "__arrow_c_stream__"):
+            table.append(schema)
+            assert rows(table) == [{"id": 1, "name": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "named"),
+    [
+        ({"primary_keys": ["id"]}, errors.UnsupportedError, "primary key"),
+        ({"partition_keys": ["name"]}, errors.UnsupportedError, "partitioned"),
+        ({"partition_keys": ["nome"]}, errors.InvalidArgumentError, "`nome` is not a column"),
+        ({"options": {"bucket": 4, "bucket-key": "id"}}, errors.UnsupportedError, "`bucket` = `4`"),
+        ({"options": {"file.format": "orc"}}, errors.UnsupportedError, "`file.format` = `orc`"),
+        ({"options": {"s3.secret-access-key": "x"}}, errors.InvalidArgumentError, "an option of the storage"),
+        ({"schema": {"a": "ARRAY<INT>"}}, errors.UnsupportedError, "column: a"),
+        ({"schema": {"t": "TIMESTAMP(9)"}}, errors.UnsupportedError, "column: t"),
+        ({"schema": {"_SEQUENCE_NUMBER": "INT"}}, errors.InvalidArgumentError, "_SEQUENCE_NUMBER"),
+        ({"schema": [("a", "INT"), ("a", "INT")]}, errors.InvalidArgumentError, "two columns"),
+        ({"schema": {"a": "INTEGRAL"}}, errors.InvalidArgumentError, "INTEGRAL"),
+        ({"schema": 5}, errors.InvalidArgumentError, "int"),
+        ({"partition_by": ["id"]}, errors.InvalidArgumentError, "no argument `partition_by`"),
+    ],
+)
+def test_tables_that_are_not_written_are_named_and_nothing_is_left(
+    tmp_path: Path, arguments: dict[str, Any], error: type[Exception], named: str
+) -> None:
+    with pytest.raises(error, match=named):
+        create(tmp_path, **arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_formats_have_their_own_arguments(tmp_path: Path) -> None:
+    create_table: Any = frazil.create_table
+    with pytest.raises(
+        errors.InvalidArgumentError, match="no argument `primary_keys` for tables of the format iceberg"
+    ):
+        create_table(tmp_path / "t", SCHEMA, primary_keys=["id"])
+    with pytest.raises(errors.InvalidArgumentError, match="unknown table format 'delta'"):
+        create_table(tmp_path / "t", SCHEMA, format="delta")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_catalog_creates_databases_and_tables(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("lake", type="paimon", warehouse=str(tmp_path))
+    with pytest.raises(errors.NoSuchNamespaceError):
+        catalog.create_table("shop.events", SCHEMA)
+    catalog.create_namespace("shop")
+    with pytest.raises(errors.AlreadyExistsError):
+        catalog.create_namespace("shop")
+    table = catalog.create_table("shop.events", SCHEMA, options={"snapshot.num-retained.max": "5"})
+    assert table.location == str(tmp_path / "shop.db" / "events")
+    table.append([{"id": 1}])
+    assert catalog.list_tables("shop") == [("shop", "events")]
+    assert catalog.load_table("shop.events").scan().count() == 1
+    with pytest.raises(errors.AlreadyExistsError):
+        catalog.create_table("shop.events", SCHEMA)
+    assert catalog.create_table_if_not_exists("shop.events", SCHEMA).scan().count() == 1
+    for name in ("shop.a$b", "shop.a%2Fb", "shop.sys", "shop..a"):
+        with pytest.raises(errors.FrazilError):
+            catalog.create_table(name, SCHEMA)
+    assert catalog.list_tables("shop") == [("shop", "events")]
+
+
+# Append
+
+
+def test_appends_add_up_on_old_handles_too(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    old = frazil.load_table(tmp_path / "t")
+    result = table.append(pa.table({"name": ["a", None], "id": pa.array([1, 2], pa.int32())}))
+    assert (result.snapshot_id, result.added_files, result.added_records, result.attempts) == (1, 1, 2, 1)
+    [data] = (tmp_path / "t" / "bucket-0").iterdir()
+    assert result.added_bytes == data.stat().st_size
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert (snapshot.snapshot_id, snapshot.operation, snapshot.total_record_count) == (1, "append", 2)
+    assert old.append([{"id": 3, "name": "c"}]).snapshot_id == 2
+    assert rows(table) == [{"id": 1, "name": "a"}, {"id": 2, "name": None}, {"id": 3, "name": "c"}]
+    assert table.scan(snapshot_id=1).count() == 2
+    assert table.append([]).snapshot_id is None
+    assert [snapshot.snapshot_id for snapshot in table.snapshots()] == [1, 2]
+
+
+def test_files_are_as_java_writes_them(tmp_path: Path) -> None:
+    table = create(tmp_path, options={"target-file-size": "20 kb"})
+    table.append(pa.table({"id": range(20_000), "name": [f"{i * 7919:x}" for i in range(20_000)]}))
+    [split] = table.scan().plan_files()
+    assert len(split.files) > 2
+    ends = [(file.min_sequence_number, file.max_sequence_number) for file in split.files]
+    starts = [0, *(end + 1 for _, end in sorted(ends)[:-1])]
+    assert [start for start, _ in sorted(ends)] == starts
+    names = sorted(path.name for path in (tmp_path / "t" / "bucket-0").iterdir())
+    assert {name.rpartition("-")[0] for name in names} == {names[0].rpartition("-")[0]}
+    assert {int(name.rpartition("-")[2].removesuffix(".parquet")) for name in names} == set(range(len(names)))
+    metadata = pq.ParquetFile(tmp_path / "t" / "bucket-0" / names[0])
+    assert metadata.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert [metadata.schema_arrow.field(i).metadata[b"PARQUET:field_id"] for i in range(2)] == [b"0", b"1"]
+    now = time.time() + (time.localtime().tm_gmtoff or 0)
+    created = table.inspect.files().column("creation_time").to_pylist()
+    assert all(abs(moment.replace(tzinfo=dt.UTC).timestamp() - now) < 600 for moment in created)
+
+
+def test_every_type_is_read_as_it_was_written(tmp_path: Path) -> None:
+    table = create(tmp_path, [("id", "INT"), *((name, text) for name, (text, _) in TYPES.items())])
+    given = [{"id": i, **{name: values[i] for name, (_, values) in TYPES.items()}} for i in range(2)]
+    table.append(given)
+    assert rows(table) == given
+    table.append(table.scan().to_arrow())
+    assert table.scan().count() == 4
+    for name, (_, values) in TYPES.items():
+        if values[1] is None:
+            assert table.scan(f"{name} is null").count() == 2, name
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        ([{"id": 1, "nome": "a"}], "no column `nome`"),
+        (pa.table([pa.array([1]), pa.array([2])], names=["id", "id"]), "two columns have the name `id`"),
+        (pa.table({"name": ["a"]}), "`id` is NOT NULL, and NULL in row 0"),
+        ([{"id": 1}, {"id": 2, "name": "b"}, {"name": "c"}], "`id` is NOT NULL, and NULL in row 2"),
+        (pa.table({"id": ["1"]}), "`id` has the type utf8, which does not widen to BIGINT NOT NULL"),
+        ([{"id": 1, "name": 5}], "the value of `name` in row 0 does not fit STRING"),
+        ([{"id": 1}, {"id": 2**63}], "the value of `id` in row 1 does not fit BIGINT"),
+        (5, "not int"),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing(tmp_path: Path, data: Any, named: str) -> None:
+    table = create(tmp_path)
+    table.append([{"id": 0}])
+    before = files(tmp_path)
+    with pytest.raises(errors.InvalidArgumentError, match=named):
+        table.append(data)
+    assert files(tmp_path) == before
+    assert table.scan().count() == 1
+
+
+def test_bad_input_after_files_were_written_leaves_nothing(tmp_path: Path) -> None:
+    table = create(tmp_path, options={"target-file-size": "20 kb"})
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in range(0, 20_000, 10_000):
+            names = [f"{i * 7919:x}" for i in range(start, start + 10_000)]
+            yield pa.record_batch({"id": range(start, start + 10_000), "name": names})
+        yield pa.record_batch({"id": pa.array([None], pa.int64())})
+
+    with pytest.raises(errors.InvalidArgumentError, match="NULL in row 20000"):
+        table.append(batches())
+    assert files(tmp_path / "t") == {"schema/schema-0"}
+    assert table.current_snapshot() is None
+
+
+def test_values_that_are_too_long_are_named(tmp_path: Path) -> None:
+    table = create(tmp_path, [("id", "INT"), *((name, text) for name, (text, _) in TYPES.items() if "NOT" not in text)])
+    too_long: dict[str, Any] = {
+        "tiny": 128,
+        "short_decimal": Decimal("0.001"),
+        "code": "äöüß",
+        "label": "123456",
+        "fixed": b"abc",
+        "time": dt.time(0, 0, 0, 1),
+        "second": at(2024, 1, 1, 0, 0, 0, 1000),
+        "milli": at(2024, 1, 1, 0, 0, 0, 1),
+    }
+    for name, value in too_long.items():
+        with pytest.raises(errors.InvalidArgumentError, match=f"`{name}` in row 1 does not fit"):
+            table.append([{"id": 1}, {"id": 2, name: value}])
+    assert files(tmp_path / "t") == {"schema/schema-0"}
+
+
+def test_tables_of_other_kinds_are_refused_before_a_row_is_read(tmp_path: Path) -> None:
+    golden = Path(__file__).parent.parent / "golden" / "paimon" / "g.db"
+
+    def unread() -> Iterator[pa.RecordBatch]:
+        pytest.fail("a row was read")
+        yield pa.record_batch({})
+
+    for name, named in [("cl_lookup_avro", "primary key"), ("append_dv_parquet_b64_bucketed", "partitioned tables")]:
+        with pytest.raises(errors.UnsupportedError, match=named):
+            frazil.load_table(golden / name).append(unread())
+    with pytest.raises(errors.UnsupportedError, match="read-optimized"):
+        create(tmp_path).read_optimized().append(unread())
+
+
+def test_a_commit_has_its_user_watermark_and_properties_once(tmp_path: Path) -> None:
+    table = create(tmp_path, options={"commit.user-prefix": "etl"})
+    first = table.append([{"id": 1}], commit_user="job", identifier=7, watermark=99, snapshot_properties={"k": "v"})
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert (snapshot.commit_user, snapshot.commit_identifier, snapshot.watermark) == ("job", 7, 99)
+    assert json.loads((tmp_path / "t" / "snapshot" / "snapshot-1").read_bytes())["properties"] == {"k": "v"}
+    before = files(tmp_path)
+    again = table.append([{"id": 1}], commit_user="job", identifier=7)
+    assert (first.snapshot_id, again.snapshot_id, again.added_records, again.attempts) == (1, 1, 0, 0)
+    assert (files(tmp_path), table.scan().count()) == (before, 1)
+    table.append([{"id": 2}])
+    newest = table.current_snapshot()
+    assert newest is not None
+    assert newest.commit_user.startswith("etl_")
+    with pytest.raises(errors.InvalidArgumentError, match="needs commit_user"):
+        table.append([{"id": 3}], identifier=8)
+    with pytest.raises(errors.InvalidArgumentError, match="does not fit BIGINT"):
+        table.append([{"id": 3}], watermark=2**63)
+
+
+# Several processes
+
+
+def write(folder: str, writer: int, problems: multiprocessing.Queue[str | None]) -> None:
+    try:
+        table = frazil.load_table(folder, format="paimon")
+        for i in range(COMMITS):
+            table.append([{"id": writer * COMMITS + i}])
+        problems.put(None)
+    except BaseException as error:  # noqa: BLE001 - told to the test
+        problems.put(repr(error))
+
+
+def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    context = multiprocessing.get_context("spawn")
+    problems: multiprocessing.Queue[str | None] = context.Queue()
+    processes = [context.Process(target=write, args=(table.location, writer, problems)) for writer in range(2)]
+    for process in processes:
+        process.start()
+    assert [problems.get() for _ in processes] == [None, None]
+    for process in processes:
+        process.join()
+    assert [row["id"] for row in rows(table)] == list(range(2 * COMMITS))
+    snapshots = table.snapshots()
+    assert [snapshot.snapshot_id for snapshot in snapshots] == list(range(1, 2 * COMMITS + 1))
+    assert [snapshot.total_record_count for snapshot in snapshots] == list(range(1, 2 * COMMITS + 1))
+
+
+APPENDS = """
+import sys, frazil
+table = frazil.load_table(sys.argv[1], format="paimon")
+for number in range(int(sys.argv[2]), 1 << 30):
+    result = table.append([{"id": number * 10 + i} for i in range(10)])
+    print(number, flush=True)
+"""
+
+
+def test_a_writer_that_is_killed_leaves_the_table_before_or_after(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    seeded = random.Random(7)  # noqa: S311 - not a secret
+    done = 0
+    for _ in range(KILLS):
+        process = subprocess.Popen(  # noqa: S603 - our own code
+            [sys.executable, "-c", APPENDS, table.location, str(done)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout
+        told = [int(process.stdout.readline())]
+        time.sleep(seeded.random() * 0.05)
+        process.send_signal(signal.SIGKILL)
+        told += [int(line) for line in process.stdout.read().splitlines() if line]
+        process.wait()
+        found = [row["id"] for row in rows(table)]
+        assert found == list(range(len(found)))
+        assert len(found) % 10 == 0
+        # What was acknowledged is there; the append after it may be.
+        assert len(found) // 10 - told[-1] - 1 in (0, 1)
+        done = len(found) // 10
+    newest = table.current_snapshot()
+    assert newest is not None
+    assert newest.total_record_count == done * 10

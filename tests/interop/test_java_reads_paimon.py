@@ -1,0 +1,104 @@
+"""Java reads the Paimon tables that frazil writes, filters them and appends to them, and frazil reads that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from histories.paimon.history import Compact, Write
+from histories.paimon.java_process import TABLE
+from histories.paimon.oracle import Oracle, missing
+from histories.paimon.reads import Read, Rows
+from interop.conftest import WHOLE
+from support.canonical import canonical_rows
+from support.paimon_values import TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from frazil.paimon import Table
+
+CODECS = ["zstd", "snappy", "gzip", "lz4", "none"]
+
+
+@pytest.fixture(scope="module")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
+    if lack := missing():
+        if WHOLE:
+            pytest.fail(lack)
+        pytest.skip(f"Paimon tables that Java reads: {lack}")
+    found = Oracle(tmp_path_factory.mktemp("warehouse"))
+    yield found
+    found.close()
+
+
+def create(oracle: Oracle, name: str, columns: list[tuple[str, str]], **options: str) -> Table:
+    catalog = frazil.load_catalog("lake", type="paimon", warehouse=str(oracle.table.parent.parent))
+    catalog.create_namespace_if_not_exists("db")
+    table: Table = catalog.create_table(f"db.{name}", columns, options=options)
+    return table
+
+
+def ours(table: Table) -> list[dict[str, Any]]:
+    return sorted(canonical_rows(table.refresh().scan().to_arrow()), key=repr)
+
+
+def theirs(oracle: Oracle) -> Rows:
+    [found] = oracle.read([Read()])
+    assert isinstance(found, Rows), found
+    return found
+
+
+def check(oracle: Oracle, table: Table) -> None:
+    """Both read the same rows."""
+    found = theirs(oracle)
+    assert [name for name, _ in found.columns] == table.schema().column_names
+    assert [kind for _, kind in found.columns] == [field.type for field in table.schema().fields]
+    assert sorted(found.rows, key=repr) == ours(table)
+
+
+def test_every_type_is_read_and_appended_to(oracle: Oracle) -> None:
+    columns = [("id", "INT"), *((name, text) for name, (text, _) in TYPES.items())]
+    table = create(oracle, TABLE, columns)
+    given = [{"id": i, **{name: values[i] for name, (_, values) in TYPES.items()}} for i in range(2)]
+    table.append(given)
+    nulls = [{"id": 9, **{name: values[0] for name, (text, values) in TYPES.items() if "NOT NULL" in text}}]
+    table.append(nulls)
+    steps = [
+        Write(("id", "whole", "name", "text"), (("+I", 100, 1, None, "of Java"), ("+I", 101, 2, None, None))),
+        Write(("id", "whole", "day", "short_decimal"), (("+I", 102, 3, "2024-02-29", "1.25"),)),
+    ]
+    outcome = oracle.adopt(steps, TABLE)
+    assert outcome.rejected == (None, None)
+    assert [kind for _, kind in outcome.snapshots["main"]] == ["APPEND"] * 4
+    check(oracle, table)
+    assert len(ours(table)) == 6
+    table.append(given)
+    check(oracle, table)
+    assert len(ours(table)) == 8
+    assert oracle.adopt([Compact(full=True)], TABLE).rejected == (None,)
+    check(oracle, table)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_codec_is_read(oracle: Oracle, codec: str) -> None:
+    table = create(oracle, f"c_{codec}", [("id", "BIGINT"), ("name", "STRING")], **{"file.compression": codec})
+    table.append(pa.table({"id": range(5_000), "name": [f"{i % 100}" for i in range(5_000)]}))
+    assert oracle.adopt([], table.location.rpartition("/")[2]).rejected == ()
+    check(oracle, table)
+
+
+def test_many_files_and_commits_are_read(oracle: Oracle) -> None:
+    table = create(oracle, "many", [("id", "BIGINT NOT NULL"), ("name", "STRING")], **{"target-file-size": "5 kb"})
+    for start in range(0, 15_000, 5_000):
+        names = [f"{i * 7919:x}" for i in range(start, start + 5_000)]
+        table.append(pa.table({"id": range(start, start + 5_000), "name": names}), watermark=start)
+    assert sum(len(split.files) for split in table.scan().plan_files()) > 3
+    outcome = oracle.adopt([Compact(full=True), Write(("id", "name"), (("+I", -1, "java"),))], "many")
+    assert outcome.rejected == (None, None)
+    check(oracle, table)
+    assert table.append([{"id": -2}]).snapshot_id == outcome.snapshots["main"][-1][0] + 1
+    check(oracle, table)

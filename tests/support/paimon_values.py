@@ -1,0 +1,39 @@
+"""Values of the types of Paimon that frazil writes, two of each, at the ends of what the type holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+
+def at(*parts: int) -> dt.datetime:
+    """Return a timestamp without a zone."""
+    return dt.datetime(*parts)  # type: ignore[arg-type,misc]  # noqa: DTZ001
+
+
+TYPES: dict[str, tuple[str, list[Any]]] = {
+    "flag": ("BOOLEAN", [True, None]),
+    "tiny": ("TINYINT", [-128, 127]),
+    "small": ("SMALLINT", [-32768, 32767]),
+    "whole": ("INT NOT NULL", [-(2**31), 2**31 - 1]),
+    "big": ("BIGINT", [-(2**63), 2**63 - 1]),
+    "single": ("FLOAT", [0.5, None]),
+    "double": ("DOUBLE", [0.1, float("inf")]),
+    "short_decimal": ("DECIMAL(9, 2)", [Decimal("-1234567.89"), Decimal("0.01")]),
+    "long_decimal": ("DECIMAL(18, 0)", [Decimal(10**18 - 1), None]),
+    "wide_decimal": ("DECIMAL(38, 10)", [Decimal("-1.0000000001"), Decimal(10**27)]),
+    "code": ("CHAR(3)", ["äöü", "abc"]),
+    "label": ("VARCHAR(5)", ["", "12345"]),
+    "text": ("STRING", ["x" * 1000, None]),
+    "fixed": ("BINARY(2)", [b"ab", b"\x00\xff"]),
+    "bytes": ("VARBINARY(4)", [b"", b"abcd"]),
+    "blob": ("BYTES", [bytes(300), None]),
+    "day": ("DATE", [dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
+    "time": ("TIME(3)", [dt.time(23, 59, 59, 999_000), dt.time(0)]),
+    "second": ("TIMESTAMP(0)", [at(1969, 12, 31, 23, 59, 59), at(2024, 2, 29)]),
+    "milli": ("TIMESTAMP(3)", [at(1900, 1, 1, 0, 0, 0, 1000), None]),
+    "micro": ("TIMESTAMP(6)", [at(2024, 2, 29, 1, 2, 3, 4), at(1, 1, 1)]),
+    "moment": ("TIMESTAMP(6) WITH LOCAL TIME ZONE", [dt.datetime(2024, 2, 29, 1, tzinfo=dt.UTC), None]),
+    "moment_ms": ("TIMESTAMP(3) WITH LOCAL TIME ZONE", [dt.datetime(1969, 1, 1, tzinfo=dt.UTC), None]),
+}
