@@ -44,6 +44,7 @@ __all__ = [
     "Updater",
     "Upload",
     "VirtualBatches",
+    "VirtualFile",
     "VirtualPlan",
     "VirtualScan",
     "VirtualTable",
@@ -350,7 +351,15 @@ class VirtualScan:
     @property
     def snapshot_id(self) -> int | None: ...
     def plan(self, workers: int) -> VirtualPlan: ...
+    def file(self, part: bytes) -> tuple[Files, str, str] | None: ...
+    def open(self, part: bytes, schema: pa.Schema) -> VirtualFile: ...
     def read(self, part: bytes) -> VirtualBatches: ...
+
+@final
+class VirtualFile:
+    @property
+    def wanted(self) -> _Wanted: ...
+    def rows(self, batch: pa.RecordBatch | None, row_count: int) -> pa.RecordBatch | None: ...
 
 @final
 class VirtualPlan:

@@ -133,9 +133,23 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
 
     def read(self, part: bytes) -> Iterator[pa.RecordBatch]:
         """Stream the rows of a part that `plan().groups(...)` returned, perhaps in another process."""
+        file = self._virtual.file(part)
+        if file is not None:
+            yield from self._read_file(part, *file)
+            return
         batches = self._virtual.read(part)
         while (batch := batches.next_batch()) is not None:
             yield batch
+
+    def _read_file(self, part: bytes, files: _native.Files, path: str, file_format: str) -> Iterator[pa.RecordBatch]:
+        from frazil.files.read.open import open_data_file
+
+        with open_data_file(files, path, file_format, int96_unit="us") as data:
+            opened = self._virtual.open(part, data.schema)
+            for _, batch, count in data.batches(opened.wanted, None):
+                rows = opened.rows(batch, count)
+                if rows is not None:
+                    yield rows
 
     def __repr__(self) -> str:
         """Return the columns and the filter."""

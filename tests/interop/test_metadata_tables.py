@@ -21,7 +21,7 @@ CASES = [
     (table, name)
     for table, found in TABLES.items()
     for name, rows in found.items()
-    if isinstance(rows, list) and name != "position_deletes"
+    if isinstance(rows, list)
 ]
 
 

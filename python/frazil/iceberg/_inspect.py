@@ -99,3 +99,7 @@ class Inspect(InspectTables):
     def partitions(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
         """Return the partitions of a snapshot, with the rows and files in each."""
         return self._of_snapshot("partitions", snapshot_id, options)
+
+    def position_deletes(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the rows that position deletes and deletion vectors of a snapshot delete."""
+        return self._of_snapshot("position_deletes", snapshot_id, options)

@@ -17,6 +17,7 @@ use crate::predicate::bind::{Columns, bind, nearest};
 use crate::predicate::eval::{RowColumns, evaluate, masked};
 use crate::predicate::{BoundColumn, BoundPredicate, ColumnName, Predicate};
 use crate::scalar::ScalarType;
+use crate::storage::files::Files;
 
 /// A stream of batches.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -51,6 +52,47 @@ pub trait VirtualTable: Debug + Send + Sync {
     /// # Errors
     /// Those of the files that are read; those found later are items of the stream.
     fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches>;
+
+    /// The data file that the caller opens to read a part; None for a part that [`VirtualTable::read`] reads.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a part of another table.
+    fn file(&self, part: &[u8]) -> Result<Option<PartFile>> {
+        let _ = part;
+        Ok(None)
+    }
+
+    /// Begin to read the data file of a part, which has this schema: the columns at these positions.
+    ///
+    /// # Errors
+    /// `CorruptData` for a file that lacks columns.
+    fn open(&self, part: &[u8], schema: &Schema, columns: &[usize]) -> Result<Box<dyn FileRows>> {
+        let _ = (part, schema, columns);
+        Err(Error::internal("a part without a data file was opened"))
+    }
+}
+
+/// A data file that has the rows of a part.
+#[derive(Debug, Clone)]
+pub struct PartFile {
+    /// Through which it is opened.
+    pub files: Files,
+    /// Its path.
+    pub path: String,
+    /// The name of its format.
+    pub format: &'static str,
+}
+
+/// Turns the batches of a data file into rows of a table.
+pub trait FileRows: Debug + Send {
+    /// The leaf columns of the file to read, in depth-first order, and the top-level columns that hold them.
+    fn wanted(&self) -> (Vec<usize>, Vec<usize>);
+
+    /// The rows of a batch of these columns, which has so many rows.
+    ///
+    /// # Errors
+    /// `CorruptData` for values that do not fit.
+    fn rows(&self, batch: &RecordBatch, count: usize) -> Result<RecordBatch>;
 }
 
 /// Return the table of this name.
@@ -132,6 +174,22 @@ impl VirtualScan {
         Ok(Box::new(batches.filter_map(rows)))
     }
 
+    /// The data file of a part, if the caller opens it.
+    ///
+    /// # Errors
+    /// As [`VirtualTable::file`].
+    pub fn file(&self, part: &[u8]) -> Result<Option<PartFile>> {
+        self.table.file(part)
+    }
+
+    /// Begin to read the data file of a part.
+    ///
+    /// # Errors
+    /// As [`VirtualTable::open`].
+    pub fn open(&self, part: &[u8], schema: &Schema) -> Result<ScanFile> {
+        Ok(ScanFile { scan: self.clone(), rows: self.table.open(part, schema, &self.read)? })
+    }
+
     /// The matching rows of a batch of the columns that are read; None if there are none.
     fn rows(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         let kept = evaluate(&self.filter, &Read { scan: self, batch }, batch.num_rows())?;
@@ -149,6 +207,28 @@ impl VirtualScan {
 
     fn place(&self, column: usize) -> Option<usize> {
         self.read.binary_search(&column).ok()
+    }
+}
+
+/// A data file of a part that is being read.
+#[derive(Debug)]
+pub struct ScanFile {
+    scan: VirtualScan,
+    rows: Box<dyn FileRows>,
+}
+
+impl ScanFile {
+    /// As [`FileRows::wanted`].
+    pub fn wanted(&self) -> (Vec<usize>, Vec<usize>) {
+        self.rows.wanted()
+    }
+
+    /// The rows of a batch of the file that match, of the columns that are selected; None if there are none.
+    ///
+    /// # Errors
+    /// As [`FileRows::rows`].
+    pub fn rows(&self, batch: &RecordBatch, count: usize) -> Result<Option<RecordBatch>> {
+        self.scan.rows(&self.rows.rows(batch, count)?)
     }
 }
 

@@ -62,10 +62,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     changes::register(module)?;
     paimon::register(module)?;
     module.add_class::<data_file::BatchReader>()?;
-    module.add_class::<virtual_table::VirtualTable>()?;
-    module.add_class::<virtual_table::VirtualScan>()?;
-    module.add_class::<virtual_table::VirtualPlan>()?;
-    module.add_class::<virtual_table::VirtualBatches>()?;
+    virtual_table::register(module)?;
     module.add_class::<features::SpecFeature>()?;
     module.add_class::<properties::TableProperty>()?;
     module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;

@@ -1,7 +1,7 @@
 //! Virtual tables: metadata tables and system tables.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use frazil_core::error::Error;
 use frazil_core::predicate::Predicate;
@@ -11,12 +11,21 @@ use frazil_paimon::inspect as paimon_inspect;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrow;
+use crate::arrow::{self, ArrowBatch, ArrowSchema};
+use crate::files::Files;
 use crate::interrupt::{detached, interruptible, limited};
 use crate::paimon::PaimonTable;
 use crate::paimon::choice as paimon_choice;
 use crate::scan::choice;
 use crate::table::Table;
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<VirtualTable>()?;
+    module.add_class::<VirtualScan>()?;
+    module.add_class::<VirtualFile>()?;
+    module.add_class::<VirtualPlan>()?;
+    module.add_class::<VirtualBatches>()
+}
 
 /// A table of either format.
 #[derive(FromPyObject)]
@@ -111,10 +120,56 @@ impl VirtualScan {
         interruptible(py, |context| self.0.parts(context)).map(VirtualPlan)
     }
 
+    /// Storage, path and format of the data file that has the rows of a part; None if the part is read by `read`.
+    fn file(&self, py: Python<'_>, part: &[u8]) -> PyResult<Option<(Files, String, &'static str)>> {
+        let file = detached(py, || self.0.file(part))?;
+        Ok(file.map(|file| (Files(file.files), file.path, file.format)))
+    }
+
+    /// Begin to read the data file of a part, which has this schema.
+    fn open(&self, py: Python<'_>, part: &[u8], schema: ArrowSchema) -> PyResult<VirtualFile> {
+        let ArrowSchema(schema) = schema;
+        Ok(VirtualFile(Mutex::new(detached(py, || self.0.open(part, &schema))?)))
+    }
+
     /// Begin to read a part.
     fn read(&self, py: Python<'_>, part: &[u8]) -> PyResult<VirtualBatches> {
         let batches = interruptible(py, |context| self.0.read(part, context))?;
         Ok(VirtualBatches(Mutex::new(batches)))
+    }
+}
+
+/// A data file of a part that is being read.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct VirtualFile(Mutex<virtual_table::ScanFile>);
+
+#[pymethods]
+impl VirtualFile {
+    /// The leaf columns of the file to read, and the top-level columns that hold them.
+    #[getter]
+    fn wanted(&self, py: Python<'_>) -> PyResult<(Vec<usize>, Vec<usize>)> {
+        detached(py, || Ok(self.file()?.wanted()))
+    }
+
+    /// The rows of a batch of the file that match; None if there are none. `batch` is None if no column is read.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        batch: Option<ArrowBatch>,
+        row_count: usize,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let batch = match batch {
+            Some(ArrowBatch(batch)) => batch,
+            None => arrow::rows_without_columns(row_count),
+        };
+        let rows = detached(py, || self.file()?.rows(&batch, row_count))?;
+        rows.map(|rows| arrow::record_batch(py, rows)).transpose()
+    }
+}
+
+impl VirtualFile {
+    fn file(&self) -> Result<MutexGuard<'_, virtual_table::ScanFile>, Error> {
+        self.0.lock().map_err(|_| Error::internal("a read that failed is used again"))
     }
 }
 

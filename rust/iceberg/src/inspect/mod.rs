@@ -5,6 +5,7 @@ mod history;
 mod manifests;
 mod partition_type;
 mod partitions;
+mod position_deletes;
 mod readable_metrics;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::spec::manifest_list::ManifestContent;
 use crate::table::{SnapshotChoice, Table};
 
 /// All metadata tables.
-pub static TABLES: [TableInfo; 15] = [
+pub static TABLES: [TableInfo; 16] = [
     info("snapshots", "The snapshots of the table that have not expired.", false),
     info("history", "Which snapshot was current, and since when.", false),
     info("metadata_log_entries", "The metadata files of the table, with the newest snapshot of each.", false),
@@ -35,6 +36,7 @@ pub static TABLES: [TableInfo; 15] = [
     info("all_data_files", "The data files of all snapshots; a file may be in several rows.", false),
     info("all_delete_files", "The delete files of all snapshots; a file may be in several rows.", false),
     info("partitions", "The partitions of a snapshot, with the rows and files in each.", true),
+    info("position_deletes", "The rows that position deletes and deletion vectors of a snapshot delete.", true),
 ];
 
 const fn info(name: &'static str, doc: &'static str, time_travel: bool) -> TableInfo {
@@ -74,6 +76,9 @@ pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dy
         "all_data_files" => Arc::new(files(data, all())?),
         "all_delete_files" => Arc::new(files(deletes, all())?),
         "partitions" => Arc::new(partitions::PartitionsTable::new(table, snapshots()?)?),
+        "position_deletes" => {
+            Arc::new(position_deletes::PositionDeletesTable::new(table, files(deletes, snapshots()?)?)?)
+        }
         other => return Err(Error::internal(format!("the metadata table {other} is not opened"))),
     })
 }

@@ -12,6 +12,7 @@ use frazil_core::bitmap::Positions;
 use frazil_core::context::Lease;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::file_values::checked_text;
+use frazil_core::storage::Files;
 
 use super::context::ReadContext;
 use super::delete_cache::{Deletes, Loaded};
@@ -46,7 +47,7 @@ impl TaskDeletes {
         let mut by_ids: BTreeMap<&[i32], Vec<&DeleteFile>> = BTreeMap::new();
         for file in &task.deletes {
             if file.is_vector() {
-                let positions = read_vector(&task.read, file)?;
+                let positions = read_vector(&task.read.files, file)?;
                 refuse_beyond(&positions, task, file)?;
                 let mut lease = task.read.budget.lease(0)?;
                 task.read.resize(&mut lease, positions.size_bytes()).map_err(|e| corrupt_deletes(e, file))?;
@@ -279,11 +280,15 @@ fn leaf_ids(file: &DeleteFile) -> Vec<i32> {
     }
 }
 
-fn read_vector(read: &ReadContext, file: &DeleteFile) -> Result<Positions> {
+/// The positions in a deletion vector.
+///
+/// # Errors
+/// `CorruptDeletes` naming the file.
+pub(crate) fn read_vector(files: &Files, file: &DeleteFile) -> Result<Positions> {
     let (offset, size) = file.content_range.ok_or_else(|| Error::internal("a deletion vector without a range"))?;
     let read_blob = || -> Result<Positions> {
-        let range = vector::blob_range(offset, size, read.files.size(&file.path)?)?;
-        let blobs = read.files.read_ranges(&file.path, std::slice::from_ref(&range))?;
+        let range = vector::blob_range(offset, size, files.size(&file.path)?)?;
+        let blobs = files.read_ranges(&file.path, std::slice::from_ref(&range))?;
         let blob = blobs.first().ok_or_else(|| Error::internal("one range gives one buffer"))?;
         vector::decode(blob, Some(file.record_count))
     };
@@ -314,6 +319,6 @@ fn equality_cache_key(ids: &[i32], files: &[&DeleteFile]) -> String {
     key
 }
 
-fn corrupt_deletes(error: Error, file: &DeleteFile) -> Error {
+pub(crate) fn corrupt_deletes(error: Error, file: &DeleteFile) -> Error {
     error.corrupt_as(ErrorKind::CorruptDeletes).with("file", &file.path)
 }
