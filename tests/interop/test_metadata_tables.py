@@ -17,12 +17,7 @@ TABLES = {
     path.stem: json.loads(path.read_text(encoding="utf-8")).get("metadata_tables") or {}
     for path in sorted((GOLDEN / "iceberg_cases").glob("*.json"))
 }
-CASES = [
-    (table, name)
-    for table, found in TABLES.items()
-    for name, rows in found.items()
-    if isinstance(rows, list)
-]
+CASES = [(table, name) for table, found in TABLES.items() for name, rows in found.items() if isinstance(rows, list)]
 
 
 def comparable(value: Any) -> Any:

@@ -16,9 +16,12 @@ from frazil.files.read.open import open_data_file
 from frazil.iceberg._read import INT96_UNIT, rows_of, with_deletes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     import pyarrow as pa
+
+COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
+"""The columns that changes have after those of the table."""
 
 _SHARE_OF_MEMORY = 8
 """Which part of the memory limit rows may take that wait to be paired."""
@@ -141,10 +144,10 @@ def changes_of(  # noqa: PLR0913 - the arguments of `Table.changes`
     return Changes(table, arguments, row_limit(limit))
 
 
-def read_stage(stage: _native.ChangeStage) -> Iterator[pa.RecordBatch]:
-    """Stream the changes of a stage; up to `config.max_workers` threads read its files ahead."""
+def read_stage(stage: _native.ChangeStage, *, workers: int | None = None) -> Generator[pa.RecordBatch, None, None]:
+    """Stream the changes of a stage; up to `workers` threads, by default `config.max_workers`, read its files ahead."""
     tasks = (stage.task(index) for index in range(len(stage)))
-    rows = read_parts(tasks, _changed_rows, workers=config.max_workers)
+    rows = read_parts(tasks, _changed_rows, workers=workers or config.max_workers)
     pairs = stage.pairs(max(1, config.memory_limit // _SHARE_OF_MEMORY))
     if pairs is None:
         yield from rows

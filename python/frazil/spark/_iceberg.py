@@ -19,30 +19,51 @@ if TYPE_CHECKING:
 NATIVE_FILES = "native-files"
 """The option by which `frazil.spark.read` names the data files that Spark reads itself."""
 
-_APPEND = ("start-snapshot-id", "end-snapshot-id")
+APPEND = ("start-snapshot-id", "end-snapshot-id")
+"""The snapshots of an incremental read, the first of them exclusive."""
 # They tune Spark's Iceberg connector and change no row.
 _WITHOUT_EFFECT = ("lookback", "locality", "vectorization-enabled", "aggregate-push-down-enabled")
 _UNSUPPORTED = {
-    "start-timestamp": "changelogs are not supported; for appended rows give `start-snapshot-id`",
-    "end-timestamp": "changelogs are not supported; for appended rows give `end-snapshot-id`",
+    "start-timestamp": "for appended rows give `start-snapshot-id`; changes are read from `/path/of/table$changes`",
+    "end-timestamp": "for appended rows give `end-snapshot-id`; changes are read from `/path/of/table$changes`",
     "stream-from-timestamp": "streaming reads are not supported",
     "streaming-*": "streaming reads are not supported",
     "async-*": "streaming reads are not supported",
 }
 
 
-class IcebergState(TableState):
-    """An Iceberg table as one metadata file describes it."""
+class OpenedState(TableState):
+    """An Iceberg table as one metadata file describes it, whatever is read of it."""
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:
         """Note which metadata file is the table's newest; every read is by that one."""
         super().__init__(asked)
-        self._append, self._snapshot = scan_arguments(asked)
         self.metadata_file = table.metadata_location
         self._table: Table | None = table
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_table": None}
+
+    def table_sizes(self) -> tuple[int | None, int | None]:
+        """Give the sizes that the table's properties name."""
+        properties = self._opened().properties
+        return size_of(properties, "read.split.target-size"), size_of(properties, "read.split.open-file-cost")
+
+    def _opened(self) -> Table:
+        if self._table is None:
+            from frazil._table import load_table
+
+            self._table = load_table(self.metadata_file, format="iceberg", **self.asked.opening)
+        return self._table
+
+
+class IcebergState(OpenedState):
+    """The rows of an Iceberg table."""
+
+    def __init__(self, table: Table, asked: ReadOptions) -> None:
+        """Check which rows are asked for."""
+        super().__init__(table, asked)
+        self._append, self._snapshot = scan_arguments(asked)
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Scan:
         """Describe a read of the state."""
@@ -50,11 +71,6 @@ class IcebergState(TableState):
         if self._append:
             return self._opened().incremental_append_scan(row_filter or True, columns, **common, **self._append)
         return self._opened().scan(row_filter or True, columns, **common, **self._snapshot)
-
-    def table_sizes(self) -> tuple[int | None, int | None]:
-        """Give the sizes that the table's properties name."""
-        properties = self._opened().properties
-        return size_of(properties, "read.split.target-size"), size_of(properties, "read.split.open-file-cost")
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan, and give the partitions, without the files that Spark reads itself."""
@@ -79,13 +95,6 @@ class IcebergState(TableState):
         # One thread: Spark gives a task one core.
         return tasks[0].schema(), read_tasks(tasks, workers=1, limit=limit)
 
-    def _opened(self) -> Table:
-        if self._table is None:
-            from frazil._table import load_table
-
-            self._table = load_table(self.metadata_file, format="iceberg", **self.asked.opening)
-        return self._table
-
 
 def scan_arguments(asked: ReadOptions) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give the arguments of an incremental scan, and those of a scan; one of them or both are empty.
@@ -95,11 +104,11 @@ def scan_arguments(asked: ReadOptions) -> tuple[dict[str, Any], dict[str, Any]]:
         UnsupportedError: An option of Spark's Iceberg connector that frazil does not have.
     """
     given = asked.given
-    check_names(asked.others, (*_APPEND, *_WITHOUT_EFFECT, NATIVE_FILES), _UNSUPPORTED)
+    check_names(asked.others, (*APPEND, *_WITHOUT_EFFECT, NATIVE_FILES), _UNSUPPORTED)
     exclude(given, "branch", *SNAPSHOT_OPTIONS)
-    for name in _APPEND:
+    for name in APPEND:
         exclude(given, name, "branch", *SNAPSHOT_OPTIONS)
-    start, end = (number(given, name) for name in _APPEND)
+    start, end = (number(given, name) for name in APPEND)
     if start is not None:
         return {"from_snapshot_id_exclusive": start, "to_snapshot_id_inclusive": end}, {}
     if end is not None:

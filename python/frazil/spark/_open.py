@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from frazil._table import open_named
+from frazil._table import load_table, open_named
 from frazil._virtual_table import split_metadata_table
+from frazil.errors import UnsupportedError
 from frazil.paimon._table import Table as PaimonTable
+from frazil.spark._changes import CHANGES, ChangesState
 from frazil.spark._iceberg import IcebergState
 from frazil.spark._inspect import InspectState
 from frazil.spark._paimon import PaimonState
@@ -27,6 +29,9 @@ def open_state(asked: ReadOptions) -> TableState:
         NoSuchTableError: There is no table.
         NoSuchSnapshotError: The table does not have the state.
     """
+    path, dollar, last = asked.path.rstrip("/").rpartition("$")
+    if CHANGES in (asked.metadata_table, dollar and last):
+        return _changes(dataclasses.replace(asked, path=path if dollar and last == CHANGES else asked.path))
     table, name = open_named(asked.path, asked.format, **asked.opening)
     if name is not None:
         asked = dataclasses.replace(asked, path=split_metadata_table(asked.path)[0])
@@ -34,3 +39,11 @@ def open_state(asked: ReadOptions) -> TableState:
     if name is not None:
         return InspectState(table, name, asked)
     return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)
+
+
+def _changes(asked: ReadOptions) -> ChangesState:
+    table = load_table(asked.path, format=asked.format, **asked.opening)
+    if isinstance(table, PaimonTable):
+        message = "changes of Paimon tables are not read by the name `$changes`"
+        raise UnsupportedError(message, hint="give the option `incremental-between`, or load `$audit_log`")
+    return ChangesState(table, asked)

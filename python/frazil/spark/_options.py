@@ -133,14 +133,14 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         open_cost_bytes=number(given, "file-open-cost", least=0),
         row_filter=given.get("row-filter", ""),
         columns=_columns(given),
-        case_sensitive=_flag(given, "case-sensitive", default=True),
+        case_sensitive=flag(given, "case-sensitive", default=True),
         limit=number(given, "limit", least=0),
         batch_rows=number(given, "batch-size", least=1),
         relocate=_relocate(given),
         allowed_locations=tuple(listed_locations(given.get("allowed-locations", ""))),
         storage=storage,
         timestamp_ns=_choice(given, "timestamp-ns-mode", NS_MODES),
-        pushdown=_flag(given, "pushdown", default=False),
+        pushdown=flag(given, "pushdown", default=False),
         given=given,
     )
 
@@ -271,7 +271,12 @@ def _snapshot(given: Mapping[str, str]) -> tuple[str, Any] | None:
     return name, given[name]
 
 
-def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+def flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """Return an option that is true or false.
+
+    Raises:
+        InvalidArgumentError: It is neither.
+    """
     text = given.get(name, str(default)).lower()
     if text not in ("true", "false"):
         message = f"option `{name}` is {text!r}, expected true or false"

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
     from frazil import _native, iceberg, paimon
     from frazil._virtual_table import VirtualScan
+    from frazil.iceberg._changes import Changes
     from frazil.spark._options import ReadOptions
 
-    Scan = iceberg.Scan | paimon.Scan | VirtualScan
+    Scan = iceberg.Scan | paimon.Scan | VirtualScan | Changes
 
 SPLIT_BYTES = 128 << 20
 """How many bytes of files a partition reads where neither option nor table says it."""

@@ -162,6 +162,11 @@ impl ChangeStage {
         self.0.tasks.len()
     }
 
+    /// The schema of the changes, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        arrow::schema(py, change_schema(&self.0.result))
+    }
+
     /// A file of the stage.
     fn task(&self, py: Python<'_>, index: usize) -> PyResult<ChangeTask> {
         let task = self.0.tasks.get(index).cloned();

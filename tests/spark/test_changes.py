@@ -1,0 +1,81 @@
+"""Changes of Iceberg tables by the data source are those that `table.changes` reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from support.canonical import canonical_rows, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+NAME = "inc_mor"
+
+
+def same(found: pa.Table, expected: pa.Table) -> bool:
+    return found.column_names == expected.column_names and lines(canonical_rows(found)) == lines(
+        canonical_rows(expected)
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"net_changes": True}, {"carryovers": True}, {"identifier_columns": ["id"]}],
+    ids=["changes", "net", "carryovers", "updates"],
+)
+def test_spark_reads_the_changes_that_python_reads(
+    spark: SparkSession, table: Callable[[str], str], options: dict[str, Any]
+) -> None:
+    opened = frazil.load_table(table(NAME))
+    first = opened.snapshots()[0].snapshot_id
+    reader = spark.read.format("frazil").option("start-snapshot-id", str(first)).option("split-size", "1")
+    for name, value in options.items():
+        text = ",".join(value) if isinstance(value, list) else "true"
+        reader = reader.option(name.replace("_", "-"), text)
+    expected = opened.changes(first, **options).to_arrow()
+    assert expected.num_rows > 1
+    frame = reader.load(f"{table(NAME)}$changes")
+    assert same(frame.toArrow(), expected)
+    names = ["id", "_change_type"]
+    assert same(frame.select(names).toArrow(), expected.select(names))
+    assert same(frame.where("_change_type = 'DELETE'").select("id").toArrow(), deleted(expected))
+
+
+def deleted(changes: pa.Table) -> pa.Table:
+    return changes.filter([kind == "DELETE" for kind in changes["_change_type"].to_pylist()]).select(["id"])
+
+
+def test_options_choose_rows_columns_and_snapshots(spark: SparkSession, table: Callable[[str], str]) -> None:
+    opened = frazil.load_table(table(NAME))
+    first, second, *_ = (snapshot.snapshot_id for snapshot in opened.snapshots())
+    frame = (
+        spark.read.format("frazil")
+        .options(**{"start-snapshot-id": str(first), "end-snapshot-id": str(second), "row-filter": "id > 1"})
+        .options(columns="id", inspect="changes")
+        .load(table(NAME))
+    )
+    assert same(frame.toArrow(), opened.changes(first, second, row_filter="id > 1", selected_fields=["id"]).to_arrow())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"net-change": "true"}, "did you mean `net-changes`"),
+        ({"net-changes": "yes"}, "expected true or false"),
+        ({"net-changes": "true", "carryovers": "true"}, "exclude each other"),
+        ({"snapshot-id": "1"}, "`snapshot-id` has no meaning for changes"),
+        ({"start-timestamp": "1"}, "give snapshots"),
+        ({"start-snapshot-id": "17"}, "snapshot 17 is not an ancestor"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    spark: SparkSession, table: Callable[[str], str], options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(Exception, match=message):
+        spark.read.format("frazil").options(**options).load(f"{table(NAME)}$changes").collect()
