@@ -21,7 +21,7 @@ import pyarrow as pa
 import frazil
 
 if TYPE_CHECKING:
-    from frazil.iceberg import WriteResult
+    from frazil.iceberg import Table, WriteResult
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
 ICEBERG_TABLES = [
@@ -128,9 +128,21 @@ def show_lake() -> None:
         first, second, third = table.snapshots()
         counts = [table.scan(snapshot_id=s.snapshot_id).count() for s in (first, second, third)]
         print(f"rows at each of its {len(counts)} snapshots: {counts}")
+        show_history(table, first.snapshot_id)
         table.manage_snapshots().rollback_to_snapshot(second.snapshot_id).commit()
         reopened = catalog.load_table("demo.trips")
         print(f"rolled back before the delete: {reopened.scan().count()} rows")
+
+
+def show_history(table: Table, first: int) -> None:
+    """Show what changed since a snapshot, and which snapshots and files there are."""
+    print("changes since the first snapshot:")
+    changes = table.changes(first, compute_updates=True, selected_fields=("id", "city")).to_arrow()
+    order = [("_change_ordinal", "ascending"), ("id", "ascending")]
+    print_rows(changes.drop_columns("_commit_snapshot_id").sort_by(order))
+    print("its snapshots and files, by table.inspect:")
+    print_rows(table.inspect.snapshots(selected_fields=["snapshot_id", "operation"]))
+    print_rows(table.inspect.files(selected_fields=["content", "partition", "record_count", "file_size_in_bytes"]))
 
 
 def show_append() -> None:
