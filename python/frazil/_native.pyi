@@ -340,6 +340,8 @@ class VirtualTable:
         name: str,
         snapshot: tuple[str, int | str] | None = ...,
     ) -> VirtualTable: ...
+    @staticmethod
+    def of_rows(rows: pa.RecordBatch) -> VirtualTable: ...
     def schema(self) -> pa.Schema: ...
     def scan(self, row_filter: str, selected_fields: Sequence[str], case_sensitive: bool) -> VirtualScan: ...
 
@@ -596,7 +598,7 @@ class PaimonScan:
         cls,
         table: PaimonTable,
         *,
-        view: Literal["rows", "read-optimized", "audit-log"],
+        view: Literal["rows", "read-optimized", "audit-log", "binlog", "row-tracking"],
         row_filter: str,
         selected_fields: Sequence[str],
         snapshot: tuple[Literal["id", "as_of"], int] | tuple[Literal["ref"], str] | None,

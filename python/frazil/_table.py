@@ -98,7 +98,11 @@ def load_table(
     13
     """
     table, name = open_named(location, format, relocate=relocate, storage=storage, allowed_locations=allowed_locations)
-    return table if name is None else table.inspect[name]
+    if name is None:
+        return table
+    from frazil.paimon import _table as paimon
+
+    return paimon.system_table(table, name) if isinstance(table, paimon.Table) else table.inspect[name]
 
 
 def open_named(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from frazil import _native
 from frazil import _scan as scan
@@ -57,7 +57,7 @@ class VirtualTable:
         *,
         case_sensitive: bool = True,
         limit: int | None = None,
-    ) -> VirtualScan:
+    ) -> scan.Scan[Any, Any]:
         """Describe a read; nothing is read before rows are asked for.
 
         Args:

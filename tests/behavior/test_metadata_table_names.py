@@ -10,6 +10,7 @@ import pytest
 import frazil
 from frazil import iceberg, paimon
 from frazil.errors import InvalidArgumentError, NoSuchTableError
+from frazil.paimon._views import VIEWS
 from support.cases import GOLDEN
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ PAIMON = str(GOLDEN / "paimon" / "g.db" / "tags_pk")
     ("location", "name"),
     [
         *((ICEBERG, name) for name in iceberg.Inspect.names()),
-        *((PAIMON, name) for name in paimon.Inspect.names()),
+        *((PAIMON, name) for name in paimon.Inspect.names() if name not in VIEWS),
     ],
 )
 def test_a_path_names_each_table_of_a_table(location: str, name: str) -> None:
@@ -31,6 +32,17 @@ def test_a_path_names_each_table_of_a_table(location: str, name: str) -> None:
     assert isinstance(found, frazil.VirtualTable)
     assert found.name == name
     assert found.scan().to_arrow().equals(frazil.load_table(location).inspect[name].scan().to_arrow())
+
+
+@pytest.mark.parametrize("name", ["audit_log", "binlog", "ro"])
+def test_a_view_of_the_rows_is_a_table(name: str) -> None:
+    found: Any = frazil.load_table(f"{PAIMON}${name}")
+    assert isinstance(found, paimon.Table)
+    assert found.system_table == name
+    expected = frazil.load_table(PAIMON).inspect[name]
+    assert isinstance(expected, frazil.VirtualTable)
+    assert found.scan().to_arrow().equals(expected.scan().to_arrow())
+    assert frazil.load_table(PAIMON).system_table is None
 
 
 def test_a_metadata_file_and_a_format_go_with_a_name() -> None:

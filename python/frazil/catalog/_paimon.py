@@ -7,8 +7,9 @@
     paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
 
 A database of a JDBC catalog lies where its property `location` says, or where it would lie in the warehouse. The table
-`orders$branch_b1` is the branch `b1` of `orders`; `orders$ro` and `orders$audit_log` are views of it, and other names
-such as `orders$snapshots` and `orders$branch_b1$files` are its system tables. No listing has these names.
+`orders$branch_b1` is the branch `b1` of `orders`. `orders$ro`, `orders$audit_log`, `orders$binlog` and
+`orders$row_tracking` are views of it, and other names such as `orders$snapshots` and `orders$branch_b1$files` are its
+system tables. `sys.all_tables` and others are the system tables of the catalog. No listing has these names.
 """
 
 from __future__ import annotations
@@ -20,27 +21,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from frazil._arguments import table_files
 from frazil.catalog._base import Catalog
 from frazil.catalog._identifiers import dotted, table_levels
+from frazil.catalog._system_tables import SYSTEM_DATABASE, CatalogInspect
 from frazil.catalog._table import NamedTable
 from frazil.catalog._warehouse import Warehouse
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
 from frazil.paimon._table import Table
+from frazil.paimon._views import VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from frazil._virtual_table import VirtualTable
     from frazil.catalog._identifiers import Identifier, Levels
-    from frazil.paimon._table import View
 
 DATABASE_SUFFIX = ".db"
 BRANCH = "branch_"
-SYSTEM_DATABASE = "sys"
 
 _PLAIN_NAME = re.compile(r'[^/\\$%:*?"<>|\x00-\x1f]+')
-
-_VIEWS: dict[str, View] = {"ro": "read-optimized", "audit_log": "audit-log"}
 
 
 class PaimonCatalogTable(NamedTable, Table):
@@ -99,7 +98,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
 
     def _open(self, levels: Levels) -> PaimonCatalogTable:
         name, branch, system = _parts(levels[-1])
-        if system is not None and system not in _VIEWS:
+        if system is not None and system not in VIEWS:
             name, branch, system = levels[-1], None, None
         location = self._location((*levels[:-1], name))
         opened = PaimonCatalogTable.open(
@@ -108,7 +107,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
             storage=self.storage_properties,
             allowed_locations=self.allowed_for(levels),
             branch=branch,
-            view=_VIEWS[system] if system else "rows",
+            view=VIEWS[system] if system else "rows",
         )
         table = cast("PaimonCatalogTable", opened)
         table.catalog = self
@@ -119,13 +118,20 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         if len(levels) != 2:  # noqa: PLR2004 - database and table
             return False
         name, branch, system = _parts(levels[-1])
-        if system is not None and system not in {*_VIEWS, *Inspect.names()}:
+        if system is not None and system not in Inspect.names():
             return self._has_main(levels)
         if not self._has_main((levels[0], name)):
             return False
         return branch is None or branch in self._open((levels[0], name)).branches()
 
+    @property
+    def inspect(self) -> CatalogInspect:
+        """The system tables of the catalog: `inspect.all_tables()` is also `load_table("sys.all_tables")`."""
+        return CatalogInspect(self)
+
     def _metadata_table(self, levels: Levels) -> VirtualTable | None:
+        if levels[:-1] == (SYSTEM_DATABASE,):
+            return self.inspect[levels[-1]]
         name, branch, system = _parts(levels[-1])
         if system is None:
             return None

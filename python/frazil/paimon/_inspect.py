@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frazil import _native
+from frazil._arguments import snapshot_choice
 from frazil._inspect import InspectTables
+from frazil._operation import operation
+from frazil.paimon._views import VIEWS, ViewTable
 
 if TYPE_CHECKING:
+    import datetime
     from typing import Unpack
 
     import pyarrow as pa
 
     from frazil._inspect import SnapshotOptions
-    from frazil._virtual_table import ReadOptions
+    from frazil._virtual_table import ReadOptions, VirtualTable
 
 __all__ = ["Inspect"]
 
@@ -40,9 +44,31 @@ class Inspect(InspectTables):
         """Return the names of all system tables that `inspect` has."""
         return [name for name, _, _ in _native.paimon_system_tables()]
 
+    def open(
+        self,
+        name: str,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: int | str | datetime.datetime | None = None,
+    ) -> VirtualTable:
+        """Return the system table of this name, as `InspectTables.open`."""
+        if name not in VIEWS or not isinstance(self._table, _native.PaimonTable):
+            return super().open(name, snapshot_id=snapshot_id, ref=ref, as_of=as_of)
+        with operation("inspect", lambda: self._place):
+            return ViewTable(self._table, name, snapshot_choice(snapshot_id, ref, as_of))
+
     def aggregation_fields(self, **options: Unpack[ReadOptions]) -> pa.Table:
         """Return the columns of the table with their aggregate functions and options."""
         return self["aggregation_fields"].scan(**options).to_arrow()
+
+    def audit_log(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the rows of a snapshot with their kinds, rows that only delete included."""
+        return self._of_snapshot("audit_log", snapshot_id, options)
+
+    def binlog(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the rows of a snapshot with their kinds, and with lists of their images for columns."""
+        return self._of_snapshot("binlog", snapshot_id, options)
 
     def branches(self, **options: Unpack[ReadOptions]) -> pa.Table:
         """Return the branches other than `main`."""
@@ -75,6 +101,14 @@ class Inspect(InspectTables):
     def partitions(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
         """Return the partitions of a snapshot, with the rows and files in each."""
         return self._of_snapshot("partitions", snapshot_id, options)
+
+    def ro(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the rows of a snapshot that need no merge; the newest may be missing."""
+        return self._of_snapshot("ro", snapshot_id, options)
+
+    def row_tracking(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
+        """Return the rows of a snapshot with their row ids and sequence numbers."""
+        return self._of_snapshot("row_tracking", snapshot_id, options)
 
     def schemas(self, **options: Unpack[ReadOptions]) -> pa.Table:
         """Return the schemas of the table."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._arguments import (
@@ -26,6 +26,7 @@ from frazil.paimon._read_only import ReadOnly
 from frazil.paimon._scan import Scan
 from frazil.paimon._schema import Schema
 from frazil.paimon._snapshot import HistoryEntry, Snapshot, Tag
+from frazil.paimon._views import VIEWS, View
 from frazil.paimon._writing import Writing
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-View: TypeAlias = Literal["rows", "read-optimized", "audit-log"]
+    from frazil._virtual_table import VirtualTable
 
 MAIN = "main"
 """The branch that a table has from the beginning."""
@@ -110,6 +111,23 @@ class Table(Opened, Writing, ReadOnly):
     def audit_log(self) -> Table:
         """Give the table whose scans have rows that only delete, too (`$audit_log`), and `rowkind` as first column."""
         return Table(self._native, self._files, self._options, "audit-log")
+
+    def binlog(self) -> Table:
+        """Return the table whose scans have the images of each row as lists (`$binlog`), and `rowkind` first.
+
+        The two images of an update are one row. A filter is of the columns of the table itself, and keeps an update if
+        one of its images matches.
+        """
+        return Table(self._native, self._files, self._options, "binlog")
+
+    def row_tracking(self) -> Table:
+        """Return the table whose scans also have `_ROW_ID` and `_SEQUENCE_NUMBER` (`$row_tracking`)."""
+        return Table(self._native, self._files, self._options, "row-tracking")
+
+    @property
+    def system_table(self) -> str | None:
+        """The name of the system table that this is, such as `audit_log`; None for the table itself."""
+        return next((name for name, view in VIEWS.items() if view == self._view), None)
 
     def with_branch(self, branch: str) -> Table:
         """Give the table as it is on a branch; `main` is the one that tables are opened on.
@@ -296,6 +314,16 @@ class Table(Opened, Writing, ReadOnly):
         """Pickle by location and branch; another process sees the state of its own time."""
         branch = None if self.branch == MAIN else self.branch
         return _reopen, (self.location, branch, self._options, self._view)
+
+
+def system_table(table: Table, name: str) -> Table | VirtualTable:
+    """Return what `t$name` is: a view, whose scans take options, or a table that is computed from metadata."""
+    return view_of(table, name) if name in VIEWS else table.inspect[name]
+
+
+def view_of(table: Table, name: str) -> Table:
+    """Return the view of a table that has this name in `VIEWS`."""
+    return Table(table._native, table._files, table._options, VIEWS[name])  # noqa: SLF001 - of this class
 
 
 def bucket_ids(table: Table, rows: object) -> pa.Array:

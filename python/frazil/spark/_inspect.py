@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from frazil import _native
 from frazil._read_ahead import read_parts
@@ -52,7 +52,8 @@ class InspectState(TableState):
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> VirtualScan:
         """Describe a read of the metadata table."""
         case_sensitive = self.asked.case_sensitive
-        return self._opened().scan(row_filter or True, columns, case_sensitive=case_sensitive, limit=limit)
+        scan = self._opened().scan(row_filter or True, columns, case_sensitive=case_sensitive, limit=limit)
+        return cast("VirtualScan", scan)
 
     def table_sizes(self) -> tuple[int | None, int | None]:
         """Return no sizes: a partition is a part."""

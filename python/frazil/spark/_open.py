@@ -9,6 +9,8 @@ from frazil._table import load_table, open_named
 from frazil._virtual_table import split_metadata_table
 from frazil.errors import UnsupportedError
 from frazil.paimon._table import Table as PaimonTable
+from frazil.paimon._table import view_of
+from frazil.paimon._views import VIEWS
 from frazil.spark._changes import CHANGES, ChangesState
 from frazil.spark._iceberg import IcebergState
 from frazil.spark._inspect import InspectState
@@ -36,6 +38,8 @@ def open_state(asked: ReadOptions) -> TableState:
     if name is not None:
         asked = dataclasses.replace(asked, path=split_metadata_table(asked.path)[0])
     name = asked.metadata_table or name
+    if name in VIEWS and isinstance(table, PaimonTable):
+        return PaimonState(view_of(table, name), dataclasses.replace(asked, metadata_table=name))
     if name is not None:
         return InspectState(table, name, asked)
     return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)

@@ -175,9 +175,11 @@ class PaimonState(TableState):
     def _opened(self) -> Table:
         if self._table is None:
             from frazil._table import load_table
+            from frazil.paimon._table import view_of
 
             asked = self.asked
-            self._table = load_table(asked.path, format="paimon", **asked.opening)
+            table = load_table(asked.path, format="paimon", **asked.opening)
+            self._table = table if asked.metadata_table is None else view_of(table, asked.metadata_table)
         return self._table
 
 

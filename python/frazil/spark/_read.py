@@ -150,6 +150,7 @@ def _of_table(table: object) -> dict[str, str]:
         return {"format": "iceberg", "path": table.metadata_location}
     if isinstance(table, paimon.Table):
         branch = {} if table.branch == "main" else {"branch": table.branch}
-        return {"format": "paimon", "path": table.location} | branch
+        view = {} if table.system_table is None else {"inspect": table.system_table}
+        return {"format": "paimon", "path": table.location} | branch | view
     message = f"a table of Iceberg or Paimon is read, or a location, not {type(table).__name__}"
     raise InvalidArgumentError(message)

@@ -110,6 +110,33 @@ pub fn find(tables: &'static [TableInfo], name: &str) -> Result<&'static TableIn
     })
 }
 
+/// A table of these rows, as one part.
+pub fn of_rows(rows: RecordBatch) -> Arc<dyn VirtualTable> {
+    Arc::new(Held { schema: rows.schema(), rows })
+}
+
+/// A table whose rows are in memory.
+#[derive(Debug)]
+struct Held {
+    schema: SchemaRef,
+    rows: RecordBatch,
+}
+
+impl VirtualTable for Held {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn parts(&self, _: &Context) -> Result<Vec<Part>> {
+        Ok(vec![Part::new()])
+    }
+
+    fn read(&self, _: &[u8], columns: &[usize], _: &Context) -> Result<Batches> {
+        let rows = self.rows.project(columns)?;
+        Ok(Box::new(std::iter::once(Ok(rows))))
+    }
+}
+
 /// A read of a virtual table.
 #[derive(Debug, Clone)]
 pub struct VirtualScan {
@@ -412,6 +439,22 @@ mod tests {
         }
         assert!(found.iter().all(|batch| batch.schema_ref() == scan.schema()));
         Ok(found)
+    }
+
+    #[test]
+    fn rows_in_memory_are_a_table() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+        let table = of_rows(RecordBatch::try_from_iter([("n", numbers)]).unwrap());
+        let context = Context::default();
+        for (filter, selected, columns) in [("n > 1", "*", 1), ("n <> 2", "n", 1)] {
+            let filter = Predicate::parse(filter).unwrap();
+            let scan = VirtualScan::try_new(table.clone(), &filter, &[selected.to_string()], true).unwrap();
+            let [part] = scan.parts(&context).unwrap().try_into().unwrap();
+            let found = scan.read(&part, &context).unwrap().next().unwrap().unwrap();
+            assert_eq!((found.num_rows(), found.num_columns()), (2, columns));
+        }
+        let none = VirtualScan::try_new(table, &Predicate::True, &[], true).unwrap();
+        assert_eq!(none.read(&[], &context).unwrap().next().unwrap().unwrap().num_rows(), 3);
     }
 
     #[test]

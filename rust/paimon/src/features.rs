@@ -50,7 +50,7 @@ features! {
     OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("not written");
     MATERIALIZED_TABLES = "Materialized tables", &["python/frazil/paimon/_table.py"], &["materialized_options"], Yes("as any table"), No("not written");
     CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py"], Yes("file system, JDBC"), Yes("file system");
-    SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/scan/context.rs"], &["cl_*", "pk_levels_*", "tags_pk"], Yes("all but `binlog` and `row_tracking`"), No("only read");
+    SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/scan/context.rs", "paimon/src/read/images.rs"], &["cl_*", "pk_levels_*", "row_tracking_*", "tags_pk"], Yes(""), No("only read");
     VIEWS_FUNCTIONS_CHAIN_TABLES_QUERY_AUTHORIZATION = "Views, functions, chain tables, query authorization", &[], &["tests/behavior/test_paimon_errors.py"], No("not read"), No("not written");
 }
 

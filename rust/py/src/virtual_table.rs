@@ -66,6 +66,12 @@ impl VirtualTable {
         opened.map(Self)
     }
 
+    /// A table of the rows of a `pyarrow.RecordBatch`.
+    #[staticmethod]
+    fn of_rows(rows: ArrowBatch) -> Self {
+        Self(virtual_table::of_rows(rows.0))
+    }
+
     /// All columns, as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, self.0.schema().clone())

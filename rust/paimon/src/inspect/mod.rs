@@ -1,8 +1,8 @@
 //! System tables (documentation: "System Tables"): what the metadata of a table says, as rows.
 //!
 //! Names, columns and their types are those of Java 1.4; `audit_log`, `binlog`, `ro` and `row_tracking` are scans of the
-//! table's rows and are not here. Times are as they were recorded: commits in UTC, files by the wall clock of their
-//! writer.
+//! table's rows ([`View`](crate::scan::context::View)) and are only listed here. Times are as they were recorded: commits
+//! in UTC, files by the wall clock of their writer.
 
 mod aggregation_fields;
 mod display;
@@ -35,9 +35,11 @@ use crate::spec::types::DataField;
 use crate::table::{SnapshotChoice, Table};
 use files::DataFiles;
 
-/// All system tables that are computed from metadata.
+/// All system tables.
 pub static TABLES: &[TableInfo] = &[
     always("aggregation_fields", "Columns with their aggregate functions and options."),
+    of_snapshot("audit_log", "Rows of a snapshot with their kinds, rows that only delete included."),
+    of_snapshot("binlog", "Rows of a snapshot with their kinds, and with lists of their images for columns."),
     always("branches", "Branches other than main."),
     of_snapshot("buckets", "Buckets of a snapshot with the rows and files in each."),
     always("consumers", "Consumers with the next snapshot that each of them reads."),
@@ -46,12 +48,17 @@ pub static TABLES: &[TableInfo] = &[
     of_snapshot("manifests", "Manifests of a snapshot."),
     always("options", "Options of the table."),
     of_snapshot("partitions", "Partitions of a snapshot with the rows and files in each."),
+    of_snapshot("ro", "Rows of a snapshot that need no merge; the newest may be missing."),
+    of_snapshot("row_tracking", "Rows of a snapshot with their row ids and sequence numbers."),
     always("schemas", "Schemas of the table."),
     always("snapshots", "Snapshots that have not expired."),
     of_snapshot("statistics", "Statistics that ANALYZE recorded of a snapshot."),
     of_snapshot("table_indexes", "Index files of a snapshot, deletion vectors among them."),
     always("tags", "Tags with the snapshots that they keep."),
 ];
+
+/// Those that are not computed from metadata: views of the rows of the table.
+pub const VIEWS: [&str; 4] = ["audit_log", "binlog", "ro", "row_tracking"];
 
 const fn always(name: &'static str, doc: &'static str) -> TableInfo {
     TableInfo { name, doc, time_travel: false }
@@ -61,12 +68,17 @@ const fn of_snapshot(name: &'static str, doc: &'static str) -> TableInfo {
     TableInfo { name, doc, time_travel: true }
 }
 
-/// Return a system table. The options of the table choose the snapshot if `choice` is the latest.
+/// Return a system table that is computed from metadata. The options of the table choose the snapshot if `choice` is the
+/// latest.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown name, and for a snapshot of a table that does not show one; as [`Table::choose`].
+/// `InvalidArgument` for an unknown name, for a view of the table's rows, and for a snapshot of a table that does not show one; as [`Table::choose`].
 pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dyn VirtualTable>> {
     let info = find(TABLES, name)?;
+    if VIEWS.contains(&name) {
+        return Err(Error::invalid(format!("the system table `{name}` is not computed from metadata"))
+            .hint("scan the rows of the table with this view"));
+    }
     if !info.time_travel && choice.is_time_travel() {
         return Err(Error::invalid(format!("the system table `{name}` does not show a snapshot"))
             .with("table", table.location())

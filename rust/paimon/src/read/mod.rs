@@ -14,6 +14,7 @@ pub mod difference;
 mod evolution;
 pub mod file_reader;
 pub mod filter;
+pub mod images;
 mod index_selection;
 pub mod int96;
 pub mod output;

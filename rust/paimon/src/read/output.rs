@@ -78,6 +78,8 @@ pub struct Output {
     pub fields: Vec<DataField>,
     /// Metadata columns.
     pub metadata: Vec<MetadataColumn>,
+    /// Whether columns of the table are lists of the images of a row (`$binlog`).
+    pub images: bool,
 }
 
 impl Output {
@@ -93,7 +95,12 @@ impl Output {
     ) -> Result<Self> {
         let mut ids = HashSet::new();
         let mut metadata = Vec::new();
-        let is_audit = view == View::AuditLog;
+        let is_audit = view.has_kinds();
+        let is_tracked = view == View::RowTracking;
+        if is_tracked && !options.boolean("row-tracking.enabled", false)? {
+            return Err(Error::invalid("the table does not track rows, so that it has no `row_tracking`")
+                .hint("only tables with `row-tracking.enabled` have it"));
+        }
         let is_numbered = is_audit
             && !schema.primary_keys.is_empty()
             && options.boolean("table-read.sequence-number.enabled", false)?;
@@ -107,6 +114,9 @@ impl Output {
                 ids.extend(schema.fields.iter().map(|field| field.id));
                 metadata.extend(is_audit.then_some(MetadataColumn::AuditRowKind));
                 metadata.extend(is_numbered.then_some(MetadataColumn::AuditSequenceNumber));
+                if is_tracked {
+                    metadata.extend([MetadataColumn::RowId, MetadataColumn::SequenceNumber]);
+                }
             } else if let Some(id) = find_quoted(&schema.fields, name, case_sensitive)? {
                 ids.insert(id);
             } else if let Some(column) = MetadataColumn::ALL.into_iter().filter(has).find(|c| c.name() == name) {
@@ -119,7 +129,7 @@ impl Output {
         metadata.retain(|column| seen.insert(*column));
         // What stands first is the first.
         metadata.sort_by_key(|column| !column.is_leading());
-        Ok(Self { fields: pruned(&schema.fields, &ids), metadata })
+        Ok(Self { fields: pruned(&schema.fields, &ids), metadata, images: view == View::Binlog })
     }
 
     /// The Arrow schema of the rows.
@@ -128,7 +138,7 @@ impl Output {
             let columns = self.metadata.iter().filter(move |column| column.is_leading() == leading);
             columns.map(|column| Arc::new(column.arrow()))
         };
-        let fields = arrow_fields(&self.fields);
+        let fields = if self.images { arrow_fields(&lists(&self.fields)) } else { arrow_fields(&self.fields) };
         Arc::new(Schema::new(metadata(true).chain(fields.iter().cloned()).chain(metadata(false)).collect::<Vec<_>>()))
     }
 
@@ -141,6 +151,15 @@ impl Output {
     pub fn has_sequence_numbers(&self) -> bool {
         self.has(MetadataColumn::SequenceNumber) || self.has(MetadataColumn::AuditSequenceNumber)
     }
+}
+
+/// The columns as lists of images.
+fn lists(fields: &[DataField]) -> Vec<DataField> {
+    let list = |field: &DataField| {
+        let element = DataType::nullable(field.data_type.root.clone());
+        DataField { data_type: DataType::nullable(TypeRoot::Array(Box::new(element))), ..field.clone() }
+    };
+    fields.iter().map(list).collect()
 }
 
 fn no_such_column(schema: &TableSchema, name: &str) -> Error {

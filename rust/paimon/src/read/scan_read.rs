@@ -10,6 +10,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::evolution::zip_stages;
 use super::file_reader::{FileReader, Target};
+use super::images::UpdateColumns;
 use super::index_selection::selection;
 use super::output::{MetadataColumn, Output, leaf_ids, pruned};
 use super::projection::SystemColumn;
@@ -18,7 +19,7 @@ use crate::binary_row;
 use crate::deletion_vector;
 use crate::file_index::Selection;
 use crate::merge::MergeSpec;
-use crate::scan::context::{ReadContext, View};
+use crate::scan::context::ReadContext;
 use crate::scan::split::DataSplit;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
@@ -81,6 +82,8 @@ impl ScanRead {
             if split.raw_convertible {
                 match selection(&self.context, file, &reader.path)? {
                     Selection::Skip => drop(skipped.insert(number)),
+                    // The other image of an update may not match.
+                    Selection::Rows(_) if self.pairs_updates(split) => {}
                     Selection::All => {}
                     Selection::Rows(rows) => reader = reader.only(Some(rows)),
                 }
@@ -105,8 +108,9 @@ impl ScanRead {
                 }
             }
         }
-        let keeps_retracts = split.streaming || self.context.view == View::AuditLog;
-        self.machine(files, stages, target, keeps_retracts, context)
+        let updates = if self.pairs_updates(split) { self.update_columns(&target) } else { None };
+        let keeps_retracts = split.streaming || self.context.view.has_kinds();
+        self.machine(files, stages, Finish { keeps_retracts, updates, ..self.finish(target) }, context)
     }
 
     /// A machine that reads the rows of `after` that are not among those of `before`, all of one bucket.
@@ -131,7 +135,7 @@ impl ScanRead {
             let own = self.stages(split, &target, &HashSet::new())?;
             stages.extend(own.into_iter().map(|stage| stage.shifted(offset)));
         }
-        self.machine(readers, stages, target, false, context)
+        self.machine(readers, stages, self.finish(target), context)
     }
 
     /// The columns in which the files of a split are read.
@@ -139,6 +143,10 @@ impl ScanRead {
         let schema = &self.context.schema;
         let mut ids: HashSet<i32> = leaf_ids(&self.output.fields).into_iter().collect();
         ids.extend(self.context.filter.columns().iter().map(|column| column.id));
+        if self.pairs_updates(split) {
+            let keys = schema.primary_keys.iter().filter_map(|key| schema.field(key));
+            ids.extend(keys.map(|field| field.id));
+        }
         let wanted = pruned(&schema.fields, &ids);
         let merged = !split.raw_convertible && !split.streaming;
         let fields = match &self.merge {
@@ -164,16 +172,29 @@ impl ScanRead {
         Target { fields, system }
     }
 
+    fn finish(&self, target: Arc<Target>) -> Finish {
+        let (filter, output) = (self.context.filter.clone(), self.output.clone());
+        Finish { target, filter, output, keeps_retracts: false, updates: None }
+    }
+
+    /// Whether the two images of an update become one row.
+    fn pairs_updates(&self, split: &DataSplit) -> bool {
+        self.output.images && split.streaming && self.merge.is_some()
+    }
+
+    fn update_columns(&self, target: &Target) -> Option<UpdateColumns> {
+        let position = |name: &String| target.fields.iter().position(|field| field.name == *name);
+        let key = self.context.schema.primary_keys.iter().map(position).collect::<Option<_>>()?;
+        Some(UpdateColumns { kind: target.position(SystemColumn::ValueKind)?, key })
+    }
+
     fn machine(
         &self,
         files: Vec<FileReader>,
         stages: Vec<Stage>,
-        target: Arc<Target>,
-        keeps_retracts: bool,
+        finish: Finish,
         context: &Context,
     ) -> Result<SplitReader> {
-        let (filter, output) = (self.context.filter.clone(), self.output.clone());
-        let finish = Finish { target, filter, output, keeps_retracts };
         let storage = self.context.files.clone();
         SplitReader::try_new((files, storage), stages, self.merge.clone(), finish, context.clone())
     }

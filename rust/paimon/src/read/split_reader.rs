@@ -27,6 +27,7 @@ use frazil_core::storage::files::Files;
 
 use super::difference::Difference;
 use super::file_reader::{FileReader, Target};
+use super::images::{Images, UpdateColumns, Waiting};
 use super::output::{MetadataColumn, Output, narrowed};
 use super::projection::SystemColumn;
 use super::rows::FieldColumns;
@@ -112,6 +113,8 @@ pub struct Finish {
     pub output: Output,
     /// Whether rows that only delete are returned.
     pub keeps_retracts: bool,
+    /// By what the two images of an update are found that become one row of the binlog.
+    pub updates: Option<UpdateColumns>,
 }
 
 #[derive(Debug)]
@@ -148,6 +151,7 @@ pub struct SplitReader {
     finish: Finish,
     schema: SchemaRef,
     difference: Option<Difference>,
+    waiting: Waiting,
     context: Context,
 }
 
@@ -175,6 +179,7 @@ impl SplitReader {
             schema: finish.output.schema(),
             finish,
             difference,
+            waiting: Waiting::default(),
             context,
         })
     }
@@ -233,7 +238,7 @@ impl SplitReader {
             self.context.check()?;
             let Some(running) = &mut self.running else {
                 match self.stages.pop_front() {
-                    None => return Ok(Step::Done),
+                    None => return Ok(self.last()?.map_or(Step::Done, Step::Batch)),
                     Some(stage) => self.begin(stage)?,
                 }
                 continue;
@@ -290,7 +295,17 @@ impl SplitReader {
                 Some(new) => batch = new,
             }
         }
+        if let Some(columns) = &self.finish.updates {
+            let Some(complete) = self.waiting.take(batch, columns)? else { return Ok(None) };
+            batch = complete;
+        }
         self.finish.rows(&batch, &self.schema)
+    }
+
+    /// The rows that waited for more.
+    fn last(&mut self) -> Result<Option<RecordBatch>> {
+        let waited = self.waiting.end();
+        waited.map_or(Ok(None), |batch| self.finish.rows(&batch, &self.schema))
     }
 
     fn state(&mut self, index: usize) -> Result<&mut FileState> {
@@ -314,29 +329,42 @@ impl Finish {
     /// The rows that the filter keeps, in the columns of the output.
     fn rows(&self, batch: &RecordBatch, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
         let columns = FieldColumns::new(&self.target.fields, batch.columns());
-        let matching = evaluate(&self.filter, &columns, batch.num_rows())?;
+        let mut matching = evaluate(&self.filter, &columns, batch.num_rows())?;
+        let mut images = None;
+        if self.output.images {
+            let all = Images::try_new(batch, self.updates.as_ref())?;
+            matching = all.of_any(&matching);
+            images = Some(all.only(&matching)?);
+        }
+        let images = images.as_ref();
         let Some(batch) = filtered(batch.clone(), matching)? else { return Ok(None) };
         let mut columns = Vec::with_capacity(schema.fields().len());
         let (leading, trailing): (Vec<MetadataColumn>, Vec<_>) =
             self.output.metadata.iter().partition(|column| column.is_leading());
         for column in leading {
-            columns.push(self.metadata(column, &batch)?);
+            columns.push(self.metadata(column, &batch, images)?);
         }
         for field in &self.output.fields {
             let at = self.target.fields.iter().position(|other| other.id == field.id);
             let found = at.and_then(|at| Some((self.target.fields.get(at)?, batch.columns().get(at)?)));
             let (from, array) =
                 found.ok_or_else(|| Error::internal("a column was not read").with("column", &field.name))?;
-            columns.push(narrowed(array, from, field)?);
+            let array = narrowed(array, from, field)?;
+            columns.push(match (images, schema.fields().get(columns.len())) {
+                (Some(images), Some(field)) => images.lists(&array, field)?,
+                _ => array,
+            });
         }
         for column in trailing {
-            columns.push(self.metadata(column, &batch)?);
+            columns.push(self.metadata(column, &batch, images)?);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let rows = images.map_or(batch.num_rows(), Images::rows);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(Some(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?))
     }
 
-    fn metadata(&self, column: MetadataColumn, batch: &RecordBatch) -> Result<ArrayRef> {
+    /// A metadata column; of rows with several images that of the last one.
+    fn metadata(&self, column: MetadataColumn, batch: &RecordBatch, images: Option<&Images>) -> Result<ArrayRef> {
         let system = match column {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => SystemColumn::ValueKind,
             MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber => SystemColumn::SequenceNumber,
@@ -344,11 +372,12 @@ impl Finish {
         };
         let array = self.target.position(system).and_then(|at| batch.columns().get(at));
         let array = array.ok_or_else(|| Error::internal("a column was not read").with("column", column.name()))?;
+        let array = images.map_or_else(|| Ok(array.clone()), |images| images.last(array))?;
         match column {
-            MetadataColumn::RowKind | MetadataColumn::AuditRowKind => row_kinds(array),
+            MetadataColumn::RowKind | MetadataColumn::AuditRowKind => row_kinds(&array),
             MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber | MetadataColumn::RowId => {
                 array.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("a system column is no BIGINT"))?;
-                Ok(array.clone())
+                Ok(array)
             }
         }
     }

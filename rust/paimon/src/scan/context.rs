@@ -30,6 +30,17 @@ pub enum View {
     ReadOptimized,
     /// `$audit_log`: rows with their kinds, those that only delete included.
     AuditLog,
+    /// `$binlog`: the same, with lists of the images of a row for columns.
+    Binlog,
+    /// `$row_tracking`: rows with the columns `_ROW_ID` and `_SEQUENCE_NUMBER`.
+    RowTracking,
+}
+
+impl View {
+    /// Whether it has the column `rowkind`, and rows that only delete.
+    pub fn has_kinds(self) -> bool {
+        matches!(self, Self::AuditLog | Self::Binlog)
+    }
 }
 
 impl FromStr for View {
@@ -41,6 +52,8 @@ impl FromStr for View {
             "rows" => Ok(Self::Rows),
             "read-optimized" => Ok(Self::ReadOptimized),
             "audit-log" => Ok(Self::AuditLog),
+            "binlog" => Ok(Self::Binlog),
+            "row-tracking" => Ok(Self::RowTracking),
             other => Err(Error::invalid(format!("unknown view of a table: {other}"))),
         }
     }

@@ -30,6 +30,7 @@ impl<'a> Branches<'a> {
         Ok(Output {
             fields: output.fields.iter().map(column).collect::<Result<_>>()?,
             metadata: output.metadata.clone(),
+            images: output.images,
         })
     }
 

@@ -302,6 +302,10 @@ impl Plan {
     fn known_rows(&self, planned: &Planned) -> Option<u64> {
         let partition = self.partitions.of(self.rows(planned).next()?);
         let whole = partition < self.whole_partitions.len() && self.whole_partitions.value(partition);
+        if self.read.view == View::Binlog && self.selection != Selection::Live {
+            // Two images may be one row.
+            return None;
+        }
         if !whole || !planned.raw_convertible {
             return None;
         }

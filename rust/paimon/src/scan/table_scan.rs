@@ -221,8 +221,8 @@ impl TableScan {
             // New files may hold new columns of old rows.
             return Err(Error::unsupported("the difference of snapshots of a table with `data-evolution.enabled`"));
         }
-        if scan.view == View::AuditLog && matches!(reads, Reads::Diff(_)) {
-            return Err(Error::unsupported("the audit log of a difference of snapshots")
+        if scan.view.has_kinds() && matches!(reads, Reads::Diff(_)) {
+            return Err(Error::unsupported("the audit log or binlog of a difference of snapshots")
                 .hint("read the changes with the mode `delta` or `changelog`"));
         }
         let snapshot = match &reads {

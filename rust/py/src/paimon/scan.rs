@@ -23,8 +23,8 @@ pub(crate) struct PaimonScan {
 
 #[pymethods]
 impl PaimonScan {
-    /// `view` is `rows`, `read-optimized` or `audit-log`; `snapshot` is `("id", 1)`, `("ref", "tag or branch")`,
-    /// `("as_of", ms)` or None.
+    /// `view` is `rows`, `read-optimized`, `audit-log`, `binlog` or `row-tracking`; `snapshot` is `("id", 1)`,
+    /// `("ref", "tag or branch")`, `("as_of", ms)` or None.
     #[new]
     #[pyo3(signature = (table, *, view, row_filter, selected_fields, snapshot, options, limit, case_sensitive))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]

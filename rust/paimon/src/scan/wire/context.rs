@@ -104,7 +104,9 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
         column.ok_or_else(|| Error::corrupt("unknown metadata column").with("column", name))
     });
     let ids: HashSet<i32> = wire.fields.into_iter().collect();
-    let mut output = Output { fields: pruned(&schema.fields, &ids), metadata: metadata.collect::<Result<_>>()? };
+    let metadata = metadata.collect::<Result<_>>()?;
+    let images = wire.view == View::Binlog;
+    let mut output = Output { fields: pruned(&schema.fields, &ids), metadata, images };
     for field in &mut output.fields {
         field.data_type.nullable |= wire.widened.contains(&field.id);
         if let Some(name) = wire.renamed.get(&field.id) {
