@@ -8,6 +8,7 @@ use frazil_core::storage::publish::{Swap, publish};
 
 use super::lock::SnapshotLock;
 use super::manifests::MetadataWriter;
+use super::merge::ManifestMerger;
 use super::request::{BATCH_IDENTIFIER, Request};
 use crate::spec::json::{self, Object};
 use crate::spec::manifest::ManifestEntries;
@@ -115,10 +116,16 @@ impl Attempt<'_> {
     ///
     /// # Errors
     /// `CorruptManifest` for lists that do not decode; `LimitExceeded` for more rows than a snapshot counts.
-    pub(super) fn snapshot(&self, base: &Base, writer: &mut MetadataWriter<'_>) -> Result<Snapshot> {
+    pub(super) fn snapshot(
+        &self,
+        base: &Base,
+        writer: &mut MetadataWriter<'_>,
+        merger: &mut ManifestMerger<'_>,
+    ) -> Result<Snapshot> {
         let before = base.snapshot.as_ref();
         let manifests = before.map_or(Ok(Vec::new()), |snapshot| self.manifests(snapshot))?;
         let delta = writer.delta(self.added)?;
+        let manifests = merger.merge(manifests, writer)?;
         let list = writer.list(&manifests)?;
         let too_many = || Error::new(ErrorKind::LimitExceeded, "the table would have more than 2^63 rows or snapshots");
         let total_before = match before {

@@ -33,6 +33,20 @@ struct OpenManifest {
     partitions: PartitionBounds,
 }
 
+/// Manifests that are written one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Rolling {
+    done: Vec<ManifestFileMeta>,
+    open: Option<OpenManifest>,
+}
+
+impl Rolling {
+    /// The names of the manifests that are complete.
+    pub(super) fn written(&self) -> impl Iterator<Item = &str> {
+        self.done.iter().map(|manifest| manifest.file_name.as_str())
+    }
+}
+
 /// Writes the metadata files of one commit and knows which it wrote.
 #[derive(Debug)]
 pub(super) struct MetadataWriter<'a> {
@@ -72,6 +86,11 @@ impl<'a> MetadataWriter<'a> {
         &self.uuid
     }
 
+    /// The types of the partition columns.
+    pub(super) fn partition_types(&self) -> &[DataType] {
+        &self.partition_types
+    }
+
     /// Write the list of new files and their manifests, once for all attempts.
     pub(super) fn delta(&mut self, entries: &ManifestEntries) -> Result<WrittenList> {
         if let Some(delta) = &self.delta {
@@ -93,11 +112,17 @@ impl<'a> MetadataWriter<'a> {
         Ok(WrittenList { name, size_bytes })
     }
 
-    fn manifests(&mut self, entries: &ManifestEntries) -> Result<Vec<ManifestFileMeta>> {
-        let mut manifests = Vec::new();
-        let mut open: Option<OpenManifest> = None;
+    /// Write manifests of entries; none for no entries.
+    pub(super) fn manifests(&mut self, entries: &ManifestEntries) -> Result<Vec<ManifestFileMeta>> {
+        let mut rolling = Rolling::default();
+        self.roll(&mut rolling, entries)?;
+        self.finish_rolling(rolling)
+    }
+
+    /// Write entries; a manifest that is long enough is followed by another one.
+    pub(super) fn roll(&mut self, rolling: &mut Rolling, entries: &ManifestEntries) -> Result<()> {
         for start in (0..entries.len()).step_by(STEP_ENTRIES) {
-            let mut manifest = match open.take() {
+            let mut manifest = match rolling.open.take() {
                 Some(manifest) => manifest,
                 None => OpenManifest {
                     writer: ManifestWriter::try_new(self.codec)?,
@@ -108,15 +133,20 @@ impl<'a> MetadataWriter<'a> {
             manifest.writer.write(&entries)?;
             manifest.partitions.add(entries.partitions())?;
             if manifest.writer.size_bytes() >= self.target_bytes {
-                manifests.push(self.manifest(manifest)?);
+                rolling.done.push(self.manifest(manifest)?);
             } else {
-                open = Some(manifest);
+                rolling.open = Some(manifest);
             }
         }
-        if let Some(manifest) = open {
-            manifests.push(self.manifest(manifest)?);
+        Ok(())
+    }
+
+    /// Write the last manifest, and return all of them.
+    pub(super) fn finish_rolling(&mut self, mut rolling: Rolling) -> Result<Vec<ManifestFileMeta>> {
+        if let Some(manifest) = rolling.open.take() {
+            rolling.done.push(self.manifest(manifest)?);
         }
-        Ok(manifests)
+        Ok(rolling.done)
     }
 
     fn manifest(&mut self, manifest: OpenManifest) -> Result<ManifestFileMeta> {

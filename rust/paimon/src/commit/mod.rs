@@ -9,13 +9,18 @@
 //! * The snapshot has a `uuid` of this commit. If the outcome of publishing it is unknown, the file is read back.
 //! * Lists of an attempt that lost are deleted. Nothing is deleted if the outcome of a commit is unknown.
 //! * A streaming commit, whose identifier is not [`BATCH_IDENTIFIER`], is made once for each (user, identifier).
+//! * The base list has the manifests of the snapshot before, merged where they are many: see `merge.rs`.
 //!
-//! Merging of manifests will be in `manifests.rs`, conflict checks will be called by `attempt.rs` before the base list.
+//! Conflict checks will be called by `attempt.rs` before the base list.
 
 mod attempt;
 mod clean;
 mod lock;
 mod manifests;
+mod merge;
+mod merge_plan;
+#[cfg(test)]
+mod merge_tests;
 mod partition_bounds;
 mod request;
 #[cfg(test)]
@@ -35,6 +40,8 @@ use crate::write::check::check_writable;
 
 use attempt::Attempt;
 use manifests::MetadataWriter;
+use merge::ManifestMerger;
+use merge_plan::MergeSettings;
 
 pub use crate::write::change::{BucketChange, Home, Increment};
 pub use clean::abort;
@@ -78,7 +85,8 @@ fn committed(
     }
     let mut writer = MetadataWriter::try_new(table, &options)?;
     let attempt = Attempt { table, request, added: &added, context };
-    let outcome = attempts(&attempt, &mut writer, lock, &retry(&options)?);
+    let mut merger = ManifestMerger::new(table, context, MergeSettings::try_new(&options)?);
+    let outcome = attempts(&attempt, (&mut writer, &mut merger), lock, &retry(&options)?);
     match &outcome {
         Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {}
         // A commit that was made before needs none of the files.
@@ -91,7 +99,7 @@ fn committed(
 /// Tries until the commit is made, or was made before, or cannot be made.
 fn attempts(
     attempt: &Attempt<'_>,
-    writer: &mut MetadataWriter<'_>,
+    (writer, merger): (&mut MetadataWriter<'_>, &mut ManifestMerger<'_>),
     lock: &dyn SnapshotLock,
     retry: &Retry,
 ) -> Result<Committed> {
@@ -106,7 +114,7 @@ fn attempts(
             return Ok(Committed { snapshots: vec![snapshot], attempts: 0, counts: Counts::default() });
         }
         checked = base.snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
-        let snapshot = attempt.snapshot(&base, writer)?;
+        let snapshot = attempt.snapshot(&base, writer, merger)?;
         match attempt.publish(&snapshot, lock)? {
             Swap::Done(_) => {
                 attempt.hint(snapshot.id);

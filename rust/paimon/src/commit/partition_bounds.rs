@@ -7,6 +7,7 @@ use frazil_core::error::Result;
 use frazil_core::scalar::Scalar;
 
 use crate::binary_row::{self, NO_FIELDS};
+use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::stats::SimpleStats;
 use crate::spec::types::{DataType, comparable};
 
@@ -58,6 +59,20 @@ impl PartitionBounds {
         Ok(())
     }
 
+    /// Whether a manifest may have entries of partitions within these bounds. It may where its statistics do not say.
+    pub(super) fn may_be_in(&self, manifest: &ManifestFileMeta) -> bool {
+        let stats = &manifest.partition_stats;
+        let bounds = [&stats.min, &stats.max].map(|row| binary_row::decode(row, &self.types));
+        let [Ok(min), Ok(max)] = bounds else { return true };
+        let nulls = stats.null_counts.as_deref().unwrap_or_default();
+        let count = manifest.num_added_files.saturating_add(manifest.num_deleted_files);
+        let fields = self.fields.iter().zip(&self.types).zip(min.iter().zip(&max)).enumerate();
+        let mut may = fields.map(|(at, ((field, data_type), bounds))| {
+            field.may_be_in(data_type, bounds, (nulls.get(at).copied().flatten(), count))
+        });
+        may.all(|may| may)
+    }
+
     pub(super) fn stats(self) -> Result<SimpleStats> {
         if self.types.is_empty() {
             let empty = NO_FIELDS.to_vec();
@@ -80,6 +95,34 @@ impl PartitionBounds {
 }
 
 impl FieldBounds {
+    /// Whether values within other bounds may be within these. `nulls` says how many of how many values are NULL.
+    fn may_be_in(
+        &self,
+        data_type: &DataType,
+        (min, max): (&ArrayRef, &ArrayRef),
+        (nulls, count): (Option<i64>, i64),
+    ) -> bool {
+        let Some(scalar_type) = data_type.scalar() else { return true };
+        let has_nulls = nulls.is_none_or(|nulls| nulls > 0);
+        let Some((least, greatest)) = &self.range else { return self.nulls == 0 || has_nulls };
+        if self.nulls > 0 && has_nulls {
+            return true;
+        }
+        if nulls.is_some_and(|nulls| nulls >= count) {
+            return false;
+        }
+        if min.is_null(0) || max.is_null(0) {
+            return true;
+        }
+        let scalar = |value: &ArrayRef| {
+            comparable(value).and_then(|value| Scalar::from_array(&value, 0, scalar_type)).ok().flatten()
+        };
+        let is_after = |a: &ArrayRef, b: &ArrayRef| {
+            scalar(a).zip(scalar(b)).and_then(|(a, b)| a.compare(&b)).is_some_and(Ordering::is_gt)
+        };
+        !is_after(least, max) && !is_after(min, greatest)
+    }
+
     fn add(&mut self, data_type: &DataType, value: ArrayRef) -> Result<()> {
         let Some(scalar_type) = data_type.scalar().filter(|_| value.is_valid(0)) else { return Ok(()) };
         let order = |known: &ArrayRef| -> Result<Option<Ordering>> {
@@ -109,7 +152,7 @@ mod tests {
 
     use super::*;
     use crate::spec::manifest::{Wanted, read};
-    use crate::spec::manifest_list::{self, ManifestFileMeta};
+    use crate::spec::manifest_list;
     use crate::spec::manifest_write::ManifestWriter;
     use crate::spec::schema::TableSchema;
     use crate::spec::testing::golden_files;

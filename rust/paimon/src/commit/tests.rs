@@ -412,6 +412,26 @@ fn long_manifests_are_split() {
 }
 
 #[test]
+fn the_cost_of_a_commit_does_not_grow_with_the_table() {
+    let counting = Arc::new(FaultyStorage::new(Arc::new(MemoryStorage::default()), Fault::Truncate, u64::MAX));
+    let table = create(&files_of(counting.clone()), ROOT, definition(&json!({}))).unwrap();
+    let mut calls = Vec::new();
+    for number in 0..1060 {
+        let before = counting.calls();
+        append(&table, &[&format!("{number:04}")]).unwrap();
+        calls.push(counting.calls() - before);
+    }
+    let most = |range: std::ops::Range<usize>| calls[range].iter().max().copied().unwrap();
+    // A merge reads 30 manifests and writes one. The others read two lists.
+    assert!(most(1000..1060) <= most(40..100) && most(1000..1060) < 50, "{:?}", &calls[1000..]);
+    assert!(calls[1000..].iter().filter(|calls| **calls > 20).count() <= 3, "{:?}", &calls[1000..]);
+    assert_eq!(live(&table).len(), 1060);
+    let lists = table.latest_snapshot().unwrap().unwrap().base_manifest_list;
+    let base = table.files().read(&table.manifest_location(&lists), u64::MAX).unwrap();
+    assert!(manifest_list::read(base, &Context::default()).unwrap().len() <= 30);
+}
+
+#[test]
 fn what_is_not_committed_yet_is_refused_by_name() {
     let (storage, table) = created(&json!({}));
     let increment = || Increment::empty().unwrap();

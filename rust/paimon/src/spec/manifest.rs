@@ -27,8 +27,10 @@ use super::data_file_meta::DataFileMeta;
 use super::meta_file::{texts, typed};
 use super::stats::Stats;
 
+pub(crate) use decode::can_rewrite;
 pub(super) use decode::{KEY_STATS, VALUE_STATS, schema};
 pub use decode::{VERSION, Wanted, read};
+pub(crate) use fold::FileSet;
 
 /// The kind of an entry whose file was added.
 pub const ADD: i32 = 0;

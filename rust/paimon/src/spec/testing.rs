@@ -12,7 +12,7 @@ use super::entries_builder::NewFile;
 use super::stats::SimpleStats;
 
 /// An Avro file of records with these fields. Bytes are lists of numbers.
-pub(super) fn avro(fields: &Json, records: &[Json]) -> Bytes {
+pub(crate) fn avro(fields: &Json, records: &[Json]) -> Bytes {
     let schema = record("record", fields);
     let schema = Schema::parse_str(&schema.to_string()).unwrap();
     let mut writer = Writer::new(&schema, Vec::new()).unwrap();
@@ -57,7 +57,7 @@ pub(super) fn stats(name: &str) -> Json {
 }
 
 /// The fields of manifests, those of the file as a release had them that ended with `last`.
-pub(super) fn manifest_fields(last: &str) -> Json {
+pub(crate) fn manifest_fields(last: &str) -> Json {
     let names = json!({"type": "array", "items": "string"});
     let file = [
         required("_FILE_NAME", "string"),
@@ -97,7 +97,7 @@ pub(super) fn manifest_fields(last: &str) -> Json {
 pub(crate) const NO_FIELDS: [u8; 12] = [0; 12];
 
 /// The ADD entry of a file that says no more than it must.
-pub(super) fn entry(file_name: &str) -> Json {
+pub(crate) fn entry(file_name: &str) -> Json {
     let stats = json!({"_MIN_VALUES": NO_FIELDS, "_MAX_VALUES": NO_FIELDS, "_NULL_COUNTS": null});
     json!({
         "_VERSION": 2, "_KIND": 0, "_PARTITION": NO_FIELDS, "_BUCKET": 0, "_TOTAL_BUCKETS": 1,
@@ -112,7 +112,7 @@ pub(super) fn entry(file_name: &str) -> Json {
 }
 
 /// The same with another value at a path such as `/_FILE/_LEVEL`.
-pub(super) fn with(mut record: Json, path: &str, value: impl Into<Json>) -> Json {
+pub(crate) fn with(mut record: Json, path: &str, value: impl Into<Json>) -> Json {
     *record.pointer_mut(path).unwrap() = value.into();
     record
 }

@@ -7,7 +7,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::Bytes;
-use frazil_core::avro::{Column, Kind, Projection};
+use frazil_core::avro::{AvroFile, Column, Kind, Projection, Record};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
@@ -76,6 +76,31 @@ fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEnt
     };
     let arrays = schema.fields().iter().map(array).collect::<Result<_>>()?;
     ManifestEntries::try_new(RecordBatch::try_new(Arc::clone(schema), arrays)?)
+}
+
+/// Whether a manifest can be written again without loss: it is an Avro file that has only columns that are known. Newer
+/// releases may have others.
+///
+/// # Errors
+/// `CorruptManifest` for an Avro file whose header does not decode.
+pub(crate) fn can_rewrite(bytes: &Bytes) -> Result<bool> {
+    if !bytes.starts_with(b"Obj") {
+        return Ok(false);
+    }
+    let file = AvroFile::open(bytes.clone()).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))?;
+    Ok(file.schema().as_record().is_some_and(|record| has_known_fields(record, "")))
+}
+
+/// Whether all fields are known. Fields of statistics are known by the name of their record and their own.
+fn has_known_fields(record: &Record, prefix: &str) -> bool {
+    record.fields.iter().all(|field| match field.schema.as_record() {
+        Some(inner) if field.name == "_FILE" => has_known_fields(inner, ""),
+        Some(inner) => has_known_fields(inner, &format!("{}.", field.name)),
+        None => {
+            let name = format!("{prefix}{}", field.name);
+            name == "_VERSION" || schema().column_with_name(&name).is_some()
+        }
+    })
 }
 
 /// The schema of all entries, whatever was wanted of them.

@@ -48,10 +48,7 @@ impl ManifestEntries {
     fn cancelled(&self, may_delete_others: bool) -> Result<Option<BooleanArray>> {
         let files = Files::of(self)?;
         let hasher = DefaultHashBuilder::default();
-        let hash = |row: usize| {
-            let (name, bucket, level) = files.hashed(row);
-            hasher.hash_one((name, bucket, level))
-        };
+        let hash = |row: usize| hasher.hash_one(files.hashed(row));
         let kinds = self.kinds().values();
         let is_delete = |row: usize| kinds.get(row).is_some_and(|kind| *kind == DELETE);
         let mut open: HashTable<usize> = HashTable::with_capacity(self.len());
@@ -110,15 +107,17 @@ impl<'a> Files<'a> {
     }
 
     fn equal(&self, a: usize, b: usize) -> bool {
-        let entries = self.entries;
-        let indexes = entries.embedded_indexes();
-        let paths = entries.external_paths();
-        self.hashed(a) == self.hashed(b)
-            && entries.partitions().value(a) == entries.partitions().value(b)
-            && bytes(indexes, a) == bytes(indexes, b)
-            && paths.is_valid(a) == paths.is_valid(b)
-            && (paths.is_null(a) || paths.value(a) == paths.value(b))
-            && self.extra_files(a).eq(self.extra_files(b))
+        self.equal_in(a, self, b)
+    }
+
+    /// Whether a file is the same as one of other entries.
+    fn equal_in(&self, a: usize, others: &Files<'_>, b: usize) -> bool {
+        let (ours, theirs) = (self.entries, others.entries);
+        self.hashed(a) == others.hashed(b)
+            && ours.partitions().value(a) == theirs.partitions().value(b)
+            && bytes(ours.embedded_indexes(), a) == bytes(theirs.embedded_indexes(), b)
+            && text(ours.external_paths(), a) == text(theirs.external_paths(), b)
+            && self.extra_files(a).eq(others.extra_files(b))
     }
 
     fn extra_files(&self, row: usize) -> impl Iterator<Item = &str> {
@@ -138,4 +137,54 @@ impl<'a> Files<'a> {
 
 fn bytes(array: &BinaryArray, row: usize) -> Option<&[u8]> {
     array.is_valid(row).then(|| array.value(row))
+}
+
+fn text(array: &StringArray, row: usize) -> Option<&str> {
+    array.is_valid(row).then(|| array.value(row))
+}
+
+/// Files that are looked up by what identifies them.
+#[derive(Debug)]
+pub(crate) struct FileSet {
+    entries: ManifestEntries,
+    hasher: DefaultHashBuilder,
+    rows: HashTable<usize>,
+}
+
+impl FileSet {
+    /// Return the set of the files of entries, of whatever kind. Of equal files it has the first one.
+    ///
+    /// # Errors
+    /// None that a caller could cause.
+    pub(crate) fn try_new(entries: ManifestEntries) -> Result<Self> {
+        let hasher = DefaultHashBuilder::default();
+        let mut rows = HashTable::with_capacity(entries.len());
+        let files = Files::of(&entries)?;
+        let hash = |row: usize| hasher.hash_one(files.hashed(row));
+        for row in 0..entries.len() {
+            if let Entry::Vacant(entry) = rows.entry(hash(row), |other| files.equal(*other, row), |other| hash(*other))
+            {
+                entry.insert(row);
+            }
+        }
+        Ok(Self { entries, hasher, rows })
+    }
+
+    /// The entries of the files.
+    pub(crate) fn entries(&self) -> &ManifestEntries {
+        &self.entries
+    }
+
+    /// Return for each entry the row of the same file in [`FileSet::entries`].
+    ///
+    /// # Errors
+    /// None that a caller could cause.
+    pub(crate) fn rows_of(&self, entries: &ManifestEntries) -> Result<Vec<Option<usize>>> {
+        let (known, files) = (Files::of(&self.entries)?, Files::of(entries)?);
+        let row = |row: usize| {
+            let hash = self.hasher.hash_one(files.hashed(row));
+            self.rows.find(hash, |other| files.equal_in(row, &known, *other)).copied()
+        };
+        Ok((0..entries.len()).map(row).collect())
+    }
 }
