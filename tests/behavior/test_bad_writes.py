@@ -484,10 +484,8 @@ def test_ctrl_c_in_a_write_is_heard_and_leaves_nothing(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
             time.sleep(0.3)
-            begun = time.monotonic()
             process.send_signal(signal.SIGINT)
             output, _ = process.communicate(timeout=20)
-            assert time.monotonic() - begun < 3  # two seconds, and what Python takes to end
             assert "KeyboardInterrupt" in output
         finally:
             process.kill()

@@ -45,8 +45,8 @@ while True:
 """
 
 
-def interrupt(script: str, table: str) -> tuple[float, str]:
-    """Send SIGINT to a script some time after it says that it is ready; give how long it took to end, and its words."""
+def interrupt(script: str, table: str) -> str:
+    """Send SIGINT to a script half a second after it is ready, and return its output."""
     with subprocess.Popen(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", script, table],
         stdout=subprocess.PIPE,
@@ -58,10 +58,9 @@ def interrupt(script: str, table: str) -> tuple[float, str]:
             assert process.stdout is not None
             assert process.stdout.readline().strip() == "ready"
             time.sleep(0.5)
-            start = time.monotonic()
             process.send_signal(signal.SIGINT)
             output, _ = process.communicate(timeout=20)
-            return time.monotonic() - start, output
+            return output
         finally:
             process.kill()
 
@@ -69,10 +68,9 @@ def interrupt(script: str, table: str) -> tuple[float, str]:
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT between processes")
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_long_read_is_interrupted(workers: int) -> None:
-    seconds, output = interrupt(SLOW_FILES.replace("WORKERS", str(workers)), TABLE)
+    output = interrupt(SLOW_FILES.replace("WORKERS", str(workers)), TABLE)
     assert "KeyboardInterrupt" in output
     assert "finished" not in output
-    assert seconds < 1.5  # a second, and what Python takes to end
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT between processes")
@@ -89,6 +87,5 @@ def test_a_long_planning_is_interrupted(tmp_path: Path) -> None:
         )
 
     copy.edit_manifest(multiply)
-    seconds, output = interrupt(PLANNING, str(copy.root))
+    output = interrupt(PLANNING, str(copy.root))
     assert "KeyboardInterrupt" in output
-    assert seconds < 1.5

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 30
 MOST_FAILURES = 2
 
 
@@ -126,7 +127,7 @@ def carry_out(spark: SparkSession, verb: str, trouble: str, folder: Path) -> Non
     """Carry out one write, where some attempts come to grief."""
     table = make(folder / "t", "bucketed", write__target_file_size_bytes="1", read__split__target_size="120000000")
     notes = folder / "notes"
-    notes.mkdir()
+    notes.mkdir(parents=True)
     if verb in ("update", "merge"):
         table.append(data(0, 60))
     faulty = functools.partial(Faulty, trouble=trouble, notes=str(notes))
@@ -171,6 +172,10 @@ def main(top: str, *cases: str) -> None:
         spark.conf.set("spark.speculation", str(case.endswith("slow")).lower())
         try:
             carry_out(spark, *case.split("-"), Path(top) / case)
+            # On a busy machine Spark sometimes starts no speculative copy.
+            while case.endswith("slow") and not list((Path(top) / case / "notes").glob("began-0-1-*")):
+                shutil.rmtree(Path(top) / case)
+                carry_out(spark, *case.split("-"), Path(top) / case)
         except Exception as raised:  # noqa: BLE001 - the test looks at it
             error = f"{type(raised).__name__}: {raised}"
         found[case] = {"error": error, "seconds": time.monotonic() - began}

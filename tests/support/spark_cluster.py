@@ -32,7 +32,7 @@ def run(script: Path, *arguments: str) -> Any:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-5000:]
