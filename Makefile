@@ -146,11 +146,16 @@ $(OLDEST)/.installed: pyproject.toml | $(TOOLS)
 		> "$$($(OLDEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"
 	@touch $@
 
+# ORC files with timestamps that 64 bits of nanoseconds do not hold, which old versions of pyarrow misread.
+OLDEST_ORC := oldts or p_v2_day_timestamptz_orc or append_ltz_orc_legacy_false or pk_types_orc_b4
+
 # Arguments of pyarrow differ between its versions where files are written.
 test-oldest: dev $(OLDEST)/.installed
 	$(call say,'Testing with pyarrow $(OLDEST_PYARROW)')
 	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/behavior/test_append.py tests/behavior/test_data_files.py \
 		tests/behavior/test_reading.py
+	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/interop/test_golden_tables.py \
+		tests/interop/test_paimon_found.py tests/interop/test_paimon_tables.py -k '$(OLDEST_ORC)'
 
 # The same tests on what is shipped.
 test-release: $(WHEEL)

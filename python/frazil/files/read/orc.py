@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from frazil import _native
+from frazil._extras import has_pyarrow
 from frazil.files.read.data_file import BATCH_ROWS
 from frazil.files.read.native import native_batches
 from frazil.files.read.remote import source
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OrcFile", "zone_may_matter"]
 
+_RANGE_CHECKED = 25
+"""The first version of pyarrow that does not let timestamps outside 1677-2262 wrap around."""
 _NS_PER_MS = 1_000_000
 _FARTHEST_ZONE_NS = 24 * 3_600 * 1_000_000_000
 
@@ -43,13 +46,17 @@ class OrcFile:
         if not wanted[1]:
             yield 0, None, self._file.nrows
             return
+        has_timestamps = any(_has_timestamps(self.schema.field(column).type) for column in wanted[1])
+        if has_timestamps and not has_pyarrow(_RANGE_CHECKED):
+            yield from self._native(wanted, 0, batch_rows)
+            return
         position = 0
         for stripe in range(self._file.nstripes):
             try:
                 batch = self._file.read_stripe(stripe, wanted[1])
             except pa.ArrowInvalid:
                 # Timestamps that do not fit 64 bits of nanoseconds. What is damaged raises other errors.
-                if not any(_has_timestamps(self.schema.field(column).type) for column in wanted[1]):
+                if not has_timestamps:
                     raise
                 yield from self._native(wanted, position, batch_rows)
                 return
