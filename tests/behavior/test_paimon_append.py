@@ -83,9 +83,10 @@ def test_schemas_come_from_arrow_frames_and_types_by_name(tmp_path: Path) -> Non
     ("arguments", "error", "named"),
     [
         ({"primary_keys": ["id"]}, errors.UnsupportedError, "primary key"),
-        ({"partition_keys": ["name"]}, errors.UnsupportedError, "partitioned"),
         ({"partition_keys": ["nome"]}, errors.InvalidArgumentError, "`nome` is not a column"),
-        ({"options": {"bucket": 4, "bucket-key": "id"}}, errors.UnsupportedError, "`bucket` = `4`"),
+        ({"options": {"bucket": 4}}, errors.InvalidArgumentError, "needs the option `bucket-key`"),
+        ({"options": {"bucket": -2}}, errors.UnsupportedError, "`bucket` = `-2`"),
+        ({"options": {"metadata.stats-mode": "most"}}, errors.InvalidArgumentError, "`metadata.stats-mode` is `most`"),
         ({"options": {"file.format": "orc"}}, errors.UnsupportedError, "`file.format` = `orc`"),
         ({"options": {"s3.secret-access-key": "x"}}, errors.InvalidArgumentError, "an option of the storage"),
         ({"schema": {"a": "ARRAY<INT>"}}, errors.UnsupportedError, "column: a"),
@@ -251,7 +252,8 @@ def test_tables_of_other_kinds_are_refused_before_a_row_is_read(tmp_path: Path) 
         pytest.fail("a row was read")
         yield pa.record_batch({})
 
-    for name, named in [("cl_lookup_avro", "primary key"), ("append_dv_parquet_b64_bucketed", "partitioned tables")]:
+    tables = [("cl_lookup_avro", "primary key"), ("append_dv_parquet_b64_bucketed", "deletion-vectors.enabled")]
+    for name, named in tables:
         with pytest.raises(errors.UnsupportedError, match=named):
             frazil.load_table(golden / name).append(unread())
     with pytest.raises(errors.UnsupportedError, match="read-optimized"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from support.canonical import canonical_rows
 from support.paimon_values import TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from frazil.paimon import Table
 
@@ -35,10 +36,12 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
     found.close()
 
 
-def create(oracle: Oracle, name: str, columns: list[tuple[str, str]], **options: str) -> Table:
+def create(
+    oracle: Oracle, name: str, columns: list[tuple[str, str]], partition_keys: Sequence[str] = (), **options: Any
+) -> Table:
     catalog = frazil.load_catalog("lake", type="paimon", warehouse=str(oracle.table.parent.parent))
     catalog.create_namespace_if_not_exists("db")
-    table: Table = catalog.create_table(f"db.{name}", columns, options=options)
+    table: Table = catalog.create_table(f"db.{name}", columns, partition_keys=partition_keys, options=options)
     return table
 
 
@@ -80,6 +83,54 @@ def test_every_type_is_read_and_appended_to(oracle: Oracle) -> None:
     check(oracle, table)
     assert len(ours(table)) == 8
     assert oracle.adopt([Compact(full=True)], TABLE).rejected == (None,)
+    check(oracle, table)
+
+
+def check_filters(oracle: Oracle, table: Table) -> None:
+    """Java finds each row by the value of each column: the statistics of files do not lie."""
+    everything = theirs(oracle)
+    columns = [name for name, _ in everything.columns]
+    wanted = [(name, number) for name in columns for number in range(len(everything.rows))]
+    found = oracle.read([Read(equal_to_row=one) for one in wanted])
+    for (name, number), rows in zip(wanted, found, strict=True):
+        assert isinstance(rows, Rows), (name, rows)
+        row = everything.rows[number]
+        assert row in rows.rows, (name, row)
+    assert table.scan().count() == len(everything.rows)
+
+
+@pytest.mark.parametrize("mode", ["truncate(16)", "full", "counts", "none"])
+def test_statistics_do_not_hide_rows(oracle: Oracle, mode: str) -> None:
+    columns = [("id", "INT"), *((name, text) for name, (text, _) in TYPES.items())]
+    name = f"s_{mode[:4]}"
+    table = create(oracle, name, columns, **{"metadata.stats-mode": mode, "fields.big.stats-mode": "full"})
+    for i in range(2):
+        table.append([{"id": i, **{name: values[i] for name, (_, values) in TYPES.items()}}])
+    assert oracle.adopt([], name).rejected == ()
+    check(oracle, table)
+    check_filters(oracle, table)
+
+
+@pytest.mark.parametrize("buckets", [None, 3])
+def test_partitions_and_buckets_are_read_and_appended_to(oracle: Oracle, buckets: int | None) -> None:
+    columns = [("id", "BIGINT"), ("day", "DATE"), ("region", "STRING"), ("name", "STRING")]
+    options: dict[str, Any] = {} if buckets is None else {"bucket": buckets, "bucket-key": "id"}
+    name = f"p_{buckets}"
+    table = create(oracle, name, columns, partition_keys=["day", "region"], **options)
+    regions = ["eu", "a/b=c", "", None, "éü "]
+    days = [None, dt.date(2024, 2, 29), dt.date(1969, 12, 31)]
+    given = [{"id": i, "day": days[i % 3], "region": regions[i % 5], "name": f"n{i}"} for i in range(20)]
+    table.append(given)
+    java = (("+I", 50, "2024-02-29", "eu", "java"), ("+I", 51, None, None, "j"))
+    write = Write(("id", "day", "region", "name"), java)
+    assert oracle.adopt([write], name).rejected == (None,)
+    check(oracle, table)
+    table.append([{**row, "id": row["id"] + 100} for row in given])
+    check(oracle, table)
+    check_filters(oracle, table)
+    assert oracle.adopt([Compact(full=True), write], name).rejected == (None, None)
+    check(oracle, table)
+    table.append(given[:3])
     check(oracle, table)
 
 

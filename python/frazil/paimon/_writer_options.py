@@ -24,6 +24,8 @@ def writer_options(rows: _native.PaimonRows) -> WriterOptions:
         codec=codec,
         level=level,
         row_group_bytes=row_group_bytes,
+        # Java looks up the shortest bytes of a decimal in dictionaries, which hold 16 bytes: it would find no rows.
+        fixed_dictionaries=False,
         type_name=type_name,
     )
 

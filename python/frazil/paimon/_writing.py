@@ -129,15 +129,14 @@ def _number(name: str, value: int | None) -> int | None:
 
 def _written(table: _native.PaimonTable, files: _native.Files, data: Any) -> DataFileWriter[_native.PaimonRows]:
     """Write rows into new files, to be committed; when it fails the files are deleted."""
-    offset_ms = (time.localtime().tm_gmtoff or 0) * 1_000
-    rows = _native.PaimonRows(table, utc_offset_ms=offset_ms)
-
     from frazil._progress import reported
     from frazil.config import config
     from frazil.files.rows.batches import batches
-    from frazil.files.write.writer import DataFileWriter
+    from frazil.files.write.writer import DataFileWriter, write_memory
     from frazil.paimon._writer_options import type_name, writer_options
 
+    offset_ms = (time.localtime().tm_gmtoff or 0) * 1_000
+    rows = _native.PaimonRows(table, memory_bytes=write_memory(), utc_offset_ms=offset_ms)
     with reported(config.progress) as progress:
         writer = DataFileWriter(files, rows, writer_options(rows), progress=progress)
         try:

@@ -10,7 +10,9 @@
 //! A branch has its own schemas, snapshots and tags; manifests, indexes and data lie under the table for all of them.
 
 mod choice;
+mod live;
 mod numbered;
+mod partition_bounds;
 mod texts;
 
 use std::collections::BTreeMap;
@@ -27,6 +29,7 @@ use crate::spec::snapshot::Snapshot;
 pub use choice::SnapshotChoice;
 pub(crate) use choice::parse_timestamp_ms;
 use numbered::{LIMIT_BYTES, Numbered, check_number, names, present};
+pub(crate) use partition_bounds::PartitionBounds;
 
 /// The branch that every table has.
 pub const MAIN_BRANCH: &str = "main";

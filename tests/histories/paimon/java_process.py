@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import shutil
 import sys
 import traceback
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from multiprocessing.connection import Connection
 
     from histories.paimon.history import History, Step
@@ -131,6 +132,31 @@ def _answer(steps: Steps | None, read: Read) -> Rows | str:
         return _reason(error)
 
 
+def _each(steps: Steps, builder: Any) -> Iterator[Any]:
+    """Return the rows of a read, each of which is gone when the next one is asked for."""
+    from histories.paimon.java_values import java
+
+    source = builder.newRead().withIOManager(steps.spill).createReader(builder.newScan().plan())
+    rows = java("paimon.reader.RecordReaderIterator")(source)
+    try:
+        while rows.hasNext():
+            yield rows.next()
+    finally:
+        rows.close()
+
+
+def _equal(steps: Steps, table: Any, kind: Any, column: str, number: int) -> Any:
+    """Return the predicate that a column has the value that it has in a row."""
+    from histories.paimon.java_values import java
+
+    position = kind.getFieldIndex(column)
+    getter = java("paimon.data.InternalRow").createFieldGetter(kind.getTypeAt(position), position)
+    row = next(itertools.islice(_each(steps, table.newReadBuilder()), number, None))
+    value = getter.getFieldOrNull(row)
+    predicates = java("paimon.predicate.PredicateBuilder")(kind)
+    return predicates.isNull(position) if value is None else predicates.equal(position, value)
+
+
 def _rows(steps: Steps, read: Read) -> Rows:
     from histories.paimon.java_steps import java_map
     from histories.paimon.java_values import java, row_reader
@@ -143,18 +169,14 @@ def _rows(steps: Steps, read: Read) -> Rows:
         table = java("paimon.table.system.ReadOptimizedTable")(table)
     builder = table.newReadBuilder()
     kind = builder.readType()
+    if read.equal_to_row is not None:
+        builder = builder.withFilter(_equal(steps, table, kind, *read.equal_to_row))
     plain = row_reader(kind)
-    source = builder.newRead().withIOManager(steps.spill).createReader(builder.newScan().plan())
-    rows = java("paimon.reader.RecordReaderIterator")(source)
     found: list[dict[str, Any]] = []
     kinds: list[str] = []
-    try:
-        while rows.hasNext():
-            row = rows.next()
-            found.append(plain(row))
-            kinds.append(str(row.getRowKind().shortString()))
-            if len(found) > ROWS:
-                raise ValueError(f"more than {ROWS} rows")
-    finally:
-        rows.close()
+    for row in _each(steps, builder):
+        found.append(plain(row))
+        kinds.append(str(row.getRowKind().shortString()))
+        if len(found) > ROWS:
+            raise ValueError(f"more than {ROWS} rows")
     return Rows(tuple((str(field.name()), str(field.type())) for field in kind.getFields()), found, kinds)

@@ -12,12 +12,16 @@ View: TypeAlias = Literal["rows", "audit_log", "ro"]
 
 @dataclass(frozen=True)
 class Read:
-    """A read of all rows; `kinds` asks for the kind of each."""
+    """A read of all rows; `kinds` asks for the kind of each.
+
+    `equal_to_row` asks for the rows whose column has the value that it has in a row: files are pruned by that.
+    """
 
     view: View = "rows"
     branch: str = MAIN
     options: Options = ()
     kinds: bool = False
+    equal_to_row: tuple[str, int] | None = None
 
     def __str__(self) -> str:
         """Return what is read, in a few words."""

@@ -111,6 +111,8 @@ class WriterOptions:
     """Parquet: `1.0` or `2.0`."""
     dictionary_bytes: int = 2 << 20
     """Parquet: a longer dictionary of a column chunk is given up."""
+    fixed_dictionaries: bool = True
+    """Parquet: whether columns of fixed-length byte arrays, such as long decimals, may have dictionaries."""
     without_statistics: frozenset[str] = frozenset()
     """Parquet: paths of the leaves that get no statistics."""
     sorted_by: tuple[SortedColumn, ...] = ()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["BLOOM_VERSION", "ParquetFormat"]
 
 _LEVELS = {"gzip", "brotli", "zstd"}
+_MOST_INTEGER_DIGITS = 18
+"""Decimals of more digits are not stored as integers."""
 _SAMPLE_VALUES = 16_384
 _FEW_VALUES = 1_024
 _DISTINCT_SHARE = 0.95
@@ -45,6 +47,7 @@ class ParquetFormat:
         self.group_bytes = options.row_group_bytes
         self._bloom, self._bloom_bytes = options.bloom_filters, options.bloom_max_bytes
         self._dictionaries: list[str] | None = None
+        self._fixed_dictionaries = options.fixed_dictionaries
         self._options: dict[str, Any] = {
             "compression": options.codec,
             "compression_level": options.level if options.codec in _LEVELS else None,
@@ -104,7 +107,9 @@ class ParquetFormat:
     def _with_dictionary(self, first: pa.Table) -> list[str]:
         """Choose the columns for which a dictionary is worth its time."""
         columns = {name: first.column(name) for name in self._schema.names}
-        return [leaf.path for leaf in self._leaves if not _is_distinct(columns.get(leaf.path))]
+        fixed = self._fixed_dictionaries
+        leaves = [leaf for leaf in self._leaves if fixed or not _is_fixed(leaf.type)]
+        return [leaf.path for leaf in leaves if not _is_distinct(columns.get(leaf.path))]
 
 
 class _ParquetWriter:
@@ -139,6 +144,13 @@ class _ParquetWriter:
             first = columns[0]
             offsets.append(first.dictionary_page_offset or first.data_page_offset)
         return sizes, offsets
+
+
+def _is_fixed(data_type: pa.DataType) -> bool:
+    """Return whether values are stored as byte arrays of a fixed length."""
+    if pa.types.is_decimal(data_type):
+        return bool(data_type.precision > _MOST_INTEGER_DIGITS)
+    return bool(pa.types.is_fixed_size_binary(data_type))
 
 
 def _is_distinct(column: pa.ChunkedArray | None) -> bool:

@@ -6,6 +6,7 @@
 //! ```
 
 mod merge;
+mod rows;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use arrow_array::{Array, BinaryArray, RecordBatch};
 use arrow_select::interleave::interleave_record_batch;
 
 pub use merge::Sorted;
+pub use rows::RowSorter;
 use run::Run;
 
 use crate::error::{Error, Result};

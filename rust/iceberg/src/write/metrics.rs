@@ -11,9 +11,9 @@ use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
     Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
 };
-use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
-use arrow_buffer::NullBuffer;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use frazil_core::error::{Error, Result};
+use frazil_core::extremes::{extremes, float_extremes, least_and_greatest, upper_text};
 use frazil_core::nested::{Repeated, child};
 use frazil_core::scalar::Scalar;
 
@@ -234,18 +234,6 @@ where
     Some((0, found.map(|(low, high)| Bounds::Scalar(scalar(low), scalar(high)))))
 }
 
-/// The least and the greatest value, NULL aside.
-pub(super) fn extremes<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> Option<(T::Native, T::Native)>
-where
-    T::Native: Ord + Copy,
-{
-    match array.nulls().filter(|nulls| nulls.null_count() > 0) {
-        // Two passes over plain values are vectorised; one over options is not.
-        None => array.values().iter().copied().min().zip(array.values().iter().copied().max()),
-        Some(nulls) => least_and_greatest(valid(array.values(), nulls)),
-    }
-}
-
 fn floats<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     is_nan: impl Fn(T::Native) -> bool,
@@ -254,30 +242,8 @@ fn floats<T: ArrowPrimitiveType>(
 where
     T::Native: PartialOrd + Copy,
 {
-    let array = array.as_primitive_opt::<T>()?;
-    let all = NullBuffer::new_valid(array.len());
-    let mut nans = 0;
-    let mut found: Option<(T::Native, T::Native)> = None;
-    for value in valid(array.values(), array.nulls().unwrap_or(&all)) {
-        if is_nan(value) {
-            nans += 1;
-            continue;
-        }
-        let (low, high) = found.unwrap_or((value, value));
-        found = Some((if value < low { value } else { low }, if value > high { value } else { high }));
-    }
+    let (nans, found) = float_extremes(array.as_primitive_opt::<T>()?, is_nan);
     Some((nans, found.map(|(low, high)| bounds(low, high))))
-}
-
-fn valid<'a, T: Copy>(values: &'a [T], nulls: &'a NullBuffer) -> impl Iterator<Item = T> + 'a {
-    values.iter().zip(nulls).filter(|(_, valid)| *valid).map(|(value, _)| *value)
-}
-
-fn least_and_greatest<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<(T, T)> {
-    values.fold(None, |found, value| {
-        let (low, high) = found.unwrap_or((value, value));
-        Some((low.min(value), high.max(value)))
-    })
 }
 
 impl Bounds {
@@ -312,24 +278,6 @@ impl Bounds {
             }
         }
     }
-}
-
-/// The least text of at most `length` code points that is above every text that begins as `text` does; `text` itself
-/// where it is not longer. None where there is none.
-fn upper_text(text: &str, length: usize) -> Option<String> {
-    if text.chars().nth(length).is_none() {
-        return Some(text.to_string());
-    }
-    let mut prefix: Vec<char> = text.chars().take(length).collect();
-    while let Some(last) = prefix.pop() {
-        // The code point behind U+D7FF that is a character is U+E000.
-        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
-        if let Some(next) = next {
-            prefix.push(next);
-            return Some(prefix.into_iter().collect());
-        }
-    }
-    None
 }
 
 /// As [`upper_text`] for bytes.

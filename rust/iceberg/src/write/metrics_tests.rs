@@ -3,6 +3,7 @@ use std::sync::Arc;
 use arrow_array::{
     BinaryArray, BooleanArray, Float64Array, Int32Array, Int64Array, ListArray, StringArray, StructArray,
 };
+use arrow_buffer::NullBuffer;
 use proptest::prelude::*;
 
 use super::*;

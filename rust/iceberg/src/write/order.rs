@@ -1,10 +1,10 @@
 //! Rows in the sort order of a table (spec: "Sorting").
 
-use arrow_array::{BinaryArray, RecordBatch};
-use arrow_row::{RowConverter, SortField};
+use arrow_array::RecordBatch;
+use arrow_row::SortField;
 use arrow_schema::SortOptions;
-use frazil_core::error::{Error, Result};
-use frazil_core::sort::{Sorted, Sorter};
+use frazil_core::error::Result;
+use frazil_core::sort;
 
 use super::partition::Partitioner;
 use super::source::Source;
@@ -18,18 +18,11 @@ use crate::spec::sort::SortOrder;
 #[derive(Debug)]
 pub(super) struct RowSorter {
     fields: Vec<Source>,
-    converter: RowConverter,
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    Taking(Sorter),
-    Giving(Sorted),
+    sorter: sort::RowSorter,
 }
 
 impl RowSorter {
-    /// For rows of `schema`; an empty order puts rows of a partition together and keeps theirs.
+    /// Return a sorter of rows of `schema`; an empty order puts rows of a partition together and keeps theirs.
     ///
     /// # Errors
     /// As [`Source::new`]; `InvalidArgument` for a transform that does not apply.
@@ -46,39 +39,27 @@ impl RowSorter {
             let options = SortOptions { descending: field.descending, nulls_first: field.nulls_first };
             keys.push(SortField::new_with_options(arrow_primitive(&source.result_type()?), options));
         }
-        let state = State::Taking(Sorter::new(limit_bytes));
-        Ok(Self { fields, converter: RowConverter::new(keys)?, state })
+        Ok(Self { fields, sorter: sort::RowSorter::new(keys, limit_bytes)? })
     }
 
-    /// Takes rows.
+    /// Take rows.
     ///
     /// # Errors
-    /// `InvalidArgument` for values that a transform cannot take; `Storage` when rows cannot be spilled.
+    /// `InvalidArgument` for values that a transform cannot take; `Storage` if rows cannot be spilled.
     pub(super) fn push(&mut self, rows: RecordBatch, partitioner: &Partitioner) -> Result<()> {
         let mut columns = partitioner.keys(&rows)?;
         for source in &self.fields {
             columns.push(source.values(&rows)?);
         }
-        let keys: BinaryArray = self.converter.convert_columns(&columns)?.try_into_binary()?;
-        match &mut self.state {
-            State::Taking(sorter) => sorter.push(rows, keys),
-            State::Giving(_) => Err(Error::internal("rows behind the last")),
-        }
+        self.sorter.push(rows, &columns)
     }
 
-    /// The next rows in order, at most so many, once all are there; None behind the last.
+    /// Return the next rows in order, at most `most_rows`, when all were taken; None after the last.
     ///
     /// # Errors
-    /// `Storage` when what was spilled cannot be read.
+    /// `Storage` if spilled rows cannot be read.
     pub(super) fn next_batch(&mut self, most_rows: usize) -> Result<Option<RecordBatch>> {
-        if let State::Taking(sorter) = &mut self.state {
-            let sorted = std::mem::replace(sorter, Sorter::new(0)).finish()?;
-            self.state = State::Giving(sorted);
-        }
-        match &mut self.state {
-            State::Giving(sorted) => sorted.next_batch(most_rows),
-            State::Taking(_) => Ok(None),
-        }
+        self.sorter.next_batch(most_rows)
     }
 }
 

@@ -12,11 +12,10 @@ use super::merge::ManifestMerger;
 use super::request::{BATCH_IDENTIFIER, Request};
 use crate::spec::json::{self, Object};
 use crate::spec::manifest::ManifestEntries;
-use crate::spec::manifest_list::{self, ManifestFileMeta};
 use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::table::Table;
 
-/// A manifest list or a file of statistics is not read when it is longer than this.
+/// A file of statistics is not read when it is longer than this.
 const LIMIT_BYTES: u64 = 2 << 30;
 
 /// The version of snapshot files that is written.
@@ -123,7 +122,7 @@ impl Attempt<'_> {
         merger: &mut ManifestMerger<'_>,
     ) -> Result<Snapshot> {
         let before = base.snapshot.as_ref();
-        let manifests = before.map_or(Ok(Vec::new()), |snapshot| self.manifests(snapshot))?;
+        let manifests = before.map_or(Ok(Vec::new()), |snapshot| self.table.manifests(snapshot, self.context))?;
         let delta = writer.delta(self.added)?;
         let manifests = merger.merge(manifests, writer)?;
         let list = writer.list(&manifests)?;
@@ -166,17 +165,6 @@ impl Attempt<'_> {
             tag_create_time_us: None,
             tag_time_retained_ms: None,
         })
-    }
-
-    /// The manifests of a snapshot, those of its base first.
-    fn manifests(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFileMeta>> {
-        let mut manifests = Vec::new();
-        for name in [&snapshot.base_manifest_list, &snapshot.delta_manifest_list] {
-            let path = self.table.manifest_location(name);
-            let read = || manifest_list::read(self.table.files().read(&path, LIMIT_BYTES)?, self.context);
-            manifests.extend(read().map_err(|error| error.with("file", &path))?);
-        }
-        Ok(manifests)
     }
 
     /// The statistics of the snapshot before, where they are of the newest schema.

@@ -1,14 +1,13 @@
 //! Deletes the files of changes that are not committed.
 
-use arrow_array::ArrayRef;
 use frazil_core::error::Result;
 
-use crate::binary_row;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::options::Options;
-use crate::spec::partition_path::{self, Naming, bucket_path};
+use crate::spec::partition_path::{Naming, bucket_path};
 use crate::table::Table;
 use crate::write::change::{BucketChange, Home, Increment};
+use crate::write::path::partition_folder;
 
 /// Delete the data files, changelog files and index files that changes added, and return how many. Call it only for
 /// changes that are certainly not committed: not after `CommitStateUnknown`. What cannot be deleted stays as an orphan
@@ -50,15 +49,7 @@ fn index_files(table: &Table, increment: &Increment) -> Vec<String> {
 
 /// The folder of a bucket.
 fn folder(table: &Table, home: &Home) -> Result<String> {
-    let schema = table.schema();
-    let options = Options::new(schema.options.clone());
-    let fields: Vec<_> = schema.partition_keys.iter().filter_map(|key| schema.field(key)).collect();
-    let values: Vec<ArrayRef> = if fields.is_empty() {
-        Vec::new()
-    } else {
-        let types: Vec<_> = fields.iter().map(|field| field.data_type.clone()).collect();
-        binary_row::decode(&home.partition, &types)?
-    };
-    let partition = partition_path::folder(&fields, &values, 0, &Naming::from_options(&options)?)?;
+    let options = Options::new(table.schema().options.clone());
+    let partition = partition_folder(table.schema(), &home.partition, &Naming::from_options(&options)?)?;
     Ok(format!("{}/{}", table.location(), bucket_path(&options, &partition, home.bucket)?))
 }

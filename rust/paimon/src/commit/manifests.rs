@@ -4,14 +4,13 @@ use frazil_core::avro::Codec;
 use frazil_core::error::{Error, Result};
 use frazil_core::ids;
 
-use super::partition_bounds::PartitionBounds;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::manifest_list_write;
 use crate::spec::manifest_write::ManifestWriter;
 use crate::spec::options::Options;
 use crate::spec::types::DataType;
-use crate::table::Table;
+use crate::table::{PartitionBounds, Table};
 
 /// The length at which another manifest begins (`manifest.target-file-size`).
 const TARGET_BYTES: u64 = 8 << 20;
@@ -65,12 +64,10 @@ pub(super) struct MetadataWriter<'a> {
 
 impl<'a> MetadataWriter<'a> {
     pub(super) fn try_new(table: &'a Table, options: &Options) -> Result<Self> {
-        let schema = table.schema();
-        let partition = schema.partition_keys.iter().filter_map(|key| schema.field(key));
         let target_bytes = options.size_bytes("manifest.target-file-size")?.unwrap_or(TARGET_BYTES);
         Ok(Self {
             table,
-            partition_types: partition.map(|field| field.data_type.clone()).collect(),
+            partition_types: table.partition_types(),
             codec: codec(options)?,
             target_bytes: usize::try_from(target_bytes).unwrap_or(usize::MAX),
             uuid: ids::uuid()?,

@@ -11,10 +11,9 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::manifests::{MetadataWriter, Rolling};
 use super::merge_plan::{ManifestNumbers, MergeSettings};
-use super::partition_bounds::PartitionBounds;
 use crate::spec::manifest::{self, ADD, FileSet, ManifestEntries, Wanted, can_rewrite};
 use crate::spec::manifest_list::ManifestFileMeta;
-use crate::table::Table;
+use crate::table::{PartitionBounds, Table};
 
 /// A manifest is not read when it is longer than this.
 const LIMIT_BYTES: u64 = 2 << 30;

@@ -21,7 +21,6 @@ mod merge;
 mod merge_plan;
 #[cfg(test)]
 mod merge_tests;
-mod partition_bounds;
 mod request;
 #[cfg(test)]
 mod tests;

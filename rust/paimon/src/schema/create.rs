@@ -15,10 +15,12 @@ use frazil_core::storage::Files;
 use frazil_core::storage::publish::{Swap, settle};
 
 use crate::spec::json::{self, Object, shown};
+use crate::spec::options::Options;
 use crate::spec::schema::{NEWEST_VERSION, TableSchema};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 use crate::table::Table;
 use crate::write::check::check_writable;
+use crate::write::stats::StatsSettings;
 
 /// Names that files give to columns of their own.
 const RESERVED_NAMES: &[&str] = &["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind"];
@@ -96,6 +98,9 @@ impl Definition {
             time_ms,
         };
         check_writable(&schema)?;
+        let options = Options::new(schema.options.clone());
+        check_buckets(&schema, &options)?;
+        StatsSettings::try_new(&schema, &options)?;
         Ok(schema)
     }
 
@@ -148,6 +153,41 @@ impl Definition {
         }
         Ok(())
     }
+}
+
+/// Refuses bucket keys that say nothing, or not enough.
+fn check_buckets(schema: &TableSchema, options: &Options) -> Result<()> {
+    let keys = options.list("bucket-key");
+    match options.bucket()? {
+        -1 if !keys.is_empty() => {
+            return Err(Error::invalid(format!(
+                "`bucket-key` = `{}` has no effect without buckets",
+                shown(&keys.join(","))
+            ))
+            .hint("set the option `bucket` to the number of buckets, or remove `bucket-key`"));
+        }
+        1.. if keys.is_empty() && schema.primary_keys.is_empty() => {
+            return Err(Error::invalid("a table with a fixed number of buckets needs the option `bucket-key`")
+                .hint("set `bucket-key` to the columns that decide the bucket of a row"));
+        }
+        _ => {}
+    }
+    for key in &keys {
+        let error = |message: String| Error::invalid(message).with("option", "bucket-key");
+        let field =
+            schema.field(key).ok_or_else(|| error(format!("the bucket key `{}` is not a column", shown(key))))?;
+        if schema.partition_keys.contains(&field.name) {
+            return Err(error(format!("the bucket key `{}` is a partition key", shown(key)))
+                .hint("all rows of a partition would have the same bucket"));
+        }
+        if !schema.primary_keys.is_empty() && !schema.primary_keys.contains(&field.name) {
+            return Err(error(format!("the bucket key `{}` is not a column of the primary key", shown(key))));
+        }
+        if is_nested(&field.data_type) {
+            return Err(error(format!("a bucket key of type {}", field.data_type)));
+        }
+    }
+    Ok(())
 }
 
 fn is_nested(data_type: &DataType) -> bool {

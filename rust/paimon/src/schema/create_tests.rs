@@ -87,6 +87,12 @@ fn names_and_keys_that_no_table_has_are_invalid() {
         (json!({"primaryKeys": ["k"], "options": {"primary-key": "k"}}), "`primary-key`"),
         (json!({"partitionKeys": ["k"], "options": {"partition": "k"}}), "`partition`"),
         (json!({"options": {"bucket": "many"}}), "bucket"),
+        (json!({"options": {"bucket": "3"}}), "needs the option `bucket-key`"),
+        (json!({"options": {"bucket-key": "k"}}), "has no effect without buckets"),
+        (json!({"options": {"bucket": "3", "bucket-key": "x"}}), "the bucket key `x` is not a column"),
+        (json!({"options": {"bucket": "3", "bucket-key": "k", "partition": "k"}}), "is a partition key"),
+        (json!({"options": {"metadata.stats-mode": "most"}}), "`metadata.stats-mode`"),
+        (json!({"options": {"fields.k.stats-mode": "truncate(x)"}}), "`fields.k.stats-mode`"),
     ];
     for (changes, named) in cases {
         let storage = Arc::new(MemoryStorage::default());
@@ -106,10 +112,9 @@ fn what_is_not_written_yet_is_refused_by_name() {
     let cases = [
         (json!({"primaryKeys": ["k"]}), "primary key"),
         (json!({"options": {"primary-key": " k "}}), "primary key"),
-        (json!({"options": {"partition": "k"}}), "partitioned"),
         (json!({"fields": nested}), "column: k"),
         (json!({"fields": nested, "partitionKeys": ["k"]}), "partition key of type"),
-        (json!({"options": {"bucket": "3"}}), "`bucket`"),
+        (json!({"options": {"bucket": "-2"}}), "`bucket`"),
     ];
     for (changes, named) in cases {
         let error = definition(&changes).schema(1).unwrap_err();

@@ -17,7 +17,6 @@ const REFUSED_WHEN_TRUE: &[&str] = &[
     "commit.discard-duplicate-files",
     "data-evolution.enabled",
     "deletion-vectors.enabled",
-    "file.suffix.include.compression",
     "metastore.partitioned-table",
     "row-tracking.enabled",
     "tag.automatic-completion",
@@ -30,13 +29,10 @@ const REFUSED_WHEN_TRUE: &[&str] = &[
 const REFUSED_WHEN_GIVEN: &[&str] = &[
     "blob-external-storage-field",
     "blob-field",
-    "bucket-key",
     "clustering.columns",
     "commit.callbacks",
     "commit.strict-mode.last-safe-snapshot",
     "data-file.external-paths",
-    "data-file.path-directory",
-    "data-file.prefix",
     "file.compression.per.level",
     "file.format.per.level",
     "metastore.tag-to-partition",
@@ -81,14 +77,11 @@ fn check_keys(schema: &TableSchema) -> Result<()> {
     if !schema.primary_keys.is_empty() {
         return Err(Error::unsupported("writing tables with a primary key"));
     }
-    if !schema.partition_keys.is_empty() {
-        return Err(Error::unsupported("writing partitioned tables"));
-    }
     Ok(())
 }
 
 fn check_options(options: &Options) -> Result<()> {
-    if options.bucket()? != -1 {
+    if options.bucket()? < -1 {
         return Err(refused("bucket", options.text("bucket").unwrap_or_default()));
     }
     for name in REFUSED_WHEN_TRUE {
@@ -164,8 +157,10 @@ mod tests {
     #[test]
     fn tables_without_keys_are_written() {
         checked(&json!({})).unwrap();
+        checked(&json!({"partitionKeys": ["k"]})).unwrap();
         for (name, value) in [
             ("bucket", "-1"),
+            ("bucket", "4"),
             ("file.format", "PARQUET"),
             ("manifest.format", "avro"),
             ("write-only", "true"),
@@ -182,7 +177,6 @@ mod tests {
     fn what_is_not_written_is_named() {
         let tables = [
             (json!({"primaryKeys": ["k"]}), "primary key"),
-            (json!({"partitionKeys": ["k"]}), "partitioned"),
             (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "INT"}}]}), "column: a"),
             (json!({"fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(9)"}]}), "column: t"),
             (json!({"fields": [{"id": 0, "name": "d", "type": "INT", "defaultValue": "1"}]}), "column: d"),
@@ -194,7 +188,6 @@ mod tests {
             assert!(error.to_string().contains(named), "{error}");
         }
         let values = [
-            ("bucket", "4"),
             ("bucket", "-2"),
             ("file.format", "orc"),
             ("manifest.format", "orc"),

@@ -1,5 +1,6 @@
 //! How data files of append tables are written, and what their manifest entries say.
 
+use arrow_array::RecordBatch;
 use frazil_core::clock::now_ms;
 use frazil_core::error::{Error, ErrorKind, Result};
 
@@ -9,6 +10,7 @@ use crate::spec::entries_builder::NewFile;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::stats::SimpleStats;
+use crate::write::stats::StatsCollector;
 
 /// `_FILE_SOURCE` of files that an append wrote.
 const APPEND: i32 = 0;
@@ -78,24 +80,25 @@ pub struct FileBuilder {
     schema_id: i64,
     first_sequence: i64,
     row_count: i64,
+    stats: StatsCollector,
 }
 
 impl FileBuilder {
     /// Begin a file whose first row has this sequence number.
-    pub fn new(schema_id: i64, first_sequence: i64) -> Self {
-        Self { schema_id, first_sequence, row_count: 0 }
+    pub fn new(schema_id: i64, first_sequence: i64, stats: StatsCollector) -> Self {
+        Self { schema_id, first_sequence, row_count: 0, stats }
     }
 
     /// Take rows of the file.
     ///
     /// # Errors
     /// `LimitExceeded` where they are too many to be counted.
-    pub fn add(&mut self, rows: usize) -> Result<()> {
-        let sum = i64::try_from(rows).ok().and_then(|rows| self.row_count.checked_add(rows));
+    pub fn add(&mut self, rows: &RecordBatch) -> Result<()> {
+        let sum = i64::try_from(rows.num_rows()).ok().and_then(|rows| self.row_count.checked_add(rows));
         let sum = sum.filter(|sum| self.first_sequence.checked_add(*sum).is_some());
         let too_many = || Error::new(ErrorKind::LimitExceeded, "a file has too many rows to be counted");
         self.row_count = sum.ok_or_else(too_many)?;
-        Ok(())
+        self.stats.add(rows)
     }
 
     /// The sequence number after that of the last row.
@@ -105,8 +108,13 @@ impl FileBuilder {
 
     /// Return the file, which is complete. The clock of the writer is ahead of UTC by `utc_offset_ms`: Java records
     /// local times.
-    pub fn finish(self, name: &str, size_bytes: i64, utc_offset_ms: i64) -> NewFile {
-        let none = || SimpleStats { min: NO_FIELDS.to_vec(), max: NO_FIELDS.to_vec(), null_counts: Some(Vec::new()) };
+    ///
+    /// # Errors
+    /// As [`StatsCollector::finish`].
+    pub fn finish(self, name: &str, size_bytes: i64, utc_offset_ms: i64) -> Result<NewFile> {
+        let max_sequence_number = self.next_sequence().saturating_sub(1);
+        let (value_stats, value_stats_cols) = self.stats.finish()?;
+        let no_keys = SimpleStats { min: NO_FIELDS.to_vec(), max: NO_FIELDS.to_vec(), null_counts: Some(Vec::new()) };
         let meta = DataFileMeta {
             file_name: name.to_string(),
             file_size_bytes: size_bytes,
@@ -114,7 +122,7 @@ impl FileBuilder {
             min_key: NO_FIELDS.to_vec(),
             max_key: NO_FIELDS.to_vec(),
             min_sequence_number: self.first_sequence,
-            max_sequence_number: self.next_sequence().saturating_sub(1),
+            max_sequence_number,
             schema_id: self.schema_id,
             level: 0,
             extra_files: Vec::new(),
@@ -122,18 +130,25 @@ impl FileBuilder {
             delete_row_count: Some(0),
             embedded_file_index: None,
             file_source: Some(APPEND),
-            value_stats_cols: Some(Vec::new()),
+            value_stats_cols,
             external_path: None,
             first_row_id: None,
             write_cols: None,
         };
-        NewFile { meta, key_stats: none(), value_stats: none() }
+        Ok(NewFile { meta, key_stats: no_keys, value_stats })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array};
+    use serde_json::json;
+
     use super::*;
+    use crate::spec::schema::TableSchema;
+    use crate::write::stats::StatsSettings;
 
     fn spec(options: &[(&str, &str)]) -> Result<FileSpec> {
         let options = options.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string()));
@@ -162,17 +177,27 @@ mod tests {
 
     #[test]
     fn sequence_numbers_go_on_and_times_are_local() {
-        let mut file = FileBuilder::new(2, 10);
-        file.add(3).unwrap();
-        file.add(4).unwrap();
+        let schema = json!({
+            "version": 3, "id": 2, "highestFieldId": 0, "partitionKeys": [], "primaryKeys": [], "timeMillis": 1,
+            "fields": [{"id": 0, "name": "k", "type": "INT"}], "options": {},
+        });
+        let schema = TableSchema::parse(schema.to_string().as_bytes()).unwrap();
+        let settings = Arc::new(StatsSettings::try_new(&schema, &Options::default()).unwrap());
+        let rows = |count: i32| {
+            let column: ArrayRef = Arc::new((0..count).collect::<Int32Array>());
+            RecordBatch::try_from_iter([("k", column)]).unwrap()
+        };
+        let mut file = FileBuilder::new(2, 10, StatsCollector::new(settings.clone()));
+        file.add(&rows(3)).unwrap();
+        file.add(&rows(4)).unwrap();
         assert_eq!(file.next_sequence(), 17);
         let before = now_ms();
-        let NewFile { meta, value_stats, .. } = file.finish("f", 99, 3_600_000);
+        let NewFile { meta, value_stats, .. } = file.finish("f", 99, 3_600_000).unwrap();
         assert_eq!((meta.min_sequence_number, meta.max_sequence_number, meta.row_count), (10, 16, 7));
-        assert_eq!((meta.schema_id, meta.file_size_bytes, meta.value_stats_cols), (2, 99, Some(Vec::new())));
+        assert_eq!((meta.schema_id, meta.file_size_bytes, meta.value_stats_cols), (2, 99, None));
         assert!(meta.creation_time_ms.unwrap() - before - 3_600_000 < 60_000);
         assert!(meta.creation_time_ms.unwrap() - before >= 3_600_000);
-        assert_eq!(value_stats.null_counts, Some(Vec::new()));
-        assert!(FileBuilder::new(0, i64::MAX).add(1).is_err());
+        assert_eq!(value_stats.null_counts, Some(vec![Some(0)]));
+        assert!(FileBuilder::new(0, i64::MAX, StatsCollector::new(settings)).add(&rows(1)).is_err());
     }
 }

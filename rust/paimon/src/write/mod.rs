@@ -4,5 +4,8 @@ pub mod align;
 pub mod change;
 pub mod check;
 pub mod file;
+pub mod homes;
 pub mod path;
+pub mod restore;
 pub mod rows;
+pub mod stats;

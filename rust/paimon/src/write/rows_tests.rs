@@ -4,32 +4,68 @@ use arrow_array::{Int64Array, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use frazil_core::error::ErrorKind;
 use frazil_core::storage::{Files, MemoryStorage};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::commit::{NoLock, Request, commit};
 use crate::schema::create::{Definition, create};
 
 const ROOT: &str = "memory://warehouse/d.db/t";
+const OPTIONS: WriteOptions = WriteOptions { memory_bytes: 1 << 20, utc_offset_ms: 0 };
 
-fn table() -> Table {
+fn table_with(partition_keys: &Value, options: &Value) -> Table {
     let definition = json!({
         "fields": [{"id": 0, "name": "k", "type": "BIGINT NOT NULL"}, {"id": 1, "name": "v", "type": "STRING"}],
-        "partitionKeys": [], "primaryKeys": [], "options": {"file.compression": "snappy"},
+        "partitionKeys": partition_keys, "primaryKeys": [], "options": options,
     });
     let files = Files::below(Arc::new(MemoryStorage::default()), ROOT).unwrap();
     create(&files, ROOT, Definition::parse(definition.to_string().as_bytes()).unwrap()).unwrap()
 }
 
+fn table() -> Table {
+    table_with(&json!([]), &json!({"file.compression": "snappy"}))
+}
+
+fn writer(table: &Table) -> RowWriter {
+    RowWriter::try_new(table, OPTIONS, &Context::default()).unwrap()
+}
+
 fn rows(first: i64, count: i64) -> RecordBatch {
     let schema = Schema::new(vec![Field::new("v", DataType::Utf8, true), Field::new("k", DataType::Int64, true)]);
-    let values: StringArray = (0..count).map(|row| Some(row.to_string())).collect();
+    let values: StringArray = (0..count).map(|row| (row % 3 > 0).then(|| (row % 3).to_string())).collect();
     let keys: Int64Array = (first..first + count).map(Some).collect();
     RecordBatch::try_new(Arc::new(schema), vec![Arc::new(values), Arc::new(keys)]).unwrap()
 }
 
+/// Write each slot's rows as one file; return the changes, and the rows by location.
+fn written(writer: &mut RowWriter, batches: &[RecordBatch]) -> (Vec<BucketChange>, HashMap<String, Vec<i64>>) {
+    let mut slots: HashMap<usize, Vec<i64>> = HashMap::new();
+    let take = |slots: &mut HashMap<usize, Vec<i64>>, parts: Vec<(usize, RecordBatch)>| {
+        for (slot, rows) in parts {
+            let keys = rows.column(0).as_any().downcast_ref::<Int64Array>().unwrap().values().to_vec();
+            slots.entry(slot).or_default().extend(keys);
+        }
+    };
+    for batch in batches {
+        take(&mut slots, writer.split(batch).unwrap());
+    }
+    while let Some(parts) = writer.next_sorted(7).unwrap() {
+        take(&mut slots, parts);
+    }
+    let mut found = HashMap::new();
+    let mut numbers: Vec<_> = slots.into_iter().collect();
+    numbers.sort();
+    for (slot, keys) in numbers {
+        let path = writer.new_location(slot, "parquet").unwrap();
+        writer.close(slot, &path, 10).unwrap();
+        found.insert(path, keys);
+    }
+    (writer.changes().unwrap(), found)
+}
+
 #[test]
 fn files_of_a_write_are_one_change() {
-    let mut writer = RowWriter::try_new(&table(), 0).unwrap();
+    let mut writer = writer(&table());
     assert_eq!(writer.file().codec, "snappy");
     assert!(writer.changes().unwrap().is_empty());
     assert!(writer.split(&rows(0, 0)).unwrap().is_empty());
@@ -41,7 +77,7 @@ fn files_of_a_write_are_one_change() {
     writer.split(&rows(5, 4)).unwrap();
     let second = writer.new_location(0, "parquet").unwrap();
     writer.close(0, &second, 50).unwrap();
-    assert!(writer.next_sorted().is_none());
+    assert!(writer.next_sorted(1).unwrap().is_none());
     assert_eq!(writer.written(), (2, 9, 150));
     let [change] = &writer.changes().unwrap()[..] else { panic!("one bucket") };
     let change = BucketChange::open(&change.seal().unwrap()).unwrap();
@@ -50,11 +86,67 @@ fn files_of_a_write_are_one_change() {
     let ranges = files.each_ref().map(|file| (file.min_sequence_number, file.max_sequence_number, file.row_count));
     assert_eq!(ranges, [(0, 4, 5), (5, 8, 4)]);
     assert_eq!(format!("{ROOT}/bucket-0/{}", files[0].file_name), first);
+    assert_eq!(change.append.added.value_stats().null_counts.value_length(0), 2);
 }
 
 #[test]
 fn files_need_rows_and_a_slot() {
-    let mut writer = RowWriter::try_new(&table(), 0).unwrap();
+    let mut writer = writer(&table());
     assert_eq!(writer.close(0, "/t/bucket-0/x", 1).unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(writer.new_location(1, "parquet").unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn rows_go_to_their_partitions() {
+    let table = table_with(&json!(["v"]), &json!({}));
+    let (changes, files) = written(&mut writer(&table), &[rows(0, 5), rows(5, 2)]);
+    let mut found: Vec<_> =
+        files.iter().map(|(path, keys)| (path.split('/').rev().nth(2).unwrap().to_string(), keys.clone())).collect();
+    found.sort();
+    let expected = [("v=1", vec![1, 4, 6]), ("v=2", vec![2]), ("v=__DEFAULT_PARTITION__", vec![0, 3, 5])];
+    assert_eq!(found, expected.map(|(name, keys)| (name.to_string(), keys)));
+    assert_eq!(changes.len(), 3);
+    for change in &changes {
+        BucketChange::open(&change.seal().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn rows_of_many_partitions_wait_for_their_turn() {
+    let table = table_with(&json!(["k"]), &json!({}));
+    let mut writer = writer(&table);
+    let (changes, files) = written(&mut writer, &[rows(0, 100), rows(50, 100)]);
+    assert_eq!((changes.len(), files.len()), (150, 150));
+    for (path, keys) in files {
+        let key: i64 = path.split("/k=").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
+        assert_eq!(keys, if (50..100).contains(&key) { vec![key; 2] } else { vec![key] });
+    }
+}
+
+#[test]
+fn sequence_numbers_of_buckets_go_on() {
+    let table = table_with(&json!([]), &json!({"bucket": "2", "bucket-key": "k"}));
+    let mut counts = HashMap::new();
+    for round in 0..3_i64 {
+        let (changes, files) = written(&mut writer(&table), &[rows(round * 10, 10)]);
+        let ids = crate::bucket::of_rows(table.schema(), &rows(round * 10, 10)).unwrap();
+        for (path, keys) in files {
+            let bucket: i32 = path.split("/bucket-").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();
+            let expected = (0..10).filter(|row| ids.value(*row) == bucket).count();
+            assert_eq!(keys.len(), expected);
+        }
+        for change in &changes {
+            let file = change.append.added.file(0).unwrap();
+            let count = counts.entry(change.home.bucket).or_insert(0);
+            assert_eq!((change.total_buckets, file.min_sequence_number), (2, *count));
+            *count += file.row_count;
+        }
+        commit(&table, &Request::append("me"), &changes, &NoLock, &Context::default()).unwrap();
+    }
+    let schema = TableSchema { id: 1, ..table.schema().as_ref().clone() };
+    let schema = schema.to_json().replace("\"2\"", "\"3\"");
+    table.files().put(&format!("{ROOT}/schema/schema-1"), schema.into()).unwrap();
+    let error = writer(&table.refresh().unwrap()).split(&rows(0, 3)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.to_string().contains("2 buckets"), "{error}");
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use frazil_core::error::{Error, Result};
-use frazil_paimon::write::rows::RowWriter;
+use frazil_paimon::write::rows::{RowWriter, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::table::PaimonTable;
 use crate::arrow::{self, ArrowBatch};
-use crate::interrupt::detached;
+use crate::interrupt::{detached, interruptible};
 
 /// Slots with rows of them, as `pyarrow.RecordBatch`.
 type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
@@ -34,11 +34,14 @@ impl PaimonRows {
 
 #[pymethods]
 impl PaimonRows {
-    /// For new rows of a table with its newest schema. The clock of this machine is ahead of UTC by `utc_offset_ms`.
+    /// Return one for new rows of a table with its newest schema. About `memory_bytes` of rows wait in memory. The clock
+    /// of this machine is ahead of UTC by `utc_offset_ms`.
     #[new]
-    #[pyo3(signature = (table, *, utc_offset_ms))]
-    fn new(py: Python<'_>, table: &PaimonTable, utc_offset_ms: i64) -> PyResult<Self> {
-        detached(py, || RowWriter::try_new(&table.0, utc_offset_ms)).map(|writer| Self(Mutex::new(writer)))
+    #[pyo3(signature = (table, *, memory_bytes, utc_offset_ms))]
+    fn new(py: Python<'_>, table: &PaimonTable, memory_bytes: usize, utc_offset_ms: i64) -> PyResult<Self> {
+        let options = WriteOptions { memory_bytes, utc_offset_ms };
+        let writer = interruptible(py, |context| RowWriter::try_new(&table.0, options, context))?;
+        Ok(Self(Mutex::new(writer)))
     }
 
     /// How files are encoded: codec, level, bytes of a file and of a row group.
@@ -64,8 +67,7 @@ impl PaimonRows {
 
     /// The next of the rows that waited until all were there; None after the last.
     fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Parts<'py>>> {
-        let _ = most_rows;
-        let Some(parts) = self.with(py, |writer| Ok(writer.next_sorted()))? else { return Ok(None) };
+        let Some(parts) = self.with(py, |writer| writer.next_sorted(most_rows))? else { return Ok(None) };
         let parts = parts.into_iter().map(|(slot, rows)| Ok((slot, arrow::record_batch(py, rows)?)));
         parts.collect::<PyResult<_>>().map(Some)
     }

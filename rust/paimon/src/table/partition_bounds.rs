@@ -13,7 +13,7 @@ use crate::spec::types::{DataType, comparable};
 
 /// Bounds and null counts of partitions, field by field.
 #[derive(Debug)]
-pub(super) struct PartitionBounds {
+pub(crate) struct PartitionBounds {
     types: Vec<DataType>,
     fields: Vec<FieldBounds>,
     /// The partition that was added last: entries of one partition mostly follow each other.
@@ -29,7 +29,7 @@ struct FieldBounds {
 }
 
 impl PartitionBounds {
-    pub(super) fn new(types: &[DataType]) -> Self {
+    pub(crate) fn new(types: &[DataType]) -> Self {
         let types: Vec<_> = types.iter().map(|data_type| DataType::nullable(data_type.root.clone())).collect();
         let fields = types.iter().map(|_| FieldBounds::default()).collect();
         Self { types, fields, last: Vec::new(), last_nulls: Vec::new() }
@@ -39,7 +39,7 @@ impl PartitionBounds {
     ///
     /// # Errors
     /// `CorruptData` for partitions that do not decode.
-    pub(super) fn add(&mut self, partitions: &BinaryArray) -> Result<()> {
+    pub(crate) fn add(&mut self, partitions: &BinaryArray) -> Result<()> {
         if self.types.is_empty() {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl PartitionBounds {
     }
 
     /// Whether a manifest may have entries of partitions within these bounds. It may where its statistics do not say.
-    pub(super) fn may_be_in(&self, manifest: &ManifestFileMeta) -> bool {
+    pub(crate) fn may_be_in(&self, manifest: &ManifestFileMeta) -> bool {
         let stats = &manifest.partition_stats;
         let bounds = [&stats.min, &stats.max].map(|row| binary_row::decode(row, &self.types));
         let [Ok(min), Ok(max)] = bounds else { return true };
@@ -73,7 +73,7 @@ impl PartitionBounds {
         may.all(|may| may)
     }
 
-    pub(super) fn stats(self) -> Result<SimpleStats> {
+    pub(crate) fn stats(self) -> Result<SimpleStats> {
         if self.types.is_empty() {
             let empty = NO_FIELDS.to_vec();
             return Ok(SimpleStats { min: empty.clone(), max: empty, null_counts: Some(Vec::new()) });

@@ -1,0 +1,57 @@
+//! Sorting rows by columns of theirs.
+
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch};
+use arrow_row::{RowConverter, SortField};
+
+use super::{Sorted, Sorter};
+use crate::error::{Error, Result};
+
+/// Sorts rows by key columns that come with them, in bounded memory; rows of equal keys keep their order.
+#[derive(Debug)]
+pub struct RowSorter {
+    converter: RowConverter,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Taking(Sorter),
+    Giving(Sorted),
+}
+
+impl RowSorter {
+    /// Return a sorter that holds about `limit_bytes` of rows and keys in memory.
+    ///
+    /// # Errors
+    /// Those of Arrow for types that have no order.
+    pub fn new(keys: Vec<SortField>, limit_bytes: usize) -> Result<Self> {
+        Ok(Self { converter: RowConverter::new(keys)?, state: State::Taking(Sorter::new(limit_bytes)) })
+    }
+
+    /// Take rows with the columns of their keys.
+    ///
+    /// # Errors
+    /// `Storage` if rows cannot be spilled; `Internal` after the first call of [`RowSorter::next_batch`].
+    pub fn push(&mut self, rows: RecordBatch, keys: &[ArrayRef]) -> Result<()> {
+        let keys: BinaryArray = self.converter.convert_columns(keys)?.try_into_binary()?;
+        match &mut self.state {
+            State::Taking(sorter) => sorter.push(rows, keys),
+            State::Giving(_) => Err(Error::internal("rows after the last")),
+        }
+    }
+
+    /// Return the next rows in order, at most `most_rows`, when all were taken; None after the last.
+    ///
+    /// # Errors
+    /// `Storage` if spilled rows cannot be read.
+    pub fn next_batch(&mut self, most_rows: usize) -> Result<Option<RecordBatch>> {
+        if let State::Taking(sorter) = &mut self.state {
+            let sorted = std::mem::replace(sorter, Sorter::new(0)).finish()?;
+            self.state = State::Giving(sorted);
+        }
+        match &mut self.state {
+            State::Giving(sorted) => sorted.next_batch(most_rows),
+            State::Taking(_) => Ok(None),
+        }
+    }
+}

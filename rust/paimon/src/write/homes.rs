@@ -1,0 +1,158 @@
+//! Which partition and bucket each row belongs to.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, UInt32Array};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::DataType as ArrowType;
+use arrow_select::take::take;
+use frazil_core::error::{Error, Result};
+use frazil_core::floats::one_nan;
+use frazil_core::groups::Groups;
+
+use super::change::Home;
+use crate::binary_row::{self, NO_FIELDS};
+use crate::bucket::{BucketFunction, bucket_ids, key_fields};
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::{DataField, DataType};
+
+/// The bucket of all rows where the number of buckets is not fixed.
+const UNAWARE_BUCKET: i32 = 0;
+
+/// Splits rows by partition and bucket.
+#[derive(Debug)]
+pub struct Homes {
+    partition: Columns,
+    fixed: Option<FixedBuckets>,
+    converter: RowConverter,
+}
+
+/// Columns by their places in the rows.
+#[derive(Debug)]
+struct Columns {
+    places: Vec<usize>,
+    types: Vec<DataType>,
+}
+
+#[derive(Debug)]
+struct FixedBuckets {
+    function: BucketFunction,
+    keys: Columns,
+    count: i32,
+}
+
+/// The rows of a batch that belong to one bucket.
+#[derive(Debug)]
+pub struct Part {
+    /// The bucket.
+    pub home: Home,
+    /// The numbers of the rows, ascending.
+    pub rows: UInt32Array,
+}
+
+impl Homes {
+    /// Return one for rows that have the columns of a table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for partition and bucket keys that are not columns, and for options that do not parse.
+    pub fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
+        let keys = schema.partition_keys.iter().map(|key| {
+            let field = schema.field(key);
+            field.ok_or_else(|| Error::invalid(format!("the partition key `{key}` is not a column")))
+        });
+        let partition = Columns::try_new(schema, &keys.collect::<Result<Vec<_>>>()?)?;
+        let count = options.bucket()?;
+        let fixed = (count > 0).then(|| -> Result<FixedBuckets> {
+            let no_key = || {
+                Error::invalid("a table with a fixed number of buckets needs the option `bucket-key`")
+                    .hint("set `bucket-key` to the columns that decide the bucket of a row, or `bucket` to -1")
+            };
+            let keys = Columns::try_new(schema, &key_fields(schema, options).ok_or_else(no_key)?)?;
+            let function = BucketFunction::parse(options.text("bucket-function.type").unwrap_or("default"))?;
+            Ok(FixedBuckets { function, keys, count })
+        });
+        let fixed = fixed.transpose()?;
+        let mut fields = partition.sort_fields();
+        fields.extend(fixed.iter().map(|_| SortField::new(ArrowType::Int32)));
+        Ok(Self { partition, fixed, converter: RowConverter::new(fields)? })
+    }
+
+    /// How many buckets a partition has; -1 where the number is not fixed.
+    pub fn total_buckets(&self) -> i32 {
+        self.fixed.as_ref().map_or(-1, |fixed| fixed.count)
+    }
+
+    /// The types of [`Homes::keys`].
+    pub fn sort_fields(&self) -> Vec<SortField> {
+        let mut fields = self.partition.sort_fields();
+        fields.extend(self.fixed.iter().map(|_| SortField::new(ArrowType::Int32)));
+        fields
+    }
+
+    /// Return columns that are equal in rows of one bucket.
+    ///
+    /// # Errors
+    /// As [`bucket_ids`].
+    pub fn keys(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let mut keys: Vec<ArrayRef> = self.partition.of(rows)?.iter().map(one_nan).collect();
+        if let Some(FixedBuckets { function, keys: bucket_keys, count }) = &self.fixed {
+            let ids = bucket_ids(*function, &bucket_keys.of(rows)?, &bucket_keys.types, *count)?;
+            keys.push(Arc::new(ids));
+        }
+        Ok(keys)
+    }
+
+    /// Return the rows of a batch by bucket, in the order in which buckets are met.
+    ///
+    /// # Errors
+    /// As [`bucket_ids`].
+    pub fn split(&self, rows: &RecordBatch) -> Result<Vec<Part>> {
+        let keys = self.keys(rows)?;
+        let groups = match keys.as_slice() {
+            _ if rows.num_rows() == 0 => return Ok(Vec::new()),
+            [] => Groups::one(rows.num_rows()),
+            [key] => match Groups::of_numbers(key) {
+                Some(groups) => groups,
+                None => Groups::of_keys(&self.converter.convert_columns(&keys)?),
+            },
+            _ => Groups::of_keys(&self.converter.convert_columns(&keys)?),
+        };
+        let firsts = groups.firsts();
+        let mut firsts = keys.iter().map(|key| take(key, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
+        let buckets = self.fixed.as_ref().and_then(|_| firsts.pop());
+        let buckets = buckets.as_ref().and_then(|ids| ids.as_any().downcast_ref::<Int32Array>());
+        let partitions = match firsts.as_slice() {
+            [] => None,
+            values => {
+                let rows = binary_row::encode(values, &self.partition.types)?;
+                Some(binary_row::with_arity(&rows, values.len())?)
+            }
+        };
+        let part = |(group, rows): (usize, UInt32Array)| {
+            let partition = partitions.as_ref().map_or(&NO_FIELDS[..], |partitions| partitions.value(group)).into();
+            let bucket = buckets.map_or(UNAWARE_BUCKET, |buckets| buckets.value(group));
+            Part { home: Home { partition, bucket }, rows }
+        };
+        Ok(groups.members().into_iter().enumerate().map(part).collect())
+    }
+}
+
+impl Columns {
+    fn try_new(schema: &TableSchema, fields: &[&DataField]) -> Result<Self> {
+        let place = |field: &&DataField| schema.fields.iter().position(|known| known.id == field.id);
+        let places: Option<Vec<usize>> = fields.iter().map(place).collect();
+        let types = fields.iter().map(|field| DataType::nullable(field.data_type.root.clone())).collect();
+        Ok(Self { places: places.ok_or_else(|| Error::internal("a key is not a column"))?, types })
+    }
+
+    fn sort_fields(&self) -> Vec<SortField> {
+        self.types.iter().map(|data_type| SortField::new(data_type.arrow())).collect()
+    }
+
+    fn of(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let column = |place: &usize| rows.columns().get(*place).cloned();
+        let columns: Option<Vec<_>> = self.places.iter().map(column).collect();
+        columns.ok_or_else(|| Error::internal("the rows lack a key column"))
+    }
+}

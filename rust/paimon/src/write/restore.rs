@@ -1,0 +1,99 @@
+//! What a writer has to know of the buckets that it continues.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::change::Home;
+use crate::spec::manifest::Wanted;
+use crate::spec::snapshot::Snapshot;
+use crate::table::Table;
+
+/// Reads the state of buckets in the newest snapshot, when it is asked for.
+#[derive(Debug)]
+pub struct Restorer {
+    table: Table,
+    context: Context,
+    snapshot: Option<Snapshot>,
+    /// The partitions that were read; None for all.
+    read: Option<HashSet<Arc<[u8]>>>,
+    /// How many buckets partitions have.
+    total_buckets: HashMap<Arc<[u8]>, i32>,
+    max_sequences: HashMap<Home, i64>,
+}
+
+impl Restorer {
+    /// Return one for the newest snapshot.
+    ///
+    /// # Errors
+    /// As [`Table::latest_snapshot`].
+    pub fn try_new(table: &Table, context: &Context) -> Result<Self> {
+        Ok(Self {
+            table: table.clone(),
+            context: context.clone(),
+            snapshot: table.latest_snapshot()?,
+            read: Some(HashSet::new()),
+            total_buckets: HashMap::new(),
+            max_sequences: HashMap::new(),
+        })
+    }
+
+    /// The snapshot; None before the first one.
+    pub fn snapshot(&self) -> Option<i64> {
+        self.snapshot.as_ref().map(|snapshot| snapshot.id)
+    }
+
+    /// Read the state of these buckets.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for manifests that do not decode.
+    pub fn read<'a>(&mut self, homes: impl Iterator<Item = &'a Home>) -> Result<()> {
+        let Some(snapshot) = &self.snapshot else { return Ok(()) };
+        let Some(read) = &mut self.read else { return Ok(()) };
+        let new: HashSet<_> =
+            homes.map(|home| &home.partition).filter(|partition| !read.contains(*partition)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let wanted = read.is_empty().then(|| new.iter().map(|partition| partition.to_vec()).collect::<BTreeSet<_>>());
+        let files = self.table.live_files(snapshot, wanted.as_ref(), Wanted::FILES, &self.context)?;
+        // Manifests are read twice at most, however many partitions follow.
+        match wanted {
+            Some(_) => read.extend(new.into_iter().cloned()),
+            None => self.read = None,
+        }
+        let mut last: Option<Arc<[u8]>> = None;
+        let buckets = files.buckets().values().iter().zip(files.total_buckets().iter());
+        let rows = files.partitions().iter().zip(buckets).zip(files.max_sequence_numbers().values());
+        for ((partition, (bucket, total)), sequence) in rows {
+            let partition = partition.unwrap_or_default();
+            let partition = last.filter(|last| **last == *partition).unwrap_or_else(|| partition.into());
+            last = Some(partition.clone());
+            if let Some(total) = total {
+                self.total_buckets.insert(partition.clone(), total);
+            }
+            let known = self.max_sequences.entry(Home { partition, bucket: *bucket }).or_insert(*sequence);
+            *known = (*known).max(*sequence);
+        }
+        Ok(())
+    }
+
+    /// Return the sequence number for the next row of a bucket.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where the partition has another number of buckets than `total_buckets`; `LimitExceeded` where
+    /// there is no number left.
+    pub fn next_sequence(&self, home: &Home, total_buckets: i32) -> Result<i64> {
+        if let Some(found) = self.total_buckets.get(&home.partition).filter(|found| **found != total_buckets) {
+            let message = format!(
+                "the table has the option `bucket` = {total_buckets}, but a partition that rows are written to has \
+                 {found} buckets"
+            );
+            return Err(Error::invalid(message).hint("overwrite the partition to change its number of buckets"));
+        }
+        let next = self.max_sequences.get(home).map_or(Some(0), |greatest| greatest.checked_add(1));
+        next.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "a bucket has no sequence numbers left"))
+    }
+}
