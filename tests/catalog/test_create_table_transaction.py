@@ -6,6 +6,7 @@ import gc
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from threading import BrokenBarrierError
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -154,8 +155,13 @@ def test_of_racing_creators_one_wins(catalog: Catalog[Any], _: int) -> None:
 
     def create(number: int) -> int | None:
         begun.wait()
-        changes = catalog.create_table_transaction("ns.t", SCHEMA)
-        changes.append(rows(number))
+        try:
+            changes = catalog.create_table_transaction("ns.t", SCHEMA)
+            changes.append(rows(number))
+        except BaseException:
+            # The others would wait for this one.
+            written.abort()
+            raise
         written.wait()
         try:
             changes.commit_transaction()
@@ -164,7 +170,10 @@ def test_of_racing_creators_one_wins(catalog: Catalog[Any], _: int) -> None:
         return number
 
     with ThreadPoolExecutor(4) as pool:
-        winners = [number for number in pool.map(create, range(4)) if number is not None]
+        made = [pool.submit(create, number) for number in range(4)]
+    errors = [error for one in made if (error := one.exception()) and not isinstance(error, BrokenBarrierError)]
+    assert errors == []
+    winners = [number for one in made if (number := one.result()) is not None]
     assert catalog.load_table("ns.t").scan().to_arrow()["id"].to_pylist() == winners
     assert len(winners) == 1
 

@@ -15,7 +15,7 @@ from histories.paimon.oracle import Oracle, missing
 from histories.paimon.reads import Read, Rows
 from interop.conftest import WHOLE
 from support.canonical import canonical_rows
-from support.paimon_values import TYPES
+from support.paimon_values import NESTED, TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -84,6 +84,18 @@ def test_every_type_is_read_and_appended_to(oracle: Oracle) -> None:
     assert len(ours(table)) == 8
     assert oracle.adopt([Compact(full=True)], TABLE).rejected == (None,)
     check(oracle, table)
+
+
+def test_nested_types_are_read_and_compacted(oracle: Oracle) -> None:
+    columns = [("id", "INT"), *((name, text) for name, (text, _) in NESTED.items())]
+    table = create(oracle, "nested", columns)
+    for i in range(2):
+        table.append([{"id": i, **{name: values[i] for name, (_, values) in NESTED.items()}}])
+    assert oracle.adopt([], "nested").rejected == ()
+    check(oracle, table)
+    assert oracle.adopt([Write(("id",), (("+I", 5),)), Compact(full=True)], "nested").rejected == (None, None)
+    check(oracle, table)
+    assert len(ours(table)) == 3
 
 
 def check_filters(oracle: Oracle, table: Table) -> None:

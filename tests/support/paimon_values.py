@@ -37,3 +37,13 @@ TYPES: dict[str, tuple[str, list[Any]]] = {
     "moment": ("TIMESTAMP(6) WITH LOCAL TIME ZONE", [dt.datetime(2024, 2, 29, 1, tzinfo=dt.UTC), None]),
     "moment_ms": ("TIMESTAMP(3) WITH LOCAL TIME ZONE", [dt.datetime(1969, 1, 1, tzinfo=dt.UTC), None]),
 }
+
+NESTED: dict[str, tuple[str, list[Any]]] = {
+    "words": ("ARRAY<STRING>", [["a", None, "c"], []]),
+    "grid": ("ARRAY<ARRAY<INT NOT NULL>>", [[[1, 2], [], None], None]),
+    "tags": ("MAP<STRING, DECIMAL(9, 2)>", [[("a", Decimal("1.50")), ("b", None)], []]),
+    "deep": ("MAP<INT, ARRAY<ROW<x INT, y STRING>>>", [[(1, [{"x": 1, "y": None}, None]), (2, None)], None]),
+    "row": ("ROW<i INT NOT NULL, t TIMESTAMP(3), r ROW<b BYTES>>", [{"i": 1, "t": None, "r": {"b": b"x"}}, None]),
+    "counts": ("MULTISET<STRING>", [[("a", 2), ("b", 1)], None]),
+}
+"""The same of nested types; maps are lists of pairs."""

@@ -12,6 +12,9 @@
 //!
 //! Nothing is narrowed, and no text becomes a number.
 
+mod hidden;
+mod rows;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,6 +24,9 @@ use arrow_array::{Array, ArrayRef, GenericByteArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Fields, TimeUnit};
+
+pub use hidden::filled;
+pub use rows::{Aligner, Limit, Rules, Shape, Target, align_column};
 
 use crate::error::{Error, Result};
 use crate::file_values::lost_row;

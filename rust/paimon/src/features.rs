@@ -21,17 +21,17 @@ macro_rules! features {
 }
 
 features! {
-    FILE_LAYOUTS = "File layouts", &["paimon/src/table.rs", "paimon/src/table/numbered.rs", "paimon/src/write/path.rs"], &["*"], Yes("hints `LATEST` and `EARLIEST` may be stale or absent"), Yes("of tables without partitions, in the main branch");
+    FILE_LAYOUTS = "File layouts", &["paimon/src/table.rs", "paimon/src/table/numbered.rs", "paimon/src/write/path.rs"], &["*"], Yes("hints `LATEST` and `EARLIEST` may be stale or absent"), Yes("in the main branch");
     SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs", "paimon/src/schema/create.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), Yes("`create_table`; changes not");
-    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all but VECTOR"), Yes("all but nested types, VARIANT, BLOB and TIMESTAMP(7) to (9)");
+    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all but VECTOR"), Yes("all but BLOB and TIMESTAMP(7) to (9)");
     SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs", "paimon/src/spec/snapshot_write.rs", "paimon/src/commit"], &["*"], Yes("versions 1 to 3"), Yes("APPEND");
     TAGS_BRANCHES_CONSUMERS = "Tags, branches, consumers", &["paimon/src/table.rs", "paimon/src/table/texts.rs", "paimon/src/spec/consumer.rs"], &["tags_*", "branches_pk", "branch_*", "cl_consumer"], Yes(""), No("not written");
     TIME_TRAVEL = "Time travel", &["paimon/src/table/choice.rs"], &["tags_pk", "expire_pk"], Yes("`scan.creation-time-millis` refused"), No("only read");
-    MANIFEST_LIST_MANIFEST = "Manifest list, manifest", &["paimon/src/spec/manifest_list.rs", "paimon/src/spec/manifest.rs", "paimon/src/spec/manifest_list_write.rs", "paimon/src/spec/manifest_write.rs", "paimon/src/spec/meta_file.rs", "core/src/avro", "core/src/orc"], &["pk_manifest_*", "old_*_orc_manifest"], Yes("Avro, ORC, Parquet"), Yes("Avro; manifests are not merged");
-    STATISTICS_IN_MANIFESTS = "Statistics in manifests", &["paimon/src/spec/stats.rs", "paimon/src/scan/prune.rs", "paimon/src/scan/layout.rs"], &["append_stats_*", "wide_200", "special_columns"], Yes("of evolved schemas too"), No("data files are written without statistics");
+    MANIFEST_LIST_MANIFEST = "Manifest list, manifest", &["paimon/src/spec/manifest_list.rs", "paimon/src/spec/manifest.rs", "paimon/src/spec/manifest_list_write.rs", "paimon/src/spec/manifest_write.rs", "paimon/src/spec/meta_file.rs", "core/src/avro", "core/src/orc"], &["pk_manifest_*", "old_*_orc_manifest"], Yes("Avro, ORC, Parquet"), Yes("Avro");
+    STATISTICS_IN_MANIFESTS = "Statistics in manifests", &["paimon/src/spec/stats.rs", "paimon/src/write/stats.rs", "paimon/src/scan/prune.rs", "paimon/src/scan/layout.rs"], &["append_stats_*", "wide_200", "special_columns"], Yes("of evolved schemas too"), Yes("");
     ROW_FORMAT = "Row format", &["paimon/src/binary_row"], &["pk_multi_key", "bucket_null_slots", "pk_wide_57"], Yes(""), Yes("");
-    PARTITIONS = "Partitions", &["paimon/src/spec/partition_path.rs", "paimon/src/scan/partitions.rs"], &["part_*"], Yes("all; bytes and nested types refused"), No("partitioned tables are not written");
-    DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), Yes("tables without fixed buckets (`bucket` = -1)");
+    PARTITIONS = "Partitions", &["paimon/src/spec/partition_path.rs", "paimon/src/scan/partitions.rs"], &["part_*"], Yes("all; bytes and nested types refused"), Yes("");
+    DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), Yes("append tables, `bucket` = -1 or above 0");
     SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("only read");
     LSM_TREES = "LSM trees", &["paimon/src/scan/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), No("not written");
     DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet");

@@ -1,15 +1,17 @@
+use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    DictionaryArray, Float32Array, Int8Array, Int32Array, Int64Array, LargeStringArray, NullArray, StringArray,
-    TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
+    Array, DictionaryArray, Float32Array, Int8Array, Int32Array, Int64Array, LargeStringArray, ListArray, NullArray,
+    StringArray, StructArray, TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
 };
+use arrow_buffer::NullBuffer;
 use arrow_schema::Field;
 use frazil_core::error::ErrorKind;
 
 use super::*;
 
 fn table(fields: &str) -> Align {
-    Align::new(Arc::new(Schema::from_json(&format!(r#"{{"type": "struct", "fields": [{fields}]}}"#)).unwrap()))
+    Align::new(Arc::new(Schema::from_json(&format!(r#"{{"type": "struct", "fields": [{fields}]}}"#)).unwrap())).unwrap()
 }
 
 fn one(field_type: &str) -> Align {

@@ -3,7 +3,6 @@
 pub mod align;
 pub mod contents;
 pub mod data_file;
-mod hidden;
 mod location;
 pub mod message;
 pub mod metrics;

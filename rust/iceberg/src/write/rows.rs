@@ -9,6 +9,7 @@ use arrow_array::{RecordBatch, StructArray, UInt32Array};
 use arrow_row::OwnedRow;
 use arrow_schema::SchemaRef;
 use arrow_select::take::take_record_batch;
+use frazil_core::align::filled;
 use frazil_core::error::{Error, Result};
 use frazil_core::ids;
 use frazil_core::storage::Files;
@@ -16,7 +17,6 @@ use frazil_core::storage::Files;
 use super::align::Align;
 use super::contents::Contents;
 use super::data_file::{DataFile, data_file_rows};
-use super::hidden::filled;
 use super::location::LocationProvider;
 use super::metrics::MetricsCollector;
 use super::metrics_mode::{MetricsMode, metrics_modes};
@@ -170,7 +170,7 @@ impl RowWriter {
         let sorter = sorted.then(|| RowSorter::new(&schema, &partitioner, &order, options.memory_bytes)).transpose()?;
         Ok(Self {
             modes: Arc::new(metrics_modes(&table.properties, table.current_schema()?, &order)?),
-            align: Align::new(schema.clone()),
+            align: Align::new(schema.clone())?,
             locations: LocationProvider::of(table)?,
             partitions: Vec::new(),
             by_key: HashMap::new(),

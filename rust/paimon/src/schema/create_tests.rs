@@ -112,7 +112,6 @@ fn what_is_not_written_yet_is_refused_by_name() {
     let cases = [
         (json!({"primaryKeys": ["k"]}), "primary key"),
         (json!({"options": {"primary-key": " k "}}), "primary key"),
-        (json!({"fields": nested}), "column: k"),
         (json!({"fields": nested, "partitionKeys": ["k"]}), "partition key of type"),
         (json!({"options": {"bucket": "-2"}}), "`bucket`"),
     ];

@@ -169,11 +169,11 @@ impl DataType {
     }
 
     fn arrow_field(&self, name: &str) -> FieldRef {
-        Arc::new(self.named(name))
+        Arc::new(self.field(name))
     }
 
-    /// An Arrow field of this type; that of a variant says so.
-    fn named(&self, name: &str) -> Field {
+    /// Return an Arrow field of this type; that of a variant says so in its metadata.
+    pub fn field(&self, name: &str) -> Field {
         let field = Field::new(name, self.arrow(), self.nullable);
         if self.root != TypeRoot::Variant {
             return field;
@@ -186,7 +186,7 @@ impl DataType {
 impl DataField {
     /// The Arrow field, with the field id in its metadata.
     pub fn arrow(&self) -> Field {
-        let mut field = self.data_type.named(&self.name);
+        let mut field = self.data_type.field(&self.name);
         field.metadata_mut().insert(FIELD_ID_KEY.to_string(), self.id.to_string());
         field
     }

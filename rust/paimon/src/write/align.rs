@@ -3,45 +3,45 @@
 //! What widens to what is in [`frazil_core::align`]. Texts and bytes that are longer than the column, and times with more
 //! digits than it has, are rejected, as is NULL in a column that is NOT NULL.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{DataType as ArrowType, Schema as ArrowSchema, SchemaRef, TimeUnit};
-use frazil_core::align::{Loss, RowNumbers, cast_exactly, lost_digits, places, unpacked, widens};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType as ArrowType, Field, Fields, SchemaRef, TimeUnit};
+use frazil_core::align::{Aligner, Limit, Rules, Shape, Target};
 use frazil_core::error::{Error, Result};
 
 use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
-use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
+use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The key of Arrow field metadata by which writers of data files know the id of a field.
 const FILE_FIELD_ID: &str = "PARQUET:field_id";
 
-/// Turns batches of one schema into rows of a table whose columns are not nested.
+/// Ids of elements, keys and values are on both sides of this one (Java's `SpecialFields`).
+const STRUCTURED_ID_BASE: i32 = i32::MAX / 4;
+
+/// How many ids the parts of one field have.
+const IDS_OF_FIELD: i32 = 1 << 10;
+
+const RULES: Rules = Rules { not_null: "NOT NULL", type_name, digits_hint: "truncate the column" };
+
+/// Turns batches of one schema into rows of a table.
 #[derive(Debug)]
 pub struct Align {
     schema: Arc<TableSchema>,
-    arrow: SchemaRef,
-    rows: usize,
+    aligner: Aligner,
 }
 
 impl Align {
     /// Return one for a table of this schema.
     pub fn new(schema: Arc<TableSchema>) -> Self {
-        let fields = arrow_fields(&schema.fields);
-        let with_id = |(field, column): (&Arc<arrow_schema::Field>, &DataField)| {
-            let id = [(FILE_FIELD_ID.to_string(), column.id.to_string())];
-            field.as_ref().clone().with_metadata(id.into())
-        };
-        let fields: Vec<_> = fields.iter().zip(&schema.fields).map(with_id).collect();
-        Self { arrow: Arc::new(ArrowSchema::new(fields)), schema, rows: 0 }
+        let targets = schema.fields.iter().map(column).collect();
+        Self { aligner: Aligner::new(targets, RULES), schema }
     }
 
     /// The Arrow schema of the rows, with field ids.
     pub fn arrow(&self) -> &SchemaRef {
-        &self.arrow
+        self.aligner.arrow()
     }
 
     /// Return the batch as rows of the table. Columns that are missing are NULL.
@@ -50,23 +50,88 @@ impl Align {
     /// `InvalidArgument` naming the column: one that the table does not have, that is there twice, whose type does not
     /// widen to the table's, and the row where a NOT NULL column is NULL or a value does not fit.
     pub fn align(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let fields = &self.schema.fields;
-        let known: HashSet<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-        let places =
-            places(batch.schema_ref().fields(), |name| known.contains(name), "", |name| no_such_column(fields, name))?;
-        let rows = RowNumbers::From(self.rows);
-        let column = |field: &DataField| {
-            let values = match places.get(field.name.as_str()) {
-                Some(&place) => converted(field, batch.column(place), &rows)?,
-                None => new_null_array(&field.data_type.arrow(), batch.num_rows()),
+        self.aligner.align(batch, |name| no_such_column(&self.schema.fields, name))
+    }
+}
+
+fn column(field: &DataField) -> Target {
+    target(&field.name, &field.data_type, Id { of_field: field.id, depth: 0, in_file: field.id })
+}
+
+/// The id of a value in files.
+#[derive(Clone, Copy)]
+struct Id {
+    /// The column, or the field of a ROW, that it is in.
+    of_field: i32,
+    /// In how many arrays and maps of that field.
+    depth: i32,
+    in_file: i32,
+}
+
+impl Id {
+    /// That of the elements of an array or the values of a map.
+    fn part(self) -> Self {
+        let depth = self.depth.saturating_add(1);
+        Self { depth, in_file: STRUCTURED_ID_BASE.saturating_add(self.offset(depth)), ..self }
+    }
+
+    /// That of the keys of a map.
+    fn key(self) -> Self {
+        let depth = self.depth.saturating_add(1);
+        Self { depth, in_file: STRUCTURED_ID_BASE.saturating_sub(self.offset(depth)), ..self }
+    }
+
+    fn offset(self, depth: i32) -> i32 {
+        self.of_field.saturating_mul(IDS_OF_FIELD).saturating_add(depth)
+    }
+}
+
+fn target(name: &str, data_type: &DataType, id: Id) -> Target {
+    let shape = match &data_type.root {
+        TypeRoot::Array(element) => Shape::List(Box::new(target("element", element, id.part()))),
+        TypeRoot::Map(key, value) => map(key, value, id),
+        TypeRoot::Multiset(element) => map(element, &DataType::required(TypeRoot::Int), id),
+        TypeRoot::Row(fields) => Shape::Struct(fields.iter().map(column).collect()),
+        TypeRoot::Variant => Shape::Variant,
+        _ => Shape::Leaf(limit(data_type)),
+    };
+    let arrow = match &shape {
+        Shape::Struct(fields) => ArrowType::Struct(fields.iter().map(|field| field.field.clone()).collect()),
+        Shape::List(element) => ArrowType::List(element.field.clone()),
+        Shape::Map(parts) => {
+            let entries: Fields = parts.iter().map(|part| part.field.clone()).collect();
+            ArrowType::Map(Arc::new(Field::new("entries", ArrowType::Struct(entries), false)), false)
+        }
+        Shape::Leaf(_) | Shape::Variant => data_type.arrow(),
+    };
+    // That of a variant says so in its metadata.
+    let mut field = data_type.field(name).with_data_type(arrow);
+    field.metadata_mut().insert(FILE_FIELD_ID.to_string(), id.in_file.to_string());
+    Target { field: Arc::new(field), type_name: data_type.to_string(), shape, default: None }
+}
+
+/// Keys are not NULL, whatever their type says: Arrow does not have others.
+fn map(key: &DataType, value: &DataType, id: Id) -> Shape {
+    let key = DataType::required(key.root.clone());
+    Shape::Map(Box::new([target("key", &key, id.key()), target("value", value, id.part())]))
+}
+
+/// What values may not exceed.
+fn limit(data_type: &DataType) -> Limit {
+    match data_type.root {
+        TypeRoot::Char(length) | TypeRoot::VarChar(length) => Limit::Characters(length),
+        TypeRoot::Binary(length) | TypeRoot::VarBinary(length) => Limit::Bytes(length),
+        TypeRoot::Time(digits) | TypeRoot::Timestamp(digits) | TypeRoot::LocalZonedTimestamp(digits) => {
+            let kept = match data_type.arrow() {
+                ArrowType::Timestamp(TimeUnit::Microsecond, _) => 6,
+                ArrowType::Timestamp(TimeUnit::Nanosecond, _) => 9,
+                _ => 3,
             };
-            check_not_null(field, &values, &rows)?;
-            Ok(values)
-        };
-        let columns = fields.iter().map(column).collect::<Result<_>>()?;
-        self.rows += batch.num_rows();
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(RecordBatch::try_new_with_options(self.arrow.clone(), columns, &options)?)
+            let lost = u32::from(digits).abs_diff(kept);
+            let ticks = 10_i64.checked_pow(lost).filter(|_| u32::from(digits) < kept);
+            ticks.map_or(Limit::None, Limit::Ticks)
+        }
+        _ => Limit::None,
     }
 }
 
@@ -78,72 +143,8 @@ fn no_such_column(fields: &[DataField], name: &str) -> Error {
         .hint(format!("its columns are {}", names.join(", ")))
 }
 
-fn check_not_null(field: &DataField, values: &ArrayRef, rows: &RowNumbers<'_>) -> Result<()> {
-    if field.data_type.nullable || values.logical_null_count() == 0 {
-        return Ok(());
-    }
-    let nulls = values.logical_nulls();
-    let row = (0..values.len()).find(|&row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)));
-    row.map_or(Ok(()), |row| {
-        let message = format!("the column `{}` is NOT NULL, and NULL in row {}", field.name, rows.number(row));
-        Err(Error::invalid(message).with("column", &field.name))
-    })
-}
-
-fn converted(field: &DataField, values: &ArrayRef, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
-    let (name, to) = (&field.name, &field.data_type);
-    let values = &unpacked(values)?;
-    if values.data_type() == &ArrowType::Null {
-        return Ok(new_null_array(&to.arrow(), values.len()));
-    }
-    if !widens(values.data_type(), &to.arrow()) {
-        let found = values.data_type().to_string().to_lowercase();
-        let message = format!("the column `{name}` has the type {found}, which does not widen to {to}");
-        return Err(Error::invalid(message)
-            .with("column", name)
-            .hint("cast it, or change the column of the table first"));
-    }
-    let unfit = |row: usize, loss: Loss| {
-        let message = format!("the value of `{name}` in row {} does not fit {to}", rows.number(row));
-        let error = Error::invalid(message).with("column", name);
-        match loss {
-            Loss::Value => error,
-            Loss::Digits => error.hint("truncate the column"),
-        }
-    };
-    let cast = cast_exactly(values, &to.arrow(), unfit)?;
-    match first_too_long(&cast, to) {
-        None => Ok(cast),
-        Some((row, loss)) => Err(unfit(row, loss)),
-    }
-}
-
-/// The first value that has more characters, bytes or digits than the type has.
-fn first_too_long(values: &ArrayRef, to: &DataType) -> Option<(usize, Loss)> {
-    let is_longer = |length: usize, limit: u32| u32::try_from(length).map_or(true, |length| length > limit);
-    match to.root {
-        TypeRoot::Char(limit) | TypeRoot::VarChar(limit) => {
-            let texts = values.as_string_opt::<i32>()?;
-            // A text has at most as many characters as bytes.
-            let too_long = |text: &str| is_longer(text.len(), limit) && is_longer(text.chars().count(), limit);
-            texts.iter().position(|text| text.is_some_and(too_long)).map(|row| (row, Loss::Value))
-        }
-        TypeRoot::Binary(limit) | TypeRoot::VarBinary(limit) => {
-            let values = values.as_binary_opt::<i32>()?;
-            let row = values.iter().position(|value| value.is_some_and(|value| is_longer(value.len(), limit)));
-            row.map(|row| (row, Loss::Value))
-        }
-        TypeRoot::Time(digits) | TypeRoot::Timestamp(digits) | TypeRoot::LocalZonedTimestamp(digits) => {
-            let kept = match values.data_type() {
-                ArrowType::Timestamp(TimeUnit::Microsecond, _) => 6,
-                ArrowType::Timestamp(TimeUnit::Nanosecond, _) => 9,
-                _ => 3,
-            };
-            let ticks = 10_i64.checked_pow(u32::from(digits).abs_diff(kept)).filter(|_| u32::from(digits) < kept)?;
-            lost_digits(values, ticks).map(|row| (row, Loss::Digits))
-        }
-        _ => None,
-    }
+fn type_name(data_type: &ArrowType) -> String {
+    data_type.to_string().to_lowercase()
 }
 
 #[cfg(test)]

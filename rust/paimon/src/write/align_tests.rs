@@ -2,9 +2,11 @@ use arrow_array::{
     BinaryArray, Int8Array, Int16Array, Int32Array, LargeStringArray, NullArray, StringArray, Time64MicrosecondArray,
     TimestampMicrosecondArray, TimestampNanosecondArray,
 };
-use arrow_schema::Field;
+use arrow_schema::{Field, Schema as ArrowSchema};
 use frazil_core::error::ErrorKind;
 use serde_json::json;
+
+use arrow_array::ArrayRef;
 
 use super::*;
 
@@ -84,4 +86,51 @@ fn values_that_do_not_fit_are_named_with_their_row() {
     assert!(refused("TIMESTAMP(4)", moments(100_000), moments(10_000)).contains("row 3"));
     let far: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![-1_000_000, -1]));
     assert!(refused("TIMESTAMP(0)", far.slice(0, 1), far).contains("row 2"));
+}
+
+/// The ids that files have of a field and of what is in it, as (name, id).
+fn ids(field: &Field) -> Vec<(String, String)> {
+    let mut found = vec![(field.name().clone(), field.metadata()[FILE_FIELD_ID].clone())];
+    match field.data_type() {
+        ArrowType::Struct(fields) => found.extend(fields.iter().flat_map(|field| ids(field))),
+        ArrowType::List(element) => found.extend(ids(element)),
+        ArrowType::Map(entries, _) => {
+            let ArrowType::Struct(fields) = entries.data_type() else { panic!("entries") };
+            found.extend(fields.iter().flat_map(|field| ids(field)));
+        }
+        _ => {}
+    }
+    found
+}
+
+#[test]
+fn nested_fields_have_the_ids_that_java_gives_them() {
+    // The columns of the golden table evo_nested_parquet, with an array of arrays.
+    let schema = json!({
+        "version": 3, "id": 0, "highestFieldId": 20, "partitionKeys": [], "primaryKeys": [], "timeMillis": 1,
+        "options": {}, "fields": [
+            {"id": 1, "name": "r", "type": {"type": "ROW", "fields": [{"id": 2, "name": "x", "type": "BIGINT"}]}},
+            {"id": 7, "name": "l", "type": {"type": "ARRAY", "element":
+                {"type": "ROW", "fields": [{"id": 8, "name": "a", "type": "INT"}]}}},
+            {"id": 10, "name": "m", "type": {"type": "MAP", "key": "STRING NOT NULL", "value": "INT"}},
+            {"id": 12, "name": "ll", "type": {"type": "ARRAY", "element": {"type": "ARRAY", "element": "INT"}}},
+        ],
+    });
+    let align = Align::new(Arc::new(TableSchema::parse(schema.to_string().as_bytes()).unwrap()));
+    let found: Vec<_> = align.arrow().fields().iter().flat_map(|field| ids(field)).collect();
+    let deep = STRUCTURED_ID_BASE + 12 * IDS_OF_FIELD;
+    let expected = [
+        ("r", 1),
+        ("x", 2),
+        ("l", 7),
+        ("element", 536_878_080),
+        ("a", 8),
+        ("m", 10),
+        ("key", 536_860_670),
+        ("value", 536_881_152),
+        ("ll", 12),
+        ("element", deep + 1),
+        ("element", deep + 2),
+    ];
+    assert_eq!(found, expected.map(|(name, id)| (name.to_string(), id.to_string())));
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::take::take_record_batch;
+use frazil_core::align::filled;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::groups::take_rows;
@@ -224,7 +225,7 @@ impl RowWriter {
             let (schema_id, stats) = (self.schema.id, &self.stats);
             let new = || FileBuilder::new(schema_id, slot.next_sequence, StatsCollector::new(stats.clone()));
             slot.open.get_or_insert_with(new).add(&part)?;
-            Ok((number, part))
+            Ok((number, filled(part)?))
         };
         parts.into_iter().map(taken).collect()
     }

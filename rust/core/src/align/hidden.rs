@@ -1,16 +1,16 @@
 //! Values inside a NULL: a required field of a struct has none there, which Parquet's writer takes for a missing one.
 
+use crate::array_data::with_parts;
+use crate::error::Result;
 use arrow_array::{ArrayRef, RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
-use frazil_core::array_data::with_parts;
-use frazil_core::error::Result;
 
-/// The same rows, with any value but NULL in required fields where the struct around them is NULL. Nobody sees it there.
+/// Return the same rows, with a value that is not NULL in required fields where the struct around them is NULL.
 ///
 /// # Errors
 /// `Internal` for arrays that contradict themselves.
-pub(super) fn filled(rows: RecordBatch) -> Result<RecordBatch> {
+pub fn filled(rows: RecordBatch) -> Result<RecordBatch> {
     if !rows.columns().iter().any(|column| is_open(&column.to_data(), false)) {
         return Ok(rows);
     }

@@ -1,0 +1,285 @@
+//! Batches of any schema as rows of a table: columns by name, in the types and the order of the table.
+//!
+//! Structs, lists and maps are taken part by part.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array, new_null_array,
+};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
+
+use super::{Loss, RowNumbers, cast_exactly, is_list, lost_digits, places, unpacked, widens};
+use crate::error::{Error, Result};
+use crate::nested::{Repeated, child};
+
+/// What the values of a column may not exceed, apart from what their Arrow type holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing.
+    None,
+    /// So many characters of a text.
+    Characters(u32),
+    /// So many bytes.
+    Bytes(u32),
+    /// Times are multiples of so many units of their Arrow type.
+    Ticks(i64),
+}
+
+/// What a target is made of.
+#[derive(Debug, Clone)]
+pub enum Shape {
+    /// Values without parts, or that are taken as they are.
+    Leaf(Limit),
+    /// A variant: a struct that is taken whole.
+    Variant,
+    /// The fields of a struct.
+    Struct(Vec<Target>),
+    /// The elements of a list.
+    List(Box<Target>),
+    /// The keys and the values of a map.
+    Map(Box<[Target; 2]>),
+}
+
+/// A column of a table, or a value inside one.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The Arrow field that rows get.
+    pub field: FieldRef,
+    /// What errors call the type.
+    pub type_name: String,
+    /// The parts.
+    pub shape: Shape,
+    /// The value where rows do not have the column, an array of length 1; None for NULL.
+    pub default: Option<ArrayRef>,
+}
+
+/// What differs between table formats.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// What errors say of a column that cannot be NULL: `required` or `NOT NULL`.
+    pub not_null: &'static str,
+    /// What errors call the type of an input column.
+    pub type_name: fn(&DataType) -> String,
+    /// What to do about a time with more digits than the column.
+    pub digits_hint: &'static str,
+}
+
+/// Turns batches into rows of a table.
+#[derive(Debug)]
+pub struct Aligner {
+    targets: Vec<Target>,
+    rules: Rules,
+    arrow: SchemaRef,
+    rows: usize,
+}
+
+/// Where values are, for errors.
+struct Place<'a> {
+    rules: &'a Rules,
+    name: &'a str,
+    rows: &'a RowNumbers<'a>,
+}
+
+impl Aligner {
+    /// Return one for the columns of a table.
+    pub fn new(targets: Vec<Target>, rules: Rules) -> Self {
+        let fields: Fields = targets.iter().map(|target| target.field.clone()).collect();
+        Self { arrow: Arc::new(Schema::new(fields)), targets, rules, rows: 0 }
+    }
+
+    /// The Arrow schema of the rows.
+    pub fn arrow(&self) -> &SchemaRef {
+        &self.arrow
+    }
+
+    /// Return the batch as rows of the table. Columns that are missing are NULL, or have the default of the column.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming the column: one that is there twice, whose type does not widen to that of the table, and
+    /// the row where a column that cannot be NULL is NULL or a value does not fit. What `unknown` returns for a column
+    /// that the table does not have.
+    pub fn align(&mut self, batch: &RecordBatch, unknown: impl Fn(&str) -> Error) -> Result<RecordBatch> {
+        let names = batch.schema_ref().fields();
+        let places = found(names, &self.targets, "", unknown)?;
+        let values = |name: &str| places.get(name).map(|&place| batch.column(place).clone());
+        let place = Place { rules: &self.rules, name: "", rows: &RowNumbers::From(self.rows) };
+        let columns = place.columns(&self.targets, &values, None, batch.num_rows())?;
+        self.rows += batch.num_rows();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(self.arrow.clone(), columns, &options)?)
+    }
+}
+
+/// Return the values of one column in the type of a target; the first row has this number. They may be NULL.
+///
+/// # Errors
+/// As [`Aligner::align`].
+pub fn align_column(target: &Target, rules: &Rules, values: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
+    Place { rules, name: target.field.name(), rows: &RowNumbers::From(first_row) }.converted(target, values)
+}
+
+/// Where each of the columns of `names` is, which all are of `targets`.
+fn found<'a>(
+    names: &'a Fields,
+    targets: &[Target],
+    prefix: &str,
+    unknown: impl Fn(&str) -> Error,
+) -> Result<HashMap<&'a str, usize>> {
+    let known: HashSet<&str> = targets.iter().map(|target| target.field.name().as_str()).collect();
+    places(names, |name| known.contains(name), prefix, unknown)
+}
+
+impl Place<'_> {
+    fn at<'a>(&'a self, name: &'a str, rows: &'a RowNumbers<'a>) -> Place<'a> {
+        Place { rules: self.rules, name, rows }
+    }
+
+    /// The columns of `targets`; `parents` are the rows at which they are inside a NULL.
+    fn columns(
+        &self,
+        targets: &[Target],
+        found: &dyn Fn(&str) -> Option<ArrayRef>,
+        parents: Option<&NullBuffer>,
+        len: usize,
+    ) -> Result<Vec<ArrayRef>> {
+        let column = |target: &Target| {
+            let field = &target.field;
+            let name =
+                if self.name.is_empty() { field.name().clone() } else { format!("{}.{}", self.name, field.name()) };
+            let place = self.at(&name, self.rows);
+            let values = match (found(field.name()), &target.default) {
+                (Some(values), _) => place.converted(target, &values)?,
+                (None, None) => new_null_array(field.data_type(), len),
+                (None, Some(default)) => arrow_select::take::take(default, &UInt32Array::from_value(0, len), None)?,
+            };
+            place.check_not_null(target, &values, parents)?;
+            Ok(values)
+        };
+        targets.iter().map(column).collect()
+    }
+
+    /// Refuses NULL in a column that cannot be NULL where nothing around it is NULL.
+    fn check_not_null(&self, target: &Target, values: &ArrayRef, parents: Option<&NullBuffer>) -> Result<()> {
+        if target.field.is_nullable() || values.logical_null_count() == 0 {
+            return Ok(());
+        }
+        let nulls = values.logical_nulls();
+        let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let inside = |row: usize| parents.is_some_and(|parents| parents.is_null(row));
+        let row = (0..values.len()).find(|&row| is_null(row) && !inside(row));
+        row.map_or(Ok(()), |row| {
+            let (name, not_null) = (self.name, self.rules.not_null);
+            let message = format!("the column `{name}` is {not_null}, and NULL in row {}", self.rows.number(row));
+            Err(Error::invalid(message).with("column", name))
+        })
+    }
+
+    fn converted(&self, target: &Target, values: &ArrayRef) -> Result<ArrayRef> {
+        let values = &unpacked(values)?;
+        let data_type = target.field.data_type();
+        if values.data_type() == &DataType::Null {
+            return Ok(new_null_array(data_type, values.len()));
+        }
+        let found = values.data_type();
+        match &target.shape {
+            Shape::Variant if found.is_nested() => self.cast(target, Limit::None, values),
+            Shape::Leaf(limit) if widens(found, data_type) => self.cast(target, *limit, values),
+            Shape::Struct(fields) if matches!(found, DataType::Struct(_)) => {
+                self.converted_struct(target, fields, values.as_struct())
+            }
+            Shape::List(element) if is_list(found) => {
+                let parts = Repeated::of(values)?;
+                let inner = RowNumbers::Inside(&parts.offsets, self.rows);
+                let elements = self.part(element, &parts.values, &inner)?;
+                Ok(Arc::new(ListArray::try_new(element.field.clone(), parts.offsets, elements, parts.nulls)?))
+            }
+            Shape::Map(pair) if matches!(found, DataType::Map(..)) => {
+                let [key, value] = pair.as_ref();
+                let parts = Repeated::of(values)?;
+                let inner = RowNumbers::Inside(&parts.offsets, self.rows);
+                let unfit = || self.unfit(target, values);
+                let entries = parts.values.as_struct_opt().ok_or_else(unfit)?;
+                let columns =
+                    vec![self.part(key, &child(entries, 0)?, &inner)?, self.part(value, &child(entries, 1)?, &inner)?];
+                let DataType::Map(entries_field, sorted) = data_type else { return Err(unfit()) };
+                let DataType::Struct(fields) = entries_field.data_type() else { return Err(unfit()) };
+                let entries = StructArray::try_new_with_length(fields.clone(), columns, None, entries.len())?;
+                Ok(Arc::new(MapArray::try_new(entries_field.clone(), parts.offsets, entries, parts.nulls, *sorted)?))
+            }
+            _ => Err(self.unfit(target, values)),
+        }
+    }
+
+    /// The elements of lists, or the keys or the values of maps.
+    fn part(&self, target: &Target, values: &ArrayRef, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
+        let name = format!("{}.{}", self.name, target.field.name());
+        let place = self.at(&name, rows);
+        let values = place.converted(target, values)?;
+        place.check_not_null(target, &values, None)?;
+        Ok(values)
+    }
+
+    fn converted_struct(&self, target: &Target, fields: &[Target], parent: &StructArray) -> Result<ArrayRef> {
+        let name = self.name;
+        let places = found(parent.fields(), fields, &format!("{name}."), |unknown| {
+            Error::invalid(format!("the table has no field `{unknown}` in `{name}`")).with("column", name)
+        })?;
+        let parts = (0..parent.num_columns()).map(|i| child(parent, i)).collect::<Result<Vec<_>>>()?;
+        let values = |name: &str| places.get(name).and_then(|&place| parts.get(place).cloned());
+        let nulls = parent.nulls();
+        let columns = self.columns(fields, &values, nulls, parent.len())?;
+        let DataType::Struct(fields) = target.field.data_type() else {
+            return Err(Error::internal("a struct of another type"));
+        };
+        Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, nulls.cloned(), parent.len())?))
+    }
+
+    /// A conversion that does not change a value.
+    fn cast(&self, target: &Target, limit: Limit, values: &ArrayRef) -> Result<ArrayRef> {
+        let unfit = |row: usize, loss: Loss| {
+            let (name, to) = (self.name, &target.type_name);
+            let message = format!("the value of `{name}` in row {} does not fit {to}", self.rows.number(row));
+            let error = Error::invalid(message).with("column", name);
+            match loss {
+                Loss::Value => error,
+                Loss::Digits => error.hint(self.rules.digits_hint),
+            }
+        };
+        let cast = cast_exactly(values, target.field.data_type(), unfit)?;
+        match first_beyond(&cast, limit) {
+            None => Ok(cast),
+            Some((row, loss)) => Err(unfit(row, loss)),
+        }
+    }
+
+    #[cold]
+    fn unfit(&self, target: &Target, values: &ArrayRef) -> Error {
+        let (name, found) = (self.name, (self.rules.type_name)(values.data_type()));
+        let message = format!("the column `{name}` has the type {found}, which does not widen to {}", target.type_name);
+        Error::invalid(message).with("column", name).hint("cast it, or change the column of the table first")
+    }
+}
+
+/// The first value that exceeds a limit.
+fn first_beyond(values: &ArrayRef, limit: Limit) -> Option<(usize, Loss)> {
+    let is_longer = |length: usize, limit: u32| u32::try_from(length).map_or(true, |length| length > limit);
+    match limit {
+        Limit::None => None,
+        Limit::Characters(limit) => {
+            let texts = values.as_string_opt::<i32>()?;
+            // A text has at most as many characters as bytes.
+            let too_long = |text: &str| is_longer(text.len(), limit) && is_longer(text.chars().count(), limit);
+            texts.iter().position(|text| text.is_some_and(too_long)).map(|row| (row, Loss::Value))
+        }
+        Limit::Bytes(limit) => {
+            let values = values.as_binary_opt::<i32>()?;
+            let row = values.iter().position(|value| value.is_some_and(|value| is_longer(value.len(), limit)));
+            row.map(|row| (row, Loss::Value))
+        }
+        Limit::Ticks(ticks) => lost_digits(values, ticks).map(|row| (row, Loss::Digits)),
+    }
+}
