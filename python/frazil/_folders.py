@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,10 +31,16 @@ class NewFolder:
         self._new_parents = [path for path in folder.parents if not path.exists()]
 
     def make(self, name: str) -> None:
-        """Create a folder in it."""
+        """Create it with a folder in it; nobody sees it without that one."""
         path = self._folder / name
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".frazil-", dir=self._folder.parent) as hidden:
+                made = Path(hidden, self._folder.name)
+                (made / name).mkdir(parents=True)
+                with suppress(OSError):
+                    made.rename(self._folder)
+            path.mkdir(exist_ok=True)
         except OSError as error:
             message = f"the folder cannot be created: {error}"
             raise StorageError(message, context={"file": str(path)}) from error
