@@ -277,7 +277,10 @@ def test_tables_of_other_kinds_are_refused_before_a_row_is_read(tmp_path: Path) 
         pytest.fail("a row was read")
         yield pa.record_batch({})
 
-    tables = [("cl_lookup_avro", "primary key"), ("append_dv_parquet_b64_bucketed", "deletion-vectors.enabled")]
+    tables = [
+        ("cl_lookup_avro", "`changelog-producer` = `lookup`"),
+        ("append_dv_parquet_b64_bucketed", "deletion-vectors.enabled"),
+    ]
     for name, named in tables:
         with pytest.raises(errors.UnsupportedError, match=named):
             frazil.load_table(golden / name).append(unread())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -41,7 +43,10 @@ def create(
 ) -> Table:
     catalog = frazil.load_catalog("lake", type="paimon", warehouse=str(oracle.table.parent.parent))
     catalog.create_namespace_if_not_exists("db")
-    table: Table = catalog.create_table(f"db.{name}", columns, partition_keys=partition_keys, options=options)
+    keys = options.pop("primary_keys", ())
+    table: Table = catalog.create_table(
+        f"db.{name}", columns, partition_keys=partition_keys, primary_keys=keys, options=options
+    )
     return table
 
 
@@ -165,3 +170,87 @@ def test_many_files_and_commits_are_read(oracle: Oracle) -> None:
     check(oracle, table)
     assert table.append([{"id": -2}]).snapshot_id == outcome.snapshots["main"][-1][0] + 1
     check(oracle, table)
+
+
+ENGINES: dict[str, dict[str, Any]] = {
+    "deduplicate": {},
+    "thin": {"data-file.thin-mode": "true"},
+    "sequence": {"sequence.field": "at"},
+    "descending": {"sequence.field": "at", "sequence.field.sort-order": "descending"},
+    "ignore_delete": {"ignore-delete": "true"},
+    "partial_update": {"merge-engine": "partial-update", "ignore-delete": "true"},
+    "groups": {"merge-engine": "partial-update", "fields.at.sequence-group": "name"},
+    "aggregation": {
+        "merge-engine": "aggregation",
+        "fields.amount.aggregate-function": "sum",
+        "fields.name.aggregate-function": "last_value",
+    },
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("keys", [("id",), ("part", "id")])
+def test_upserts_are_read_and_go_on(oracle: Oracle, engine: str, keys: tuple[str, ...]) -> None:
+    columns = [("id", "BIGINT"), ("part", "STRING"), ("at", "INT"), ("name", "STRING"), ("amount", "DECIMAL(9, 2)")]
+    name = f"u_{engine}_{len(keys)}"
+    options = {"bucket": 2, "primary_keys": keys, "num-sorted-run.compaction-trigger": 3} | ENGINES[engine]
+    table = create(oracle, name, columns, partition_keys=keys[:-1], **options)
+    seeded = random.Random(engine)  # noqa: S311 - not a secret
+
+    def some(count: int) -> list[dict[str, Any]]:
+        kinds = (
+            ["+I", "+U", "-D"]
+            if engine in ("deduplicate", "thin", "sequence", "descending", "ignore_delete")
+            else ["+I"]
+        )
+        return [
+            {
+                "id": seeded.randint(0, 30),
+                "part": seeded.choice(["x", "y"]),
+                "at": seeded.choice([None, 1, 2, 3]),
+                "name": seeded.choice([None, "a", "b"]),
+                "amount": Decimal(seeded.randint(-99, 99)),
+                "_ROW_KIND": seeded.choice(kinds),
+            }
+            for _ in range(count)
+        ]
+
+    for _ in range(3):
+        table.append(some(20))
+    assert oracle.adopt([], name).rejected == ()
+    check(oracle, table)
+    write = Write(
+        ("id", "part", "at", "name", "amount"), (("+I", 5, "x", 2, "java", "1.00"), ("+I", 99, "y", 1, None, None))
+    )
+    assert oracle.adopt([write, Compact(full=True)], name).rejected == (None, None)
+    check(oracle, table)
+    table.append(some(20))
+    check(oracle, table)
+    assert oracle.adopt([write, Compact(full=False), write], name).rejected == (None, None, None)
+    check(oracle, table)
+    table.append(some(3))
+    check(oracle, table)
+    check_filters(oracle, table)
+
+
+def test_records_have_what_java_writes_of_them(oracle: Oracle) -> None:
+    """The same rows by both give the same entries: keys, bounds, counts and sequence numbers."""
+    columns = [("id", "INT"), *((name, text) for name, (text, _) in TYPES.items() if name in FLAT_FOR_JAVA)]
+    found = []
+    for name in ("ours", "theirs"):
+        table = create(oracle, f"e_{name}", columns, primary_keys=["id", "text"], bucket=1, **{"write-only": "true"})
+        given = [
+            {"id": i, "text": "t" * 40, "whole": i, "day": dt.date(2024, 1, i + 1), "big": -i} for i in (3, 1, 2, 1)
+        ]
+        if name == "ours":
+            table.append(given)
+        else:
+            values = tuple(("+I", row["id"], row["text"], row["whole"], str(row["day"]), row["big"]) for row in given)
+            assert oracle.adopt([Write(("id", "text", "whole", "day", "big"), values)], f"e_{name}").rejected == (None,)
+        entries = table.refresh().inspect.files().to_pylist()
+        leave_out = ("file_path", "file_size_in_bytes", "creation_time")
+        found.append([{key: value for key, value in entry.items() if key not in leave_out} for entry in entries])
+    assert found[0] == found[1]
+
+
+FLAT_FOR_JAVA = ("text", "whole", "day", "big")

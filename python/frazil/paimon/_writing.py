@@ -42,12 +42,15 @@ class Writing:
         watermark: int | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Add rows to an append table; afterwards this handle is at the new state.
+        """Add rows; if the table has a primary key, they update rows with the same key.
+
+        Afterwards this handle is at the new state.
 
         Args:
             data: Anything that gives Arrow (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a list
                 of dictionaries. Columns are found by name; types widen as they do in the table. It is read batch by
-                batch.
+                batch. If the table has a primary key, the column `_ROW_KIND` may say what a row does: `+I`, `-U`, `+U`
+                or `-D`; NULL is `+I`.
             commit_user: Who commits; a new name unless given.
             identifier: The number of a commit of `commit_user`, which grows. Each number is committed once: a second
                 call with the same one adds nothing.
@@ -140,7 +143,7 @@ def _written(table: _native.PaimonTable, files: _native.Files, data: Any) -> Dat
     with reported(config.progress) as progress:
         writer = DataFileWriter(files, rows, writer_options(rows), progress=progress)
         try:
-            writer.write(batches(data, rows.schema(), type_name))
+            writer.write(batches(data, rows.input_schema(), type_name))
             writer.close()
         except BaseException:
             writer.abort()

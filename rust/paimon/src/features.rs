@@ -33,11 +33,11 @@ features! {
     PARTITIONS = "Partitions", &["paimon/src/spec/partition_path.rs", "paimon/src/scan/partitions.rs"], &["part_*"], Yes("all; bytes and nested types refused"), Yes("");
     DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), Yes("append tables, `bucket` = -1 or above 0");
     SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("only read");
-    LSM_TREES = "LSM trees", &["paimon/src/scan/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), No("not written");
+    LSM_TREES = "LSM trees", &["paimon/src/scan/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), Yes("level 0, without compaction");
     DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet");
     SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/read/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
-    MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), No("not written");
-    AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), No("not written");
+    MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), Yes("all but first-row");
+    AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), Yes("");
     DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs"], &["pk_dv_*", "append_dv_*"], Yes("both versions"), No("not written");
     CHANGELOG_PRODUCER_INCREMENTAL_QUERY = "Changelog producer, incremental query", &["paimon/src/scan/incremental.rs", "paimon/src/read/difference.rs"], &["cl_*", "tags_pk"], Yes("batch reads; streams not"), No("not written");
     FILE_INDEX = "File index", &["paimon/src/file_index"], &["bloom_filter_*", "bitmap_*", "bsi_*", "range_bitmap_*", "index_*"], Yes("all four kinds"), No("not written");

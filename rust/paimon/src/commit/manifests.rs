@@ -179,12 +179,11 @@ fn codec(options: &Options) -> Result<Codec> {
     let name = options.text("manifest.compression").unwrap_or("zstd").trim().to_ascii_lowercase();
     let codec = match name.as_str() {
         "zstd" => Ok(Codec::Zstandard),
-        "none" => Ok(Codec::Null),
         name => Codec::parse(name.as_bytes()),
     };
     match codec {
         Ok(codec @ (Codec::Null | Codec::Deflate | Codec::Snappy | Codec::Zstandard)) => Ok(codec),
         _ => Err(Error::unsupported(format!("writing manifests with the option `manifest.compression` = `{name}`"))
-            .hint("zstd, snappy, deflate and none are written")),
+            .hint("zstd, snappy, deflate and null are written")),
     }
 }

@@ -48,7 +48,7 @@ impl Fixture {
     }
 
     fn writer(&self) -> MetadataWriter<'_> {
-        let uncompressed = BTreeMap::from([("manifest.compression".to_string(), "none".to_string())]);
+        let uncompressed = BTreeMap::from([("manifest.compression".to_string(), "null".to_string())]);
         MetadataWriter::try_new(&self.table, &Options::new(uncompressed)).unwrap()
     }
 

@@ -108,6 +108,16 @@ impl MergeSpec {
         names.map(|field| field.name.clone()).collect()
     }
 
+    /// Whether greater sequence fields come first.
+    pub fn is_descending(&self) -> bool {
+        self.descending
+    }
+
+    /// Whether records that delete have no effect.
+    pub fn ignores_deletes(&self) -> bool {
+        self.ignore_delete
+    }
+
     /// Whether the runs of a merge must have one level each.
     pub fn needs_levels(&self) -> bool {
         self.lookup

@@ -110,8 +110,8 @@ fn names_and_keys_that_no_table_has_are_invalid() {
 fn what_is_not_written_yet_is_refused_by_name() {
     let nested = json!([{"id": 0, "name": "k", "type": {"type": "ARRAY", "element": "INT"}}]);
     let cases = [
-        (json!({"primaryKeys": ["k"]}), "primary key"),
-        (json!({"options": {"primary-key": " k "}}), "primary key"),
+        (json!({"primaryKeys": ["k"]}), "a fixed number of buckets"),
+        (json!({"options": {"primary-key": " k "}}), "a fixed number of buckets"),
         (json!({"fields": nested, "partitionKeys": ["k"]}), "partition key of type"),
         (json!({"options": {"bucket": "-2"}}), "`bucket`"),
     ];

@@ -10,12 +10,13 @@ use arrow_schema::{DataType as ArrowType, Field, Fields, SchemaRef, TimeUnit};
 use frazil_core::align::{Aligner, Limit, Rules, Shape, Target};
 use frazil_core::error::{Error, Result};
 
+use super::kinds::ROW_KIND;
 use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The key of Arrow field metadata by which writers of data files know the id of a field.
-const FILE_FIELD_ID: &str = "PARQUET:field_id";
+pub(super) const FILE_FIELD_ID: &str = "PARQUET:field_id";
 
 /// Ids of elements, keys and values are on both sides of this one (Java's `SpecialFields`).
 const STRUCTURED_ID_BASE: i32 = i32::MAX / 4;
@@ -36,6 +37,14 @@ impl Align {
     /// Return one for a table of this schema.
     pub fn new(schema: Arc<TableSchema>) -> Self {
         let targets = schema.fields.iter().map(column).collect();
+        Self { aligner: Aligner::new(targets, RULES), schema }
+    }
+
+    /// Return one for a table of this schema, and for row kinds as texts, which are the last column then.
+    pub fn with_kinds(schema: Arc<TableSchema>) -> Self {
+        let kind = DataType::nullable(TypeRoot::VarChar(i32::MAX.unsigned_abs()));
+        let kinds = target(ROW_KIND, &kind, Id { of_field: -1, depth: 0, in_file: -1 });
+        let targets = schema.fields.iter().map(column).chain([kinds]).collect();
         Self { aligner: Aligner::new(targets, RULES), schema }
     }
 

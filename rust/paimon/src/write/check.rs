@@ -17,6 +17,7 @@ const REFUSED_WHEN_TRUE: &[&str] = &[
     "commit.discard-duplicate-files",
     "data-evolution.enabled",
     "deletion-vectors.enabled",
+    "force-lookup",
     "metastore.partitioned-table",
     "row-tracking.enabled",
     "tag.automatic-completion",
@@ -36,14 +37,15 @@ const REFUSED_WHEN_GIVEN: &[&str] = &[
     "file.compression.per.level",
     "file.format.per.level",
     "metastore.tag-to-partition",
-    "rowkind.field",
-    "sequence.field",
     "tag.callbacks",
     "upsert-key",
     "variant.shreddingSchema",
     "vector-field",
     "vector.file.format",
 ];
+
+/// Options that say how records of a key are merged.
+const OF_KEYS: &[&str] = &["rowkind.field", "sequence.field"];
 
 /// Options of which one value is carried out, which is also the default.
 const ONLY_VALUES: &[(&str, &str)] = &[
@@ -68,14 +70,31 @@ const FILE_INDEX_SETTINGS: &[&str] = &["file-index.in-manifest-threshold", "file
 pub fn check_writable(schema: &TableSchema) -> Result<()> {
     let options = Options::new(schema.options.clone());
     check_readable(schema, &options)?;
-    check_keys(schema)?;
+    check_keys(schema, &options)?;
     check_options(&options)?;
     schema.fields.iter().try_for_each(check_type)
 }
 
-fn check_keys(schema: &TableSchema) -> Result<()> {
-    if !schema.primary_keys.is_empty() {
-        return Err(Error::unsupported("writing tables with a primary key"));
+fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
+    if schema.primary_keys.is_empty() {
+        return match OF_KEYS.iter().find(|name| options.text(name).is_some_and(|text| !text.trim().is_empty())) {
+            Some(name) => Err(refused(name, options.text(name).unwrap_or_default())
+                .hint("the option is for tables with a primary key")),
+            None => Ok(()),
+        };
+    }
+    if options.bucket()? < 1 {
+        let message = "writing tables with a primary key and without a fixed number of buckets";
+        return Err(Error::unsupported(message).hint("set the option `bucket` to the number of buckets"));
+    }
+    if let Some(key) = schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key)) {
+        let message = format!("the partition key `{}` is not a column of the primary key", shown(key));
+        return Err(Error::unsupported(message).hint("tables whose keys are in several partitions are not written"));
+    }
+    let engine = options.text("merge-engine").unwrap_or_default();
+    if engine.trim().eq_ignore_ascii_case("first-row") {
+        // Readers would not see the rows before a compaction.
+        return Err(refused("merge-engine", engine));
     }
     Ok(())
 }
@@ -159,6 +178,7 @@ mod tests {
     fn tables_without_keys_are_written() {
         checked(&json!({})).unwrap();
         checked(&json!({"partitionKeys": ["k"]})).unwrap();
+        checked(&json!({"primaryKeys": ["k"], "options": {"bucket": "1", "sequence.field": "v"}})).unwrap();
         for (name, value) in [
             ("bucket", "-1"),
             ("bucket", "4"),
@@ -177,7 +197,11 @@ mod tests {
     #[test]
     fn what_is_not_written_is_named() {
         let tables = [
-            (json!({"primaryKeys": ["k"]}), "primary key"),
+            (json!({"primaryKeys": ["k"]}), "fixed number of buckets"),
+            (json!({"primaryKeys": ["k"], "partitionKeys": ["v"], "options": {"bucket": "1"}}), "`v`"),
+            (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "merge-engine": "first-row"}}), "merge-engine"),
+            (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "force-lookup": "true"}}), "force-lookup"),
+            (json!({"options": {"sequence.field": "v"}}), "sequence.field"),
             (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "BLOB"}}]}), "column: a"),
             (json!({"fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(9)"}]}), "column: t"),
             (json!({"fields": [{"id": 0, "name": "d", "type": "INT", "defaultValue": "1"}]}), "column: d"),

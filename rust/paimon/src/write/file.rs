@@ -1,21 +1,28 @@
-//! How data files of append tables are written, and what their manifest entries say.
+//! How data files are written, and what their manifest entries say.
 
-use arrow_array::RecordBatch;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
 use frazil_core::clock::now_ms;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::extremes::extremes;
 
 use crate::binary_row::NO_FIELDS;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::entries_builder::NewFile;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
-use crate::spec::stats::SimpleStats;
-use crate::write::stats::StatsCollector;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::DataType;
+
+use super::stats::{StatsCollector, StatsSettings, row};
+use super::upsert::Records;
 
 /// `_FILE_SOURCE` of files that an append wrote.
 const APPEND: i32 = 0;
 
 const DEFAULT_TARGET_BYTES: u64 = 256 << 20;
+const DEFAULT_KEYED_TARGET_BYTES: u64 = 128 << 20;
 const DEFAULT_BLOCK_BYTES: u64 = 128 << 20;
 const DEFAULT_LEVEL: i64 = 1;
 
@@ -47,11 +54,13 @@ pub struct FileSpec {
 }
 
 impl FileSpec {
-    /// Return how the options of a table say it, with the defaults of Java for append tables.
+    /// Return how the options of a table say it, with the defaults of Java. Files of tables with a primary key are
+    /// shorter.
     ///
     /// # Errors
     /// `InvalidArgument` for an option that does not parse; `Unsupported` naming a codec that is not written.
-    pub fn from_options(options: &Options) -> Result<Self> {
+    pub fn from_options(options: &Options, has_primary_key: bool) -> Result<Self> {
+        let target_bytes = if has_primary_key { DEFAULT_KEYED_TARGET_BYTES } else { DEFAULT_TARGET_BYTES };
         let name = options.text("file.compression").unwrap_or("zstd").trim().to_ascii_lowercase();
         let Some((_, codec)) = CODECS.iter().find(|(known, _)| *known == name) else {
             let known: Vec<_> = CODECS.iter().map(|(known, _)| *known).collect();
@@ -68,66 +77,137 @@ impl FileSpec {
             format: "parquet",
             codec,
             level: (*codec == "zstd").then_some(level),
-            target_bytes: options.size_bytes("target-file-size")?.unwrap_or(DEFAULT_TARGET_BYTES).max(1),
+            target_bytes: options.size_bytes("target-file-size")?.unwrap_or(target_bytes).max(1),
             block_bytes: block_bytes.unwrap_or(DEFAULT_BLOCK_BYTES).max(1),
         })
     }
 }
 
-/// Collects what the manifest entry of one file of an append table says.
+/// What the entries of the files of a write have in common.
+#[derive(Debug)]
+pub struct EntrySettings {
+    schema_id: i64,
+    /// How far the clock of this machine is ahead of UTC: Java records local times.
+    utc_offset_ms: i64,
+    values: Arc<StatsSettings>,
+    keys: Arc<StatsSettings>,
+    key_types: Vec<DataType>,
+}
+
+impl EntrySettings {
+    /// Return what the schema and the options of a table say.
+    ///
+    /// # Errors
+    /// As [`StatsSettings::try_new`].
+    pub fn try_new(schema: &TableSchema, options: &Options, utc_offset_ms: i64) -> Result<Self> {
+        let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
+        Ok(Self {
+            schema_id: schema.id,
+            utc_offset_ms,
+            values: Arc::new(StatsSettings::try_new(schema, options)?),
+            keys: Arc::new(StatsSettings::of_keys(schema)),
+            key_types: keys.map(|field| field.data_type.clone()).collect(),
+        })
+    }
+}
+
+/// Collects what the manifest entry of one file says.
 #[derive(Debug)]
 pub struct FileBuilder {
-    schema_id: i64,
-    first_sequence: i64,
+    settings: Arc<EntrySettings>,
     row_count: i64,
-    stats: StatsCollector,
+    delete_count: i64,
+    /// The least and the greatest sequence number.
+    sequences: Option<(i64, i64)>,
+    /// The first and the last key.
+    keys: Option<(Vec<u8>, Vec<u8>)>,
+    key_stats: StatsCollector,
+    value_stats: StatsCollector,
 }
 
 impl FileBuilder {
-    /// Begin a file whose first row has this sequence number.
-    pub fn new(schema_id: i64, first_sequence: i64, stats: StatsCollector) -> Self {
-        Self { schema_id, first_sequence, row_count: 0, stats }
+    /// Begin a file.
+    pub fn new(settings: Arc<EntrySettings>) -> Self {
+        Self {
+            row_count: 0,
+            delete_count: 0,
+            sequences: None,
+            keys: None,
+            key_stats: StatsCollector::new(settings.keys.clone()),
+            value_stats: StatsCollector::new(settings.values.clone()),
+            settings,
+        }
     }
 
-    /// Take rows of the file.
+    /// Take rows of an append table, the first of which has the sequence number `first`.
     ///
     /// # Errors
     /// `LimitExceeded` where they are too many to be counted.
-    pub fn add(&mut self, rows: &RecordBatch) -> Result<()> {
-        let sum = i64::try_from(rows.num_rows()).ok().and_then(|rows| self.row_count.checked_add(rows));
-        let sum = sum.filter(|sum| self.first_sequence.checked_add(*sum).is_some());
+    pub fn add(&mut self, rows: &RecordBatch, first: i64) -> Result<()> {
+        self.count(rows.num_rows())?;
+        if let Some(more) = rows.num_rows().checked_sub(1) {
+            self.extend(first, first.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)));
+        }
+        self.value_stats.add(rows.columns())
+    }
+
+    /// Take records of a primary-key table with the columns of their keys. Records ascend by key.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where they are too many to be counted.
+    pub(super) fn add_records(&mut self, records: &Records, keys: &[ArrayRef]) -> Result<()> {
+        self.count(records.values.num_rows())?;
+        let deletes = i64::try_from(records.retracts()).unwrap_or(i64::MAX);
+        self.delete_count = self.delete_count.saturating_add(deletes);
+        let Some((least, greatest)) = extremes(&records.sequences) else { return Ok(()) };
+        self.extend(least, greatest);
+        let key_at = |at: usize| {
+            let key: Vec<_> = keys.iter().map(|values| values.slice(at, 1)).collect();
+            row(&key, &self.settings.key_types)
+        };
+        let last = key_at(records.values.num_rows().saturating_sub(1))?;
+        self.keys = Some(match self.keys.take() {
+            None => (key_at(0)?, last),
+            Some((first, _)) => (first, last),
+        });
+        self.key_stats.add(keys)?;
+        self.value_stats.add(records.values.columns())
+    }
+
+    fn count(&mut self, rows: usize) -> Result<()> {
+        let sum = i64::try_from(rows).ok().and_then(|rows| self.row_count.checked_add(rows));
         let too_many = || Error::new(ErrorKind::LimitExceeded, "a file has too many rows to be counted");
         self.row_count = sum.ok_or_else(too_many)?;
-        self.stats.add(rows)
+        Ok(())
     }
 
-    /// The sequence number after that of the last row.
-    pub fn next_sequence(&self) -> i64 {
-        self.first_sequence.saturating_add(self.row_count)
+    fn extend(&mut self, least: i64, greatest: i64) {
+        let (known_least, known_greatest) = self.sequences.unwrap_or((least, greatest));
+        self.sequences = Some((known_least.min(least), known_greatest.max(greatest)));
     }
 
-    /// Return the file, which is complete. The clock of the writer is ahead of UTC by `utc_offset_ms`: Java records
-    /// local times.
+    /// Return the file, which is complete.
     ///
     /// # Errors
     /// As [`StatsCollector::finish`].
-    pub fn finish(self, name: &str, size_bytes: i64, utc_offset_ms: i64) -> Result<NewFile> {
-        let max_sequence_number = self.next_sequence().saturating_sub(1);
-        let (value_stats, value_stats_cols) = self.stats.finish()?;
-        let no_keys = SimpleStats { min: NO_FIELDS.to_vec(), max: NO_FIELDS.to_vec(), null_counts: Some(Vec::new()) };
+    pub fn finish(self, name: &str, size_bytes: i64) -> Result<NewFile> {
+        let (min_sequence_number, max_sequence_number) = self.sequences.unwrap_or((0, -1));
+        let (value_stats, value_stats_cols) = self.value_stats.finish()?;
+        let (key_stats, _) = self.key_stats.finish()?;
+        let (min_key, max_key) = self.keys.unwrap_or((NO_FIELDS.to_vec(), NO_FIELDS.to_vec()));
         let meta = DataFileMeta {
             file_name: name.to_string(),
             file_size_bytes: size_bytes,
             row_count: self.row_count,
-            min_key: NO_FIELDS.to_vec(),
-            max_key: NO_FIELDS.to_vec(),
-            min_sequence_number: self.first_sequence,
+            min_key,
+            max_key,
+            min_sequence_number,
             max_sequence_number,
-            schema_id: self.schema_id,
+            schema_id: self.settings.schema_id,
             level: 0,
             extra_files: Vec::new(),
-            creation_time_ms: Some(now_ms().saturating_add(utc_offset_ms)),
-            delete_row_count: Some(0),
+            creation_time_ms: Some(now_ms().saturating_add(self.settings.utc_offset_ms)),
+            delete_row_count: Some(self.delete_count),
             embedded_file_index: None,
             file_source: Some(APPEND),
             value_stats_cols,
@@ -135,24 +215,20 @@ impl FileBuilder {
             first_row_id: None,
             write_cols: None,
         };
-        Ok(NewFile { meta, key_stats: no_keys, value_stats })
+        Ok(NewFile { meta, key_stats, value_stats })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{ArrayRef, Int32Array};
+    use arrow_array::Int32Array;
     use serde_json::json;
 
     use super::*;
-    use crate::spec::schema::TableSchema;
-    use crate::write::stats::StatsSettings;
 
     fn spec(options: &[(&str, &str)]) -> Result<FileSpec> {
         let options = options.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string()));
-        FileSpec::from_options(&Options::new(options.collect()))
+        FileSpec::from_options(&Options::new(options.collect()), false)
     }
 
     #[test]
@@ -182,22 +258,22 @@ mod tests {
             "fields": [{"id": 0, "name": "k", "type": "INT"}], "options": {},
         });
         let schema = TableSchema::parse(schema.to_string().as_bytes()).unwrap();
-        let settings = Arc::new(StatsSettings::try_new(&schema, &Options::default()).unwrap());
+        let settings = Arc::new(EntrySettings::try_new(&schema, &Options::default(), 3_600_000).unwrap());
         let rows = |count: i32| {
             let column: ArrayRef = Arc::new((0..count).collect::<Int32Array>());
             RecordBatch::try_from_iter([("k", column)]).unwrap()
         };
-        let mut file = FileBuilder::new(2, 10, StatsCollector::new(settings.clone()));
-        file.add(&rows(3)).unwrap();
-        file.add(&rows(4)).unwrap();
-        assert_eq!(file.next_sequence(), 17);
+        let mut file = FileBuilder::new(settings);
+        file.add(&rows(3), 10).unwrap();
+        file.add(&rows(0), 13).unwrap();
+        file.add(&rows(4), 13).unwrap();
         let before = now_ms();
-        let NewFile { meta, value_stats, .. } = file.finish("f", 99, 3_600_000).unwrap();
+        let NewFile { meta, value_stats, key_stats } = file.finish("f", 99).unwrap();
         assert_eq!((meta.min_sequence_number, meta.max_sequence_number, meta.row_count), (10, 16, 7));
         assert_eq!((meta.schema_id, meta.file_size_bytes, meta.value_stats_cols), (2, 99, None));
         assert!(meta.creation_time_ms.unwrap() - before - 3_600_000 < 60_000);
         assert!(meta.creation_time_ms.unwrap() - before >= 3_600_000);
         assert_eq!(value_stats.null_counts, Some(vec![Some(0)]));
-        assert!(FileBuilder::new(0, i64::MAX, StatsCollector::new(settings)).add(&rows(1)).is_err());
+        assert_eq!((key_stats.min, key_stats.null_counts), (NO_FIELDS.to_vec(), Some(Vec::new())));
     }
 }

@@ -1,4 +1,4 @@
-//! New rows of append tables: aligned to the table, split by partition and bucket, and turned into changes of buckets.
+//! New rows of a table: aligned to it, split by partition and bucket, and turned into changes of buckets.
 //!
 //! ```text
 //! split(batch)*    rows that can be written now, with the slots of their files
@@ -7,33 +7,41 @@
 //! changes()        one for each bucket, for a commit
 //! ```
 //!
+//! Rows of tables with a primary key are records: they are sorted and merged before they are written, see `upsert.rs`.
+//!
 //! A slot is a bucket with new rows. If the number of buckets is not fixed, sequence numbers begin at 0 in each write:
 //! readers of such tables do not compare them. Otherwise they continue those of the bucket.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt32Array};
+use arrow_array::cast::AsArray;
+use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
+use arrow_select::filter::{filter, filter_record_batch};
 use arrow_select::take::take_record_batch;
 use frazil_core::align::filled;
 use frazil_core::context::Context;
-use frazil_core::error::{Error, Result};
+use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::groups::take_rows;
 use frazil_core::sort::RowSorter;
 
 use super::align::Align;
 use super::change::{BucketChange, Home, Increment};
 use super::check::check_writable;
-use super::file::{FileBuilder, FileSpec};
+use super::file::{EntrySettings, FileBuilder, FileSpec};
+use super::file_schema::FileSchema;
 use super::homes::{Homes, Part};
+use super::kinds;
 use super::path::{DataFilePaths, partition_folder};
 use super::restore::Restorer;
-use super::stats::{StatsCollector, StatsSettings};
+use super::upsert::{Records, Upserts, is_retract};
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
+use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
+use crate::spec::types::TypeRoot;
 use crate::table::{MAIN_BRANCH, Table};
 
 /// Files of so many buckets are written at the same time. Rows of other buckets wait until all rows are there.
@@ -52,19 +60,37 @@ pub struct WriteOptions {
 #[derive(Debug)]
 pub struct RowWriter {
     schema: Arc<TableSchema>,
-    options: WriteOptions,
+    memory_bytes: usize,
     align: Align,
     homes: Homes,
     /// What the buckets had before, where rows continue it.
     restorer: Option<Restorer>,
     spec: FileSpec,
-    stats: Arc<StatsSettings>,
+    entries: Arc<EntrySettings>,
     paths: DataFilePaths,
     naming: Naming,
     slots: Vec<Slot>,
     by_home: HashMap<Home, usize>,
-    /// Rows of buckets beyond the first few.
-    sorter: Option<RowSorter>,
+    way: Way,
+}
+
+/// How rows become rows of files.
+#[derive(Debug)]
+enum Way {
+    /// As they are. The sorter has rows of buckets beyond the first few.
+    Append(Option<RowSorter>),
+    /// As records with a key.
+    Upsert(Box<Upsert>),
+}
+
+#[derive(Debug)]
+struct Upsert {
+    records: Upserts,
+    files: FileSchema,
+    /// The column that has the row kinds, if it is one of the table.
+    kinds: Option<usize>,
+    /// Rows that were taken.
+    rows: usize,
 }
 
 /// A bucket with new rows.
@@ -73,6 +99,7 @@ struct Slot {
     home: Home,
     /// The folder of the partition.
     folder: String,
+    /// The sequence number of the next row.
     next_sequence: i64,
     open: Option<FileBuilder>,
     files: Vec<NewFile>,
@@ -92,19 +119,30 @@ impl RowWriter {
         let of_table = Options::new(schema.options.clone());
         let homes = Homes::try_new(schema, &of_table)?;
         let is_fixed = homes.total_buckets() > 0;
+        let has_key = !schema.primary_keys.is_empty();
+        let kinds = kind_column(schema, &of_table)?;
+        let with_kinds = has_key && kinds.is_none();
+        let align = if with_kinds { Align::with_kinds(schema.clone()) } else { Align::new(schema.clone()) };
+        let way = if has_key {
+            let records = Upserts::try_new(schema, align.arrow(), options.memory_bytes, context)?;
+            let files = FileSchema::try_new(schema, &records.values(), &of_table)?;
+            Way::Upsert(Box::new(Upsert { records, files, kinds, rows: 0 }))
+        } else {
+            Way::Append(None)
+        };
         Ok(Self {
-            align: Align::new(schema.clone()),
             restorer: is_fixed.then(|| Restorer::try_new(table, context)).transpose()?,
-            spec: FileSpec::from_options(&of_table)?,
-            stats: Arc::new(StatsSettings::try_new(schema, &of_table)?),
+            spec: FileSpec::from_options(&of_table, has_key)?,
+            entries: Arc::new(EntrySettings::try_new(schema, &of_table, options.utc_offset_ms)?),
             paths: DataFilePaths::try_new(table.location(), &of_table)?,
             naming: Naming::from_options(&of_table)?,
             schema: schema.clone(),
-            options,
+            memory_bytes: options.memory_bytes,
+            align,
             homes,
             slots: Vec::new(),
             by_home: HashMap::new(),
-            sorter: None,
+            way,
         })
     }
 
@@ -113,18 +151,32 @@ impl RowWriter {
         &self.spec
     }
 
-    /// The schema of the rows that [`RowWriter::split`] returns, with field ids.
-    pub fn arrow(&self) -> &SchemaRef {
+    /// The columns that [`RowWriter::split`] takes: those of the table, and for tables with a primary key `_ROW_KIND`
+    /// unless the option `rowkind.field` names a column.
+    pub fn input(&self) -> &SchemaRef {
         self.align.arrow()
+    }
+
+    /// The columns of files, with field ids.
+    pub fn arrow(&self) -> &SchemaRef {
+        match &self.way {
+            Way::Append(_) => self.align.arrow(),
+            Way::Upsert(upsert) => upsert.files.arrow(),
+        }
     }
 
     /// Return the rows of a batch that can be written now, with the slots of their files.
     ///
     /// # Errors
-    /// As [`Align::align`]; `InvalidArgument` for a partition that has another number of buckets than the table;
-    /// `Storage` if rows cannot be spilled.
+    /// As [`Align::align`]; `InvalidArgument` for a partition that has another number of buckets than the table, for a
+    /// text that is not a row kind, and for a retract that the merge engine does not take; `Storage` if rows cannot be
+    /// spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
+        if matches!(self.way, Way::Upsert(_)) {
+            self.hold_records(&rows)?;
+            return Ok(Vec::new());
+        }
         let parts = self.homes.split(&rows)?;
         let mut open = self.slots.len();
         let (now, later): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| {
@@ -142,16 +194,29 @@ impl RowWriter {
         self.taken(&rows, now)
     }
 
-    /// Return the next of the rows that waited until all were there, at most `most_rows`; None after the last. All rows
+    /// Return the next of the rows that waited until all were there, about `most_rows`; None after the last. All rows
     /// of a slot follow each other.
     ///
     /// # Errors
     /// As [`RowWriter::split`].
     pub fn next_sorted(&mut self, most_rows: usize) -> Result<Option<Vec<(usize, RecordBatch)>>> {
-        let Some(sorter) = &mut self.sorter else { return Ok(None) };
-        let Some(rows) = sorter.next_batch(most_rows)? else { return Ok(None) };
-        let parts = self.homes.split(&rows)?;
-        self.taken(&rows, parts).map(Some)
+        match &mut self.way {
+            Way::Append(None) => Ok(None),
+            Way::Append(Some(sorter)) => {
+                let Some(rows) = sorter.next_batch(most_rows)? else { return Ok(None) };
+                let parts = self.homes.split(&rows)?;
+                self.taken(&rows, parts).map(Some)
+            }
+            Way::Upsert(upsert) => {
+                let Some(records) = upsert.records.next(most_rows)? else { return Ok(None) };
+                let slot = self.slots.get_mut(records.slot).ok_or_else(no_slot)?;
+                let keys = upsert.records.keys(&records.values);
+                let new = || FileBuilder::new(self.entries.clone());
+                slot.open.get_or_insert_with(new).add_records(&records, &keys)?;
+                let rows = upsert.files.rows(&records, keys)?;
+                Ok(Some(vec![(records.slot, filled(rows)?)]))
+            }
+        }
     }
 
     /// Return the location of the next file of a slot.
@@ -171,8 +236,7 @@ impl RowWriter {
         let slot = self.slots.get_mut(slot).ok_or_else(no_slot)?;
         let file = slot.open.take().ok_or_else(no_slot)?;
         let name = path.rsplit('/').next().unwrap_or(path);
-        slot.next_sequence = file.next_sequence();
-        slot.files.push(file.finish(name, size_bytes, self.options.utc_offset_ms)?);
+        slot.files.push(file.finish(name, size_bytes)?);
         Ok(())
     }
 
@@ -208,23 +272,65 @@ impl RowWriter {
 
     fn hold(&mut self, rows: RecordBatch) -> Result<()> {
         let keys = self.homes.keys(&rows)?;
-        if self.sorter.is_none() {
-            self.sorter = Some(RowSorter::new(self.homes.sort_fields(), self.options.memory_bytes)?);
+        let Way::Append(sorter) = &mut self.way else { return Err(no_slot()) };
+        if sorter.is_none() {
+            *sorter = Some(RowSorter::new(self.homes.sort_fields(), self.memory_bytes)?);
         }
-        self.sorter.as_mut().map_or(Ok(()), |sorter| sorter.push(rows, &keys))
+        sorter.as_mut().map_or(Ok(()), |sorter| sorter.push(rows, &keys))
+    }
+
+    /// Give rows sequence numbers and hold them as records.
+    fn hold_records(&mut self, rows: &RecordBatch) -> Result<()> {
+        let Way::Upsert(upsert) = &mut self.way else { return Err(no_slot()) };
+        let count = self.schema.fields.len();
+        // Row kinds that are not a column of the table are the last one.
+        let (name, texts) = match upsert.kinds {
+            Some(place) => (rows.schema_ref().field(place).name().clone(), rows.column(place)),
+            None => (kinds::ROW_KIND.to_string(), rows.column(count)),
+        };
+        let found = kinds::parse(&name, texts, upsert.rows)?;
+        upsert.rows = upsert.rows.saturating_add(rows.num_rows());
+        let places: Vec<usize> = (0..count).collect();
+        let (mut rows, mut found) = (rows.project(&places)?, found);
+        if upsert.records.ignores_deletes() {
+            let kept: BooleanArray = found.values().iter().map(|kind| Some(!is_retract(*kind))).collect();
+            rows = filter_record_batch(&rows, &kept)?;
+            found = filter(&found, &kept)?.as_primitive().clone();
+        }
+        let (mut sequences, mut slots) = (vec![0; rows.num_rows()], vec![0; rows.num_rows()]);
+        let parts = self.homes.split(&rows)?;
+        self.read(&parts)?;
+        for Part { home, rows } in parts {
+            let number = self.slot(home)?;
+            let slot = self.slots.get_mut(number).ok_or_else(no_slot)?;
+            let of_row = u32::try_from(number).map_err(|_| no_slot())?;
+            for row in rows.values().iter().filter_map(|row| usize::try_from(*row).ok()) {
+                if let (Some(sequence), Some(of)) = (sequences.get_mut(row), slots.get_mut(row)) {
+                    (*sequence, *of) = (slot.next_sequence, of_row);
+                }
+                slot.next_sequence = slot.next_sequence.checked_add(1).ok_or_else(no_sequence)?;
+            }
+        }
+        let Way::Upsert(upsert) = &mut self.way else { return Err(no_slot()) };
+        let records = Records { slot: 0, values: rows, sequences: sequences.into(), kinds: found };
+        upsert.records.push(&records, slots.into())
+    }
+
+    /// Read what buckets had before.
+    fn read(&mut self, parts: &[Part]) -> Result<()> {
+        self.restorer.as_mut().map_or(Ok(()), |restorer| restorer.read(parts.iter().map(|part| &part.home)))
     }
 
     /// The rows of each part, which become rows of its file.
     fn taken(&mut self, rows: &RecordBatch, parts: Vec<Part>) -> Result<Vec<(usize, RecordBatch)>> {
-        if let Some(restorer) = &mut self.restorer {
-            restorer.read(parts.iter().map(|part| &part.home))?;
-        }
+        self.read(&parts)?;
         let taken = |Part { home, rows: numbers }: Part| {
             let (number, part) = (self.slot(home)?, take_rows(rows, &numbers)?);
             let slot = self.slots.get_mut(number).ok_or_else(no_slot)?;
-            let (schema_id, stats) = (self.schema.id, &self.stats);
-            let new = || FileBuilder::new(schema_id, slot.next_sequence, StatsCollector::new(stats.clone()));
-            slot.open.get_or_insert_with(new).add(&part)?;
+            let first = slot.next_sequence;
+            let count = i64::try_from(part.num_rows()).ok();
+            slot.next_sequence = count.and_then(|count| first.checked_add(count)).ok_or_else(no_sequence)?;
+            slot.open.get_or_insert_with(|| FileBuilder::new(self.entries.clone())).add(&part, first)?;
             Ok((number, filled(part)?))
         };
         parts.into_iter().map(taken).collect()
@@ -244,6 +350,25 @@ impl RowWriter {
         self.slots.push(Slot { home, folder, next_sequence, open: None, files: Vec::new() });
         Ok(number)
     }
+}
+
+/// The place of the column of the table that has the row kinds (`rowkind.field`).
+fn kind_column(schema: &TableSchema, options: &Options) -> Result<Option<usize>> {
+    let Some(name) = options.text("rowkind.field").map(str::trim).filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let place = schema.fields.iter().position(|field| field.name == name);
+    let is_text = |place: &usize| {
+        let root = schema.fields.get(*place).map(|field| &field.data_type.root);
+        matches!(root, Some(TypeRoot::Char(_) | TypeRoot::VarChar(_)))
+    };
+    place.filter(is_text).map(Some).ok_or_else(|| {
+        Error::invalid(format!("the option `rowkind.field` is `{}`, which is not a column of text", shown(name)))
+    })
+}
+
+fn no_sequence() -> Error {
+    Error::new(ErrorKind::LimitExceeded, "a bucket has no sequence numbers left")
 }
 
 fn no_slot() -> Error {

@@ -150,3 +150,99 @@ fn sequence_numbers_of_buckets_go_on() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.to_string().contains("2 buckets"), "{error}");
 }
+
+fn keyed(options: &Value) -> Table {
+    let definition = json!({
+        "fields": [{"id": 0, "name": "k", "type": "BIGINT"}, {"id": 1, "name": "v", "type": "STRING"}],
+        "partitionKeys": [], "primaryKeys": ["k"], "options": options,
+    });
+    let files = Files::below(Arc::new(MemoryStorage::default()), ROOT).unwrap();
+    create(&files, ROOT, Definition::parse(definition.to_string().as_bytes()).unwrap()).unwrap()
+}
+
+/// Rows of keys, values and kinds.
+fn changes_of(rows: &[(i64, &str, &str)]) -> RecordBatch {
+    let fields = [("k", DataType::Int64), ("v", DataType::Utf8), ("_ROW_KIND", DataType::Utf8)];
+    let fields: Vec<_> = fields.into_iter().map(|(name, data_type)| Field::new(name, data_type, true)).collect();
+    let keys: Int64Array = rows.iter().map(|row| Some(row.0)).collect();
+    let values: StringArray = rows.iter().map(|row| Some(row.1)).collect();
+    let kinds: StringArray = rows.iter().map(|row| Some(row.2)).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![Arc::new(keys), Arc::new(values), Arc::new(kinds)])
+        .unwrap()
+}
+
+/// The records of a write as text: `sequence kind key value`, by slot.
+fn records(writer: &mut RowWriter, batches: &[RecordBatch]) -> Vec<(usize, Vec<String>)> {
+    for batch in batches {
+        assert!(writer.split(batch).unwrap().is_empty());
+    }
+    let mut found: Vec<(usize, Vec<String>)> = Vec::new();
+    while let Some(parts) = writer.next_sorted(2).unwrap() {
+        for (slot, rows) in parts {
+            assert_eq!(&rows.schema(), writer.arrow());
+            let names: Vec<_> = rows.schema().fields().iter().map(|field| field.name().clone()).collect();
+            assert_eq!(
+                names.iter().rev().take(4).rev().collect::<Vec<_>>(),
+                ["_SEQUENCE_NUMBER", "_VALUE_KIND", "k", "v"]
+            );
+            let text = |column: &str, row| {
+                let column = rows.column_by_name(column).unwrap();
+                arrow_cast::display::array_value_to_string(column, row).unwrap()
+            };
+            let texts = (0..rows.num_rows())
+                .map(|row| ["_SEQUENCE_NUMBER", "_VALUE_KIND", "k", "v"].map(|column| text(column, row)).join(" "));
+            match found.last_mut().filter(|(last, _)| *last == slot) {
+                Some((_, known)) => known.extend(texts),
+                None => found.push((slot, texts.collect())),
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn records_are_sorted_and_merged_by_key() {
+    let mut writer = writer(&keyed(&json!({"bucket": "1"})));
+    let batches =
+        [changes_of(&[(2, "a", "+I"), (1, "b", "+I"), (2, "c", "+U")]), changes_of(&[(3, "d", "-D"), (1, "e", "-D")])];
+    let found = records(&mut writer, &batches);
+    assert_eq!(found, [(0, vec!["4 3 1 e".to_string(), "2 2 2 c".into(), "3 3 3 d".into()])]);
+    let path = writer.new_location(0, "parquet").unwrap();
+    writer.close(0, &path, 10).unwrap();
+    let [change] = &writer.changes().unwrap()[..] else { panic!("one bucket") };
+    let file = change.append.added.file(0).unwrap();
+    assert_eq!((file.row_count, file.delete_row_count, file.level), (3, Some(2), 0));
+    assert_eq!((file.min_sequence_number, file.max_sequence_number), (2, 4));
+    let key = |key: i64| {
+        let types = [crate::spec::types::DataType::required(TypeRoot::BigInt)];
+        let column: arrow_array::ArrayRef = Arc::new(Int64Array::from(vec![key]));
+        super::super::stats::row(&[column], &types).unwrap()
+    };
+    assert_eq!((file.min_key, file.max_key), (key(1), key(3)));
+    assert_eq!(change.append.added.key_stats().max.value(0), key(3));
+}
+
+#[test]
+fn sequence_fields_decide_and_deletes_may_be_ignored() {
+    let options = json!({"bucket": "1", "sequence.field": "v", "ignore-delete": "true", "data-file.thin-mode": "true"});
+    let mut writer = writer(&keyed(&options));
+    assert_eq!(writer.arrow().fields().len(), 4);
+    let batches = [changes_of(&[(1, "z", "+I"), (1, "y", "+I")]), changes_of(&[(1, "zz", "-D"), (2, "a", "-U")])];
+    assert_eq!(records(&mut writer, &batches), [(0, vec!["0 0 1 z".to_string()])]);
+}
+
+#[test]
+fn retracts_that_an_engine_does_not_take_are_refused() {
+    let sum = json!({"bucket": "1", "merge-engine": "aggregation", "fields.v.aggregate-function": "listagg"});
+    for options in [json!({"bucket": "1", "merge-engine": "partial-update"}), sum] {
+        let mut writer = writer(&keyed(&options));
+        writer.split(&changes_of(&[(1, "a", "+I"), (2, "a", "+U")])).unwrap();
+        for kind in ["-D", "-U"] {
+            let error = writer.split(&changes_of(&[(9, "a", kind)])).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::Unsupported), "{error}");
+        }
+    }
+    let mut writer = writer(&keyed(&json!({"bucket": "1"})));
+    let error = writer.split(&changes_of(&[(1, "a", "+I"), (2, "a", "insert")])).unwrap_err();
+    assert!(error.to_string().contains("row 1 is `insert`"), "{error}");
+}

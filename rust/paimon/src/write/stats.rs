@@ -10,7 +10,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, Time32MillisecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, StringArray, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, StringArray, new_null_array};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use arrow_select::concat::concat;
 use frazil_core::error::{Error, Result};
@@ -24,6 +24,9 @@ use crate::spec::stats::SimpleStats;
 use crate::spec::types::{DataField, DataType};
 
 const DEFAULT_MODE: &str = "truncate(16)";
+
+/// Key columns have bounds whatever the options say: files of a bucket are told apart by them.
+const OF_KEYS: Mode = Mode::Truncate(128);
 
 /// What is recorded of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,17 +72,30 @@ impl StatsSettings {
     pub fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
         let name = "metadata.stats-mode";
         let default = Mode::parse(name, options.text(name).unwrap_or(DEFAULT_MODE))?;
+        let is_thin = options.boolean("data-file.thin-mode", false)?;
+        let keys = schema.trimmed_primary_keys();
         let column = |field: &DataField| {
             let name = format!("fields.{}.stats-mode", field.name);
+            let default = if is_thin && keys.contains(&field.name.as_str()) { OF_KEYS } else { default };
             let mode = options.text(&name).map_or(Ok(default), |text| Mode::parse(&name, text))?;
-            let field = DataField { data_type: DataType::nullable(field.data_type.root.clone()), ..field.clone() };
-            Ok((field, mode))
+            Ok((nullable(field), mode))
         };
         Ok(Self {
             columns: schema.fields.iter().map(column).collect::<Result<_>>()?,
             dense: options.boolean("metadata.stats-dense-store", true)?,
         })
     }
+
+    /// Return what is recorded of the key columns of a table.
+    pub fn of_keys(schema: &TableSchema) -> Self {
+        let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
+        Self { columns: keys.map(|field| (nullable(field), OF_KEYS)).collect(), dense: false }
+    }
+}
+
+/// The field as rows of bounds have it.
+fn nullable(field: &DataField) -> DataField {
+    DataField { data_type: DataType::nullable(field.data_type.root.clone()), ..field.clone() }
 }
 
 /// Collects the statistics of one file.
@@ -104,12 +120,12 @@ impl StatsCollector {
         Self { columns: vec![Column::default(); settings.columns.len()], settings }
     }
 
-    /// Take rows, whose columns are those of the table.
+    /// Take the columns of rows.
     ///
     /// # Errors
     /// Those of Arrow, for columns of other types.
-    pub fn add(&mut self, rows: &RecordBatch) -> Result<()> {
-        for ((column, (_, mode)), values) in self.columns.iter_mut().zip(&self.settings.columns).zip(rows.columns()) {
+    pub fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        for ((column, (_, mode)), values) in self.columns.iter_mut().zip(&self.settings.columns).zip(columns) {
             if *mode != Mode::None {
                 let nulls = i64::try_from(values.null_count()).unwrap_or(i64::MAX);
                 column.nulls = column.nulls.saturating_add(nulls);
@@ -147,7 +163,7 @@ impl StatsCollector {
 }
 
 /// Values, each an array of length 1, as a row with its arity.
-fn row(values: &[ArrayRef], types: &[DataType]) -> Result<Vec<u8>> {
+pub(super) fn row(values: &[ArrayRef], types: &[DataType]) -> Result<Vec<u8>> {
     if values.is_empty() {
         return Ok(NO_FIELDS.to_vec());
     }

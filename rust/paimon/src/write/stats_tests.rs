@@ -19,8 +19,7 @@ fn collected(options: &[(&str, &str)], columns: &[(&str, &str, [ArrayRef; 2])]) 
     let settings = StatsSettings::try_new(&schema, &Options::new(options.collect())).unwrap();
     let mut collector = StatsCollector::new(Arc::new(settings));
     for batch in 0..2 {
-        let columns = columns.iter().map(|(name, _, values)| (*name, values[batch].clone()));
-        collector.add(&RecordBatch::try_from_iter_with_nullable(columns.map(|(n, v)| (n, v, true))).unwrap()).unwrap();
+        collector.add(&columns.iter().map(|(_, _, values)| values[batch].clone()).collect::<Vec<_>>()).unwrap();
     }
     collector.finish().unwrap()
 }

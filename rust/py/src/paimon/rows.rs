@@ -52,7 +52,13 @@ impl PaimonRows {
         })
     }
 
-    /// The schema of the rows that `split` returns, with field ids, as a `pyarrow.Schema`.
+    /// The columns that `split` takes, as a `pyarrow.Schema`.
+    fn input_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.with(py, |writer| Ok(writer.input().clone()))?;
+        arrow::schema(py, schema)
+    }
+
+    /// The columns of files, with field ids, as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.with(py, |writer| Ok(writer.arrow().clone()))?;
         arrow::schema(py, schema)

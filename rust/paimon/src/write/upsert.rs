@@ -1,0 +1,288 @@
+//! Rows of primary-key tables become records of level 0: sorted by key, and merged where a key is there twice.
+//!
+//! ```text
+//! push(rows of a batch)*   one sorter for all buckets, which spills: slot, key, sequence fields, order of arrival
+//! next()*                  records of one slot after the other, each slot a run of its own through the merger
+//! ```
+//!
+//! Records that delete stay: levels below may have the row (Java's `MergeTreeWriter`).
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_row::SortField;
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema, SchemaRef, SortOptions};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, Result};
+use frazil_core::floats::{canonical, one_nan};
+use frazil_core::sort::RowSorter;
+
+use crate::merge::{MergeSpec, Merger, Step, with_nullable_values};
+use crate::read::projection::SystemColumn;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::DataField;
+
+/// The name of the column that says which slot a sorted row belongs to. Files do not have it.
+const SLOT: &str = "_SLOT";
+
+/// Row kinds that take back what an earlier record added: -U and -D.
+const RETRACTS: [i8; 2] = [1, 3];
+
+/// Rows that are sorted or merged at once.
+const STEP_ROWS: usize = 8192;
+
+/// Merged records of a slot, sorted by key.
+#[derive(Debug)]
+pub(super) struct Records {
+    pub(super) slot: usize,
+    /// The columns of the table.
+    pub(super) values: RecordBatch,
+    pub(super) sequences: Int64Array,
+    pub(super) kinds: Int8Array,
+}
+
+/// Sorts and merges the rows of one write.
+#[derive(Debug)]
+pub(super) struct Upserts {
+    spec: MergeSpec,
+    context: Context,
+    /// The columns of the table, sequence numbers and row kinds.
+    merged: SchemaRef,
+    /// The same with the slot.
+    sorted: SchemaRef,
+    /// The places of the key and of the sequence fields.
+    keys: Vec<usize>,
+    order: Vec<usize>,
+    sorter: RowSorter,
+    /// Sorted rows that were not merged yet.
+    waiting: Option<RecordBatch>,
+    running: Option<(usize, Merger)>,
+    /// Merged records that were not returned yet.
+    ready: Option<Records>,
+    /// Whether it is known that the merge engine takes each kind of retract.
+    probed: [bool; 2],
+}
+
+impl Upserts {
+    /// Return one for rows of a table, whose columns `aligned` has; about `memory_bytes` of them are held.
+    ///
+    /// # Errors
+    /// As [`MergeSpec::try_new`] and [`Merger::try_new`].
+    pub(super) fn try_new(
+        schema: &Arc<TableSchema>,
+        aligned: &ArrowSchema,
+        memory_bytes: usize,
+        context: &Context,
+    ) -> Result<Self> {
+        let options = Options::new(schema.options.clone());
+        let spec = MergeSpec::try_new(schema, &options)?;
+        let values = with_nullable_values(schema.clone(), &options);
+        let may_be_null = |(field, value): (&FieldRef, &DataField)| -> FieldRef {
+            Arc::new(field.as_ref().clone().with_nullable(value.data_type.nullable))
+        };
+        let mut fields: Vec<FieldRef> = aligned.fields().iter().zip(&values.fields).map(may_be_null).collect();
+        let system = |column: SystemColumn| Arc::new(Field::new(column.name(), column.data_type().arrow(), true));
+        fields.extend([SystemColumn::SequenceNumber, SystemColumn::ValueKind].map(system));
+        let merged = Arc::new(ArrowSchema::new(fields.clone()));
+        fields.push(Arc::new(Field::new(SLOT, ArrowType::UInt32, false)));
+        let place = |name: &str| merged.index_of(name).map_err(|_| Error::invalid(format!("no column `{name}`")));
+        let keys = schema.trimmed_primary_keys().into_iter().map(place).collect::<Result<Vec<_>>>()?;
+        let order = options.list("sequence.field").into_iter().map(place).collect::<Result<Vec<_>>>()?;
+        let descending = spec.is_descending();
+        let of =
+            |place: &usize, options| SortField::new_with_options(merged.field(*place).data_type().clone(), options);
+        let mut sort = vec![SortField::new(ArrowType::UInt32)];
+        sort.extend(keys.iter().map(|place| of(place, SortOptions::default())));
+        sort.extend(order.iter().map(|place| of(place, SortOptions { descending, nulls_first: true })));
+        // What the merge refuses is refused before the first row.
+        Merger::try_new(&spec, merged.clone(), vec![0], context)?;
+        Ok(Self {
+            spec,
+            context: context.clone(),
+            merged,
+            sorted: Arc::new(ArrowSchema::new(fields)),
+            keys,
+            order,
+            sorter: RowSorter::new(sort, memory_bytes)?,
+            waiting: None,
+            running: None,
+            ready: None,
+            probed: [false; 2],
+        })
+    }
+
+    /// The schema of the columns of the table in [`Records`].
+    pub(super) fn values(&self) -> SchemaRef {
+        let count = self.merged.fields().len().saturating_sub(2);
+        Arc::new(ArrowSchema::new(self.merged.fields().iter().take(count).cloned().collect::<Vec<_>>()))
+    }
+
+    /// Whether rows that delete are left out.
+    pub(super) fn ignores_deletes(&self) -> bool {
+        self.spec.ignores_deletes()
+    }
+
+    /// The columns of the key.
+    pub(super) fn keys(&self, values: &RecordBatch) -> Vec<ArrayRef> {
+        self.keys.iter().map(|place| values.column(*place).clone()).collect()
+    }
+
+    /// Take rows, in the order in which they are to take effect.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a retract that the merge engine does not take; `Storage` if rows cannot be spilled.
+    pub(super) fn push(&mut self, records: &Records, slots: UInt32Array) -> Result<()> {
+        self.probe(records)?;
+        let mut keys: Vec<ArrayRef> = vec![Arc::new(slots.clone())];
+        keys.extend(self.keys.iter().map(|place| one_nan(records.values.column(*place))));
+        for place in &self.order {
+            keys.push(canonical(records.values.column(*place))?);
+        }
+        let mut columns = records.columns();
+        columns.push(Arc::new(slots));
+        let rows = RecordBatch::try_new(self.sorted.clone(), columns)?;
+        self.sorter.push(rows, &keys)
+    }
+
+    /// Refuses retracts that the merge engine cannot apply to a row: it would fail when the rows are read.
+    fn probe(&mut self, records: &Records) -> Result<()> {
+        for (kind, is_known) in RETRACTS.into_iter().zip(&mut self.probed) {
+            let row = records.kinds.values().iter().position(|found| *found == kind).filter(|_| !*is_known);
+            let Some(row) = row else { continue };
+            let mut merger = Merger::try_new(&self.spec, self.merged.clone(), vec![0], &self.context)?;
+            let of = |kind: i8, number: i64| {
+                let one = Records {
+                    slot: 0,
+                    values: records.values.slice(row, 1),
+                    sequences: vec![number].into(),
+                    kinds: vec![kind].into(),
+                };
+                RecordBatch::try_new(self.merged.clone(), one.columns())
+            };
+            let mut batches = vec![None, Some(of(kind, 1)?), Some(of(0, 0)?)];
+            loop {
+                match merger.step()? {
+                    Step::Need(run) => merger.push(run, batches.pop().flatten())?,
+                    Step::Batch(_) => {}
+                    Step::Done => break,
+                }
+            }
+            *is_known = true;
+        }
+        Ok(())
+    }
+
+    /// Return the next records, at most `most_rows`; None after the last. All records of a slot follow each other.
+    ///
+    /// # Errors
+    /// What the merge engine refuses; `Storage` if spilled rows cannot be read.
+    pub(super) fn next(&mut self, most_rows: usize) -> Result<Option<Records>> {
+        loop {
+            if let Some(records) = self.ready.take() {
+                let (first, rest) = records.split_at(most_rows.max(1));
+                self.ready = rest;
+                return Ok(Some(first));
+            }
+            if let Some((slot, mut merger)) = self.running.take() {
+                let step = merger.step()?;
+                match step {
+                    Step::Need(run) => merger.push(run, self.rows_of(slot, most_rows)?)?,
+                    Step::Batch(batch) => {
+                        self.ready = Some(self.records(slot, &batch)?);
+                    }
+                    Step::Done => continue,
+                }
+                self.running = Some((slot, merger));
+                continue;
+            }
+            let Some(slot) = self.next_slot(most_rows)? else { return Ok(None) };
+            let merger = Merger::try_new(&self.spec, self.merged.clone(), vec![0], &self.context)?;
+            self.running = Some((slot, merger));
+        }
+    }
+
+    /// The slot of the next sorted row.
+    fn next_slot(&mut self, most_rows: usize) -> Result<Option<usize>> {
+        if self.waiting.is_none() {
+            self.waiting = self.sorter.next_batch(most_rows.max(STEP_ROWS))?;
+        }
+        let Some(rows) = self.waiting.as_ref() else { return Ok(None) };
+        let slot = slots(rows)?.values().first().copied();
+        slot.map(|slot| usize::try_from(slot).map_err(|_| Error::internal("a slot beyond memory"))).transpose()
+    }
+
+    /// The next sorted rows of a slot; None after its last.
+    fn rows_of(&mut self, slot: usize, most_rows: usize) -> Result<Option<RecordBatch>> {
+        if self.next_slot(most_rows)? != Some(slot) {
+            return Ok(None);
+        }
+        let Some(rows) = self.waiting.take() else { return Ok(None) };
+        let slots = slots(&rows)?.values();
+        let end = slots.partition_point(|found| usize::try_from(*found) == Ok(slot));
+        if end < rows.num_rows() {
+            self.waiting = Some(rows.slice(end, rows.num_rows() - end));
+        }
+        let columns = rows.columns().iter().take(self.merged.fields().len()).map(|column| column.slice(0, end));
+        Ok(Some(RecordBatch::try_new(self.merged.clone(), columns.collect())?))
+    }
+
+    fn records(&self, slot: usize, batch: &RecordBatch) -> Result<Records> {
+        let values = self.values();
+        let count = values.fields().len();
+        let (columns, system) = batch.columns().split_at_checked(count).ok_or_else(no_columns)?;
+        let [sequences, kinds] = system else { return Err(no_columns()) };
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(Records {
+            slot,
+            values: RecordBatch::try_new_with_options(values, columns.to_vec(), &options)?,
+            sequences: sequences.as_primitive_opt().ok_or_else(no_columns)?.clone(),
+            kinds: kinds.as_primitive_opt().ok_or_else(no_columns)?.clone(),
+        })
+    }
+}
+
+impl Records {
+    /// The columns of a merge.
+    fn columns(&self) -> Vec<ArrayRef> {
+        let mut columns = self.values.columns().to_vec();
+        columns.push(Arc::new(self.sequences.clone()));
+        columns.push(Arc::new(self.kinds.clone()));
+        columns
+    }
+
+    /// The first `count` records, and the rest, if there are more.
+    fn split_at(self, count: usize) -> (Self, Option<Self>) {
+        let rows = self.values.num_rows();
+        if rows <= count {
+            return (self, None);
+        }
+        let part = |start: usize, count: usize| Self {
+            slot: self.slot,
+            values: self.values.slice(start, count),
+            sequences: self.sequences.slice(start, count),
+            kinds: self.kinds.slice(start, count),
+        };
+        (part(0, count), Some(part(count, rows - count)))
+    }
+
+    /// How many records delete.
+    pub(super) fn retracts(&self) -> usize {
+        self.kinds.values().iter().filter(|kind| RETRACTS.contains(kind)).count()
+    }
+}
+
+/// Return whether a row kind takes back what was added.
+pub(super) fn is_retract(kind: i8) -> bool {
+    RETRACTS.contains(&kind)
+}
+
+fn slots(rows: &RecordBatch) -> Result<&UInt32Array> {
+    rows.column_by_name(SLOT).and_then(|slots| slots.as_primitive_opt::<UInt32Type>()).ok_or_else(no_columns)
+}
+
+fn no_columns() -> Error {
+    Error::internal("sorted rows lack columns")
+}
