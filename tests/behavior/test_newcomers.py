@@ -37,8 +37,6 @@ def table(tmp_path: Path) -> Any:
 
 
 CHANGES = [
-    "overwrite",
-    "dynamic_partition_overwrite",
     "delete",
     "update",
     "upsert",

@@ -254,3 +254,26 @@ def test_records_have_what_java_writes_of_them(oracle: Oracle) -> None:
 
 
 FLAT_FOR_JAVA = ("text", "whole", "day", "big")
+
+
+@pytest.mark.parametrize("keys", [(), ("part", "id")])
+def test_overwrites_are_read_and_go_on(oracle: Oracle, keys: tuple[str, ...]) -> None:
+    columns = [("id", "BIGINT"), ("part", "STRING"), ("name", "STRING")]
+    options: dict[str, Any] = {"bucket": 2, "primary_keys": keys} if keys else {}
+    name = f"o_{len(keys)}"
+    table = create(oracle, name, columns, partition_keys=["part"], **options)
+    table.append([{"id": i, "part": "xyz"[i % 3], "name": "a"} for i in range(9)])
+    write = Write(("id", "part", "name"), (("+I", 50, "x", "java"), ("+I", 51, "y", "java")))
+    assert oracle.adopt([write, Compact(full=True)], name).rejected == (None, None)
+    table.dynamic_partition_overwrite([{"id": 100, "part": "x", "name": "b"}])
+    table.drop_partitions([{"part": "z"}])
+    check(oracle, table)
+    assert {row["part"] for row in ours(table)} == {"x", "y"}
+    assert oracle.adopt([write, Compact(full=True)], name).rejected == (None, None)
+    check(oracle, table)
+    table.overwrite([{"id": 7, "part": "q"}])
+    check(oracle, table)
+    assert len(ours(table)) == 1
+    table.truncate()
+    check(oracle, table)
+    assert ours(table) == []

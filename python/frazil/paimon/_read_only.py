@@ -12,14 +12,6 @@ class ReadOnly:
 
     location: str
 
-    def overwrite(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("overwrite")
-
-    def dynamic_partition_overwrite(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("dynamic_partition_overwrite")
-
     def delete(self, *_: Any, **__: Any) -> NoReturn:
         """Raise `UnsupportedError`."""
         self._refuse("delete")
@@ -73,5 +65,5 @@ class ReadOnly:
         self._refuse("upgrade")
 
     def _refuse(self, method: str) -> NoReturn:
-        message = f"{method}: frazil does not do this with Paimon tables yet, it reads them and appends to them"
+        message = f"{method}: frazil does not do this with Paimon tables yet, it reads, appends and overwrites"
         raise UnsupportedError(message, context={"table": self.location}, hint="use Paimon's own connectors")

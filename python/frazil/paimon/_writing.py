@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from frazil import _native
 from frazil._arguments import property_texts, text, whole_number
@@ -13,7 +15,7 @@ from frazil._write_result import WriteResult
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from frazil._native import Files, PaimonTable
     from frazil.files.write.writer import DataFileWriter
@@ -22,8 +24,18 @@ _LONG_LIMIT = 1 << 63
 _USER_PREFIX = "commit.user-prefix"
 
 
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What a snapshot says of its commit."""
+
+    commit_user: str | None = None
+    identifier: int | None = None
+    watermark: int | None = None
+    snapshot_properties: Mapping[str, str] | None = None
+
+
 class Writing:
-    """Rows are added, one commit for each call.
+    """Rows are added and replaced, one commit for each call.
 
     What encodes rows is imported when it is needed: who looks at a table does not wait for it.
     """
@@ -67,21 +79,102 @@ class Writing:
             CommitConflictError: Other writers were first, more often than `commit.max-retries` allows.
             CommitStateUnknownError: It is not known whether the rows are in the table; nothing was deleted.
         """
+        about = _About(commit_user, identifier, watermark, snapshot_properties)
+        return self._write("append", data, about)
+
+    @operation_of
+    def overwrite(
+        self,
+        data: Any,
+        *,
+        partitions: Sequence[Mapping[str, Any]] | None = None,
+        commit_user: str | None = None,
+        identifier: int | None = None,
+        watermark: int | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Replace all rows, or those of some partitions, in one snapshot.
+
+        Args:
+            data: As in `append`. All rows must be in partitions that are replaced.
+            partitions: Which partitions are replaced: values of partition columns, such as `[{"day": "2024-02-29"}]`.
+                Columns that are not named may have any value. None replaces all rows.
+            commit_user: As in `append`.
+            identifier: As in `append`.
+            watermark: As in `append`.
+            snapshot_properties: As in `append`.
+
+        Raises:
+            InvalidArgumentError: As in `append`; a row or a column that is not of `partitions`.
+            UnsupportedError: As in `append`; the table has deletion vectors or other index files.
+            CommitConflictError: As in `append`.
+            CommitStateUnknownError: As in `append`.
+        """
+        about = _About(commit_user, identifier, watermark, snapshot_properties)
+        return self._write("overwrite", data, about, "table" if partitions is None else "partitions", partitions or ())
+
+    @operation_of
+    def dynamic_partition_overwrite(
+        self,
+        data: Any,
+        *,
+        commit_user: str | None = None,
+        identifier: int | None = None,
+        watermark: int | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Replace all rows of the partitions that `data` has rows of, in one snapshot.
+
+        A table that is not partitioned is replaced as a whole. Arguments and errors are those of `overwrite`.
+        """
+        about = _About(commit_user, identifier, watermark, snapshot_properties)
+        return self._write("dynamic_partition_overwrite", data, about, "dynamic")
+
+    @operation_of
+    def truncate(self) -> WriteResult:
+        """Delete all rows, in one snapshot. Earlier snapshots still have them."""
+        return self._write("truncate", [], _About(), "table")
+
+    @operation_of
+    def drop_partitions(self, partitions: Sequence[Mapping[str, Any]]) -> WriteResult:
+        """Delete all rows of partitions, in one snapshot.
+
+        Args:
+            partitions: As in `overwrite`.
+
+        Raises:
+            InvalidArgumentError: There are no partitions in the list, or a column is not a partition key.
+        """
+        if not partitions:
+            message = "drop_partitions needs at least one partition"
+            raise InvalidArgumentError(message, hint="call truncate() to delete all rows")
+        return self._write("drop_partitions", [], _About(), "partitions", partitions)
+
+    def _write(
+        self,
+        method: str,
+        data: Any,
+        about: _About,
+        overwrite: Literal["table", "partitions", "dynamic"] | None = None,
+        partitions: Sequence[Mapping[str, Any]] = (),
+    ) -> WriteResult:
         began = time.perf_counter()
         if self._view != "rows":
-            message = f"append: the view {self._view!r} of a table is not written"
-            raise UnsupportedError(message, context={"table": self._place()}, hint="append to the table itself")
+            message = f"{method}: the view {self._view!r} of a table is not written"
+            raise UnsupportedError(message, context={"table": self._place()}, hint=f"call {method} of the table itself")
         table = self._native.refresh()
         commit = _native.PaimonCommit(
             table,
-            user=self._user(commit_user, identifier),
-            identifier=_number("identifier", identifier),
-            watermark=_number("watermark", watermark),
-            properties=property_texts(snapshot_properties, "snapshot_properties"),
+            user=self._user(about.commit_user, about.identifier),
+            identifier=_number("identifier", about.identifier),
+            watermark=_number("watermark", about.watermark),
+            properties=property_texts(about.snapshot_properties, "snapshot_properties"),
+            overwrite=overwrite,
+            partitions=[_partition(partition) for partition in partitions],
         )
-        messages = _written(table, self._files, data).rows.messages()
+        messages = _written(table, self._files, data, overwrites=overwrite is not None).rows.messages()
         try:
-            snapshots, attempts, files, records, size = commit.commit(messages)
+            snapshots, attempts, (files, records, size), (removed_files, removed_records) = commit.commit(messages)
         except BaseException:
             if not commit.may_be_committed:
                 commit.abort(messages)
@@ -95,7 +188,10 @@ class Writing:
             added_files=files,
             added_records=records,
             added_bytes=size,
+            removed_files=removed_files,
+            removed_records=removed_records,
             inserted_rows=records,
+            deleted_rows=removed_records,
             attempts=attempts,
             seconds=time.perf_counter() - began,
         )
@@ -130,7 +226,21 @@ def _number(name: str, value: int | None) -> int | None:
     return number
 
 
-def _written(table: _native.PaimonTable, files: _native.Files, data: Any) -> DataFileWriter[_native.PaimonRows]:
+def _partition(values: Any) -> dict[str, str | None]:
+    """Return values of partition columns as text."""
+    if not isinstance(values, Mapping):
+        message = f"a partition is a mapping of columns to values, not {type(values).__name__}"
+        raise InvalidArgumentError(message, hint='for example {"day": "2024-02-29"}')
+    as_text = {True: "true", False: "false"}
+    return {
+        text("partition", name): None if value is None else as_text[value] if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+    }
+
+
+def _written(
+    table: _native.PaimonTable, files: _native.Files, data: Any, *, overwrites: bool
+) -> DataFileWriter[_native.PaimonRows]:
     """Write rows into new files, to be committed; when it fails the files are deleted."""
     from frazil._progress import reported
     from frazil.config import config
@@ -139,7 +249,7 @@ def _written(table: _native.PaimonTable, files: _native.Files, data: Any) -> Dat
     from frazil.paimon._writer_options import type_name, writer_options
 
     offset_ms = (time.localtime().tm_gmtoff or 0) * 1_000
-    rows = _native.PaimonRows(table, memory_bytes=write_memory(), utc_offset_ms=offset_ms)
+    rows = _native.PaimonRows(table, memory_bytes=write_memory(), utc_offset_ms=offset_ms, overwrites=overwrites)
     with reported(config.progress) as progress:
         writer = DataFileWriter(files, rows, writer_options(rows), progress=progress)
         try:

@@ -1,19 +1,26 @@
 //! One attempt: the newest snapshot, the one after it, and its publication.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::publish::{Swap, publish};
 
+use super::changes::Changes;
+use super::conflict;
 use super::lock::SnapshotLock;
 use super::manifests::MetadataWriter;
 use super::merge::ManifestMerger;
-use super::request::{BATCH_IDENTIFIER, Request};
+use super::overwrite::Replaced;
+use super::request::{BATCH_IDENTIFIER, Counts, Request};
 use crate::spec::json::{self, Object};
-use crate::spec::manifest::ManifestEntries;
+use crate::spec::manifest::{DELETE, ManifestEntries, Wanted};
 use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::table::Table;
+use crate::write::check::check_writable;
 
 /// A file of statistics is not read when it is longer than this.
 const LIMIT_BYTES: u64 = 2 << 30;
@@ -26,7 +33,7 @@ const SNAPSHOT_VERSION: i32 = 3;
 pub(super) struct Attempt<'a> {
     pub(super) table: &'a Table,
     pub(super) request: &'a Request,
-    pub(super) added: &'a ManifestEntries,
+    pub(super) changes: &'a Changes,
     pub(super) context: &'a Context,
 }
 
@@ -58,6 +65,7 @@ impl Attempt<'_> {
         if same != *known {
             return Err(replaced("the table was replaced by another one with the same name"));
         }
+        check_writable(newest.schema())?;
         Ok(Base { schema_id: newest.schema().id, snapshot: newest.latest_snapshot()? })
     }
 
@@ -67,7 +75,8 @@ impl Attempt<'_> {
     /// # Errors
     /// `CommitValidation` where the user has committed a greater identifier, but not this one.
     pub(super) fn committed_before(&self, newest: Option<&Snapshot>, checked: i64) -> Result<Option<i64>> {
-        let Some(newest) = newest.filter(|_| !self.request.is_batch()) else { return Ok(None) };
+        let is_written = self.changes.kind != CommitKind::Compact;
+        let Some(newest) = newest.filter(|_| is_written && !self.request.is_batch()) else { return Ok(None) };
         let mut later = None;
         let mut id = newest.id;
         while id > checked {
@@ -94,7 +103,7 @@ impl Attempt<'_> {
             }
             if snapshot.commit_identifier == self.request.identifier {
                 // Compactions have the identifier of the append before them.
-                if snapshot.commit_kind == CommitKind::Append {
+                if snapshot.commit_kind != CommitKind::Compact {
                     return Ok(Some(snapshot.id));
                 }
                 continue;
@@ -111,19 +120,48 @@ impl Attempt<'_> {
             .hint("identifiers of a user must grow; use another user for another stream"))
     }
 
-    /// Write the lists of the snapshot after `base`, and return it.
+    /// The changes, complete: an overwrite removes files of the newest snapshot.
     ///
     /// # Errors
-    /// `CorruptManifest` for lists that do not decode; `LimitExceeded` for more rows than a snapshot counts.
+    /// `CommitConflict` for changes that do not fit the newest snapshot.
+    fn checked(&self, before: Option<&Snapshot>) -> Result<Cow<'_, Changes>> {
+        let changes = self.changes;
+        let is_checked = changes.kind != CommitKind::Append || self.request.checks_append;
+        let Some(before) = before.filter(|_| is_checked) else { return Ok(Cow::Borrowed(changes)) };
+        let (table, schema) = (self.table, self.table.schema());
+        let live = |partitions: Option<&BTreeSet<Vec<u8>>>, wanted: Wanted| {
+            table.live_files(before, partitions, wanted, self.context)
+        };
+        let Some(overwrite) = self.request.overwrite.as_ref().filter(|_| changes.kind == CommitKind::Overwrite) else {
+            conflict::check(schema, &live(Some(&changes.partitions()), Wanted::FILES)?, changes)?;
+            return Ok(Cow::Borrowed(changes));
+        };
+        let replaced = Replaced::try_new(schema, overwrite, changes.added.partitions())?;
+        let partitions = matches!(replaced, Replaced::These(_)).then(|| changes.partitions());
+        let files = live(partitions.as_ref(), Wanted::ALL)?;
+        let removed = files.filter(&replaced.of(files.partitions())?)?.with_kind(DELETE)?;
+        if before.index_manifest.is_some() && !removed.is_empty() {
+            return Err(Error::unsupported("overwriting rows of tables that have index files"));
+        }
+        let changes = Changes { removed, ..changes.clone() };
+        conflict::check(schema, &files, &changes)?;
+        Ok(Cow::Owned(changes))
+    }
+
+    /// Write the lists of the snapshot after `base`, and return it with what it changes.
+    ///
+    /// # Errors
+    /// As [`Attempt::checked`]; `CorruptManifest` for lists that do not decode; `LimitExceeded` for more rows than a snapshot counts.
     pub(super) fn snapshot(
         &self,
         base: &Base,
         writer: &mut MetadataWriter<'_>,
         merger: &mut ManifestMerger<'_>,
-    ) -> Result<Snapshot> {
+    ) -> Result<(Snapshot, Counts)> {
         let before = base.snapshot.as_ref();
         let manifests = before.map_or(Ok(Vec::new()), |snapshot| self.table.manifests(snapshot, self.context))?;
-        let delta = writer.delta(self.added)?;
+        let changes = self.checked(before)?;
+        let delta = writer.delta(&changes.entries()?)?;
         let manifests = merger.merge(manifests, writer)?;
         let list = writer.list(&manifests)?;
         let too_many = || Error::new(ErrorKind::LimitExceeded, "the table would have more than 2^63 rows or snapshots");
@@ -133,10 +171,13 @@ impl Attempt<'_> {
                 Error::unsupported("writing on a snapshot without a record count").with("snapshot", snapshot.id)
             })?,
         };
-        let rows = self.added.row_counts().values().iter().try_fold(0_i64, |sum, rows| sum.checked_add(*rows));
-        let rows = rows.ok_or_else(too_many)?;
+        let sum = |entries: &ManifestEntries| {
+            let rows = entries.row_counts().values().iter();
+            rows.copied().try_fold(0_i64, i64::checked_add).ok_or_else(too_many)
+        };
+        let rows = sum(&changes.added)?.saturating_sub(sum(&changes.removed)?);
         let watermark = before.and_then(|snapshot| snapshot.watermark);
-        Ok(Snapshot {
+        let snapshot = Snapshot {
             version: SNAPSHOT_VERSION,
             id: before.map_or(Some(1), |snapshot| snapshot.id.checked_add(1)).ok_or_else(too_many)?,
             uuid: Some(writer.uuid().to_string()),
@@ -150,7 +191,7 @@ impl Attempt<'_> {
             index_manifest: before.and_then(|snapshot| snapshot.index_manifest.clone()),
             commit_user: self.request.user.clone(),
             commit_identifier: self.request.identifier,
-            commit_kind: CommitKind::Append,
+            commit_kind: changes.kind,
             // Snapshots are found by their time, which must not go back where clocks differ.
             time_ms: now_ms().max(before.map_or(0, |snapshot| snapshot.time_ms)),
             total_record_count: Some(total_before.checked_add(rows).ok_or_else(too_many)?),
@@ -164,7 +205,8 @@ impl Attempt<'_> {
             writer_version: None,
             tag_create_time_us: None,
             tag_time_retained_ms: None,
-        })
+        };
+        Ok((snapshot, Counts::of(&changes.added, &changes.removed)))
     }
 
     /// The statistics of the snapshot before, where they are of the newest schema.

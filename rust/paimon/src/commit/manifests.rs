@@ -32,6 +32,15 @@ struct OpenManifest {
     partitions: PartitionBounds,
 }
 
+/// The list of changes that was written last.
+#[derive(Debug)]
+struct Delta {
+    entries: ManifestEntries,
+    list: WrittenList,
+    /// It and its manifests.
+    files: Vec<String>,
+}
+
 /// Manifests that are written one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Rolling {
@@ -57,8 +66,7 @@ pub(super) struct MetadataWriter<'a> {
     uuid: String,
     manifests: u32,
     lists: u32,
-    /// The list of new files, which is the same for all attempts.
-    delta: Option<WrittenList>,
+    delta: Option<Delta>,
     written: Vec<String>,
 }
 
@@ -88,15 +96,20 @@ impl<'a> MetadataWriter<'a> {
         &self.partition_types
     }
 
-    /// Write the list of new files and their manifests, once for all attempts.
+    /// Write the list of changes and their manifests. It is written once while the changes stay the same.
     pub(super) fn delta(&mut self, entries: &ManifestEntries) -> Result<WrittenList> {
-        if let Some(delta) = &self.delta {
-            return Ok(delta.clone());
+        if let Some(delta) = self.delta.as_ref().filter(|delta| delta.entries.batch() == entries.batch()) {
+            return Ok(delta.list.clone());
         }
+        for name in self.delta.take().into_iter().flat_map(|delta| delta.files) {
+            self.delete(&name);
+        }
+        let before = self.written.len();
         let manifests = self.manifests(entries)?;
-        let delta = self.list(&manifests)?;
-        self.delta = Some(delta.clone());
-        Ok(delta)
+        let list = self.list(&manifests)?;
+        let files = self.written.iter().skip(before).cloned().collect();
+        self.delta = Some(Delta { entries: entries.clone(), list: list.clone(), files });
+        Ok(list)
     }
 
     /// Write a list of manifests.

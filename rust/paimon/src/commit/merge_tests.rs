@@ -14,7 +14,7 @@ use super::merge_plan::MergeSettings;
 use super::*;
 use crate::binary_row;
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
-use crate::spec::manifest::{DELETE, Wanted, read};
+use crate::spec::manifest::{ADD, DELETE, ManifestEntries, Wanted, read};
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::stats::SimpleStats;
 use crate::spec::testing::{avro, entry, manifest_fields, new_file, with};

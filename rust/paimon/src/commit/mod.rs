@@ -11,16 +11,20 @@
 //! * A streaming commit, whose identifier is not [`BATCH_IDENTIFIER`], is made once for each (user, identifier).
 //! * The base list has the manifests of the snapshot before, merged where they are many: see `merge.rs`.
 //!
-//! Conflict checks will be called by `attempt.rs` before the base list.
+//! * What was written and what was compacted are two snapshots. Changes that remove files are checked against the newest
+//!   snapshot in each attempt: see `conflict.rs`.
 
 mod attempt;
+mod changes;
 mod clean;
+mod conflict;
 mod lock;
 mod manifests;
 mod merge;
 mod merge_plan;
 #[cfg(test)]
 mod merge_tests;
+mod overwrite;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -32,12 +36,12 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::retry::{Retry, pause};
 use frazil_core::storage::publish::Swap;
 
-use crate::spec::manifest::{ADD, ManifestEntries};
 use crate::spec::options::Options;
 use crate::table::Table;
 use crate::write::check::check_writable;
 
 use attempt::Attempt;
+use changes::Changes;
 use manifests::MetadataWriter;
 use merge::ManifestMerger;
 use merge_plan::MergeSettings;
@@ -50,11 +54,10 @@ pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};
 /// Commit changes of buckets to a table, which may be at an older state than the newest one.
 ///
 /// # Errors
-/// * `Unsupported` naming what is not committed: overwrites, checks of appends, removed files, changelogs, compactions,
-///   index files, and tables that are not written.
+/// * `Unsupported` naming what is not committed: changelogs, index files, and tables that are not written.
 /// * `InvalidArgument` for changes that contradict themselves.
 /// * `NoSuchTable` and `CommitConflict` where the table was dropped or replaced.
-/// * `CommitConflict` where other writers were first too often.
+/// * `CommitConflict` where other writers were first too often, and for changes that do not fit what they did.
 /// * `CommitValidation` for a streaming commit with an identifier before the last one of its user.
 /// * `CommitStateUnknown` if the outcome is unknown. After any other error nothing was committed.
 pub fn commit(
@@ -77,13 +80,42 @@ fn committed(
 ) -> Result<Committed> {
     request.check()?;
     check_writable(table.schema())?;
-    let added = added(changes)?;
+    let (written, compacted) = Changes::of(changes, request)?;
     let options = Options::new(table.schema().options.clone());
-    if request.is_batch() && added.is_empty() && options.boolean("snapshot.ignore-empty-commit", true)? {
-        return Ok(Committed::default());
+    // An overwrite of partitions that have new files needs new files.
+    let replaces = matches!(request.overwrite, Some(Overwrite::Table | Overwrite::Partitions(_)));
+    let nothing = written.is_empty() && !replaces;
+    let is_skipped = compacted.is_some() || options.boolean("snapshot.ignore-empty-commit", true)?;
+    let mut outcome = Committed::default();
+    if !(nothing && request.is_batch() && is_skipped) {
+        outcome = snapshot(table, request, &written, lock, context)?;
     }
+    let Some(compacted) = compacted else { return Ok(outcome) };
+    let done = snapshot(table, request, &compacted, lock, context);
+    match done {
+        // What was written is part of the table, whatever became of the compaction.
+        Err(error) if error.kind() == ErrorKind::CommitConflict && !outcome.snapshots.is_empty() => Ok(outcome),
+        Err(error) => Err(error),
+        Ok(done) => {
+            outcome.snapshots.extend(done.snapshots);
+            outcome.attempts = outcome.attempts.max(done.attempts);
+            outcome.compacted = done.counts;
+            Ok(outcome)
+        }
+    }
+}
+
+/// Make one snapshot.
+fn snapshot(
+    table: &Table,
+    request: &Request,
+    changes: &Changes,
+    lock: &dyn SnapshotLock,
+    context: &Context,
+) -> Result<Committed> {
+    let options = Options::new(table.schema().options.clone());
     let mut writer = MetadataWriter::try_new(table, &options)?;
-    let attempt = Attempt { table, request, added: &added, context };
+    let attempt = Attempt { table, request, changes, context };
     let mut merger = ManifestMerger::new(table, context, MergeSettings::try_new(&options)?);
     let outcome = attempts(&attempt, (&mut writer, &mut merger), lock, &retry(&options)?);
     match &outcome {
@@ -110,15 +142,15 @@ fn attempts(
         attempt.context.check()?;
         let base = attempt.base()?;
         if let Some(snapshot) = attempt.committed_before(base.snapshot.as_ref(), checked)? {
-            return Ok(Committed { snapshots: vec![snapshot], attempts: 0, counts: Counts::default() });
+            return Ok(Committed { snapshots: vec![snapshot], ..Committed::default() });
         }
         checked = base.snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
-        let snapshot = attempt.snapshot(&base, writer, merger)?;
+        let (snapshot, counts) = attempt.snapshot(&base, writer, merger)?;
         match attempt.publish(&snapshot, lock)? {
             Swap::Done(_) => {
                 attempt.hint(snapshot.id);
-                let counts = Counts::of_added(attempt.added);
-                return Ok(Committed { snapshots: vec![snapshot.id], attempts: number, counts });
+                let snapshots = vec![snapshot.id];
+                return Ok(Committed { snapshots, attempts: number, counts, ..Committed::default() });
             }
             Swap::Refused(error) => return Err(error),
             Swap::Unknown(error) => return Err(unknown(&error)),
@@ -146,29 +178,6 @@ fn retry(options: &Options) -> Result<Retry> {
         max_wait: options.duration("commit.max-retry-wait")?.unwrap_or(Duration::from_secs(10)),
         total: options.duration("commit.timeout")?.unwrap_or(Duration::MAX),
     })
-}
-
-/// The files that changes add; what is not committed yet is refused.
-fn added(changes: &[BucketChange]) -> Result<ManifestEntries> {
-    let mut added = Vec::with_capacity(changes.len());
-    for change in changes {
-        change.check()?;
-        if !change.compact.is_empty() {
-            return Err(Error::unsupported("committing compactions"));
-        }
-        let Increment { removed, changelog, index_removed, index_added, .. } = &change.append;
-        for (what, is_there) in [
-            ("removed files", !removed.is_empty()),
-            ("changelog files", !changelog.is_empty()),
-            ("index files", !(index_removed.is_empty() && index_added.is_empty())),
-        ] {
-            if is_there {
-                return Err(Error::unsupported(format!("committing {what}")));
-            }
-        }
-        added.push(change.append.added.with_kind(ADD)?);
-    }
-    ManifestEntries::concat(&added)
 }
 
 fn unknown(cause: &Error) -> Error {

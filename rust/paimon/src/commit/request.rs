@@ -14,8 +14,8 @@ pub const BATCH_IDENTIFIER: i64 = i64::MAX;
 pub enum Overwrite {
     /// All rows.
     Table,
-    /// The rows of these partitions: values in the order of the partition columns, None for NULL.
-    Partitions(Vec<Vec<Option<String>>>),
+    /// The rows of partitions that have these values, as text, in the partition columns that are named; None is NULL.
+    Partitions(Vec<BTreeMap<String, Option<String>>>),
     /// The rows of the partitions that have new files.
     Dynamic,
 }
@@ -59,12 +59,6 @@ impl Request {
         if self.user.is_empty() {
             return Err(Error::invalid("a commit needs a user"));
         }
-        if self.overwrite.is_some() {
-            return Err(Error::unsupported("committing overwrites"));
-        }
-        if self.checks_append {
-            return Err(Error::unsupported("checking appends for conflicts"));
-        }
         Ok(())
     }
 }
@@ -76,8 +70,10 @@ pub struct Committed {
     pub snapshots: Vec<i64>,
     /// How many attempts it took; 0 where nothing was committed, or was committed before.
     pub attempts: u32,
-    /// The files.
+    /// The files that were written and replaced.
     pub counts: Counts,
+    /// The files of the compaction.
+    pub compacted: Counts,
 }
 
 /// Files, rows and bytes of a commit.
@@ -102,12 +98,16 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of_added(added: &ManifestEntries) -> Self {
+    /// Count the files that are added and removed.
+    pub(super) fn of(added: &ManifestEntries, removed: &ManifestEntries) -> Self {
         let sum = |values: &[i64]| values.iter().fold(0_i64, |sum, value| sum.saturating_add(*value));
         Self {
             added_files: added.len() as u64,
             added_rows: sum(added.row_counts().values()),
             added_bytes: sum(added.file_sizes().values()),
+            removed_files: removed.len() as u64,
+            removed_rows: sum(removed.row_counts().values()),
+            removed_bytes: sum(removed.file_sizes().values()),
             ..Self::default()
         }
     }

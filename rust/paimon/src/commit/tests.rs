@@ -12,8 +12,9 @@ use super::*;
 use crate::schema::create::{Definition, create};
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder};
 use crate::spec::index_manifest::{DELETION_VECTORS, IndexEntry};
-use crate::spec::manifest::{self, Wanted};
+use crate::spec::manifest::{self, ADD, ManifestEntries, Wanted};
 use crate::spec::manifest_list;
+use crate::spec::snapshot::CommitKind;
 use crate::spec::testing::{NO_FIELDS, golden_files, new_file};
 
 const ROOT: &str = "memory://warehouse/d.db/t";
@@ -449,11 +450,13 @@ fn what_is_not_committed_yet_is_refused_by_name() {
     };
     let of = |append: Increment| BucketChange { append, ..change(&[]) };
     let changes = [
-        (of(Increment { removed: entries(&["a"]), ..increment() }), "removed files"),
         (of(Increment { changelog: entries(&["a"]), ..increment() }), "changelog files"),
         (of(Increment { index_added: vec![index.clone()], ..increment() }), "index files"),
         (of(Increment { index_removed: vec![index], ..increment() }), "index files"),
-        (BucketChange { compact: Increment { added: entries(&["a"]), ..increment() }, ..change(&[]) }, "compactions"),
+        (
+            BucketChange { compact: Increment { changelog: entries(&["a"]), ..increment() }, ..change(&[]) },
+            "changelog files",
+        ),
     ];
     let refused = |request: &Request, change: &BucketChange, named: &str| {
         let error = commit(&table, request, std::slice::from_ref(change), &NoLock, &Context::default()).unwrap_err();
@@ -463,11 +466,6 @@ fn what_is_not_committed_yet_is_refused_by_name() {
     for (change, named) in &changes {
         refused(&Request::append("me"), change, named);
     }
-    for overwrite in [Overwrite::Table, Overwrite::Dynamic, Overwrite::Partitions(vec![])] {
-        let request = Request { overwrite: Some(overwrite), ..Request::append("me") };
-        refused(&request, &change(&["a"]), "overwrites");
-    }
-    refused(&Request { checks_append: true, ..Request::append("me") }, &change(&["a"]), "conflicts");
     let nobody = commit(&table, &Request::append(""), &[change(&["a"])], &NoLock, &Context::default());
     assert_eq!(nobody.unwrap_err().kind(), ErrorKind::InvalidArgument);
     let elsewhere = BucketChange { home: Home { partition: NO_FIELDS.into(), bucket: 1 }, ..change(&["a"]) };
@@ -534,4 +532,95 @@ fn retries_have_the_defaults_of_java() {
     let retry = retry(&Options::default()).unwrap();
     assert_eq!((retry.retries, retry.total), (10, Duration::MAX));
     assert_eq!((retry.min_wait, retry.max_wait), (Duration::from_millis(10), Duration::from_secs(10)));
+}
+
+fn request(overwrite: Overwrite) -> Request {
+    Request { overwrite: Some(overwrite), ..Request::append("me") }
+}
+
+fn replace(table: &Table, names: &[&str]) -> Result<Committed> {
+    commit(table, &request(Overwrite::Table), &[change(names)], &NoLock, &Context::default())
+}
+
+#[test]
+fn an_overwrite_replaces_what_is_live_when_it_is_committed() {
+    let (_, table) = created(&json!({}));
+    append(&table, &["a", "b"]).unwrap();
+    append(&table, &["c"]).unwrap();
+    let done = replace(&table, &["d"]).unwrap();
+    assert_eq!((done.snapshots, done.counts.added_files, done.counts.removed_files), (vec![3], 1, 3));
+    let snapshot = table.latest_snapshot().unwrap().unwrap();
+    assert_eq!((snapshot.commit_kind, snapshot.delta_record_count), (CommitKind::Overwrite, Some(-20)));
+    assert_eq!(live(&table), ["d"]);
+    let nothing = commit(&table, &request(Overwrite::Dynamic), &[change(&[])], &NoLock, &Context::default()).unwrap();
+    assert_eq!(nothing, Committed::default());
+    let truncated = commit(&table, &request(Overwrite::Table), &[], &NoLock, &Context::default()).unwrap();
+    assert_eq!((truncated.snapshots, truncated.counts.removed_rows), (vec![4], 10));
+    assert!(live(&table).is_empty());
+}
+
+#[test]
+fn a_lost_overwrite_replaces_the_files_of_the_winner_too() {
+    let (_, table) = created(&json!({}));
+    append(&table, &["a"]).unwrap();
+    let lock = Interrupted { table: table.clone(), times: AtomicU32::new(2) };
+    let done = commit(&table, &request(Overwrite::Table), &[change(&["z"])], &lock, &Context::default()).unwrap();
+    assert_eq!((done.attempts, done.counts.removed_files), (3, 3));
+    assert_eq!(live(&table), ["z"]);
+}
+
+/// Appends before the first few snapshots are published.
+#[derive(Debug)]
+struct Interrupted {
+    table: Table,
+    times: AtomicU32,
+}
+
+impl SnapshotLock for Interrupted {
+    fn run(&self, publish: &mut dyn FnMut() -> Swap) -> Result<Swap> {
+        let left = self.times.load(Ordering::Relaxed);
+        if left > 0 {
+            self.times.store(left - 1, Ordering::Relaxed);
+            append(&self.table, &[&format!("other{left}")]).unwrap();
+        }
+        Ok(publish())
+    }
+}
+
+#[test]
+fn compactions_are_snapshots_of_their_own_and_conflict_with_each_other() {
+    let (_, table) = created(&json!({}));
+    append(&table, &["a", "b"]).unwrap();
+    let compact = |removed: &[&str], added: &[&str], appended: &[&str]| {
+        let compact = Increment { removed: entries(removed), added: entries(added), ..Increment::empty().unwrap() };
+        let change = BucketChange { compact, ..change(appended) };
+        commit(&table, &Request::append("me"), &[change], &NoLock, &Context::default())
+    };
+    let done = compact(&["a", "b"], &["ab"], &["c"]).unwrap();
+    assert_eq!((done.snapshots, done.compacted.removed_files), (vec![2, 3], 2));
+    let snapshot = table.latest_snapshot().unwrap().unwrap();
+    assert_eq!((snapshot.commit_kind, snapshot.delta_record_count), (CommitKind::Compact, Some(-10)));
+    assert_eq!(live(&table), ["ab", "c"]);
+    let error = compact(&["a"], &["aa"], &[]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+    // What was appended stays, without the compaction that lost.
+    assert_eq!(compact(&["a"], &["aa"], &["d"]).unwrap().snapshots, [4]);
+    assert_eq!(live(&table), ["ab", "c", "d"]);
+}
+
+#[test]
+fn removed_files_must_be_live_and_new_ones_must_not() {
+    let (_, table) = created(&json!({}));
+    append(&table, &["a"]).unwrap();
+    let removing = |names: &[&str]| {
+        let append = Increment { removed: entries(names), ..Increment::empty().unwrap() };
+        commit(&table, &Request::append("me"), &[BucketChange { append, ..change(&[]) }], &NoLock, &Context::default())
+    };
+    assert_eq!(removing(&["b"]).unwrap_err().kind(), ErrorKind::CommitConflict);
+    let checked = Request { checks_append: true, ..Request::append("me") };
+    let twice = commit(&table, &checked, &[change(&["a"])], &NoLock, &Context::default());
+    assert_eq!(twice.unwrap_err().kind(), ErrorKind::CommitConflict);
+    removing(&["a"]).unwrap();
+    assert!(live(&table).is_empty());
+    assert_eq!(table.latest_snapshot().unwrap().unwrap().commit_kind, CommitKind::Overwrite);
 }

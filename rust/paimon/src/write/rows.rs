@@ -54,6 +54,9 @@ pub struct WriteOptions {
     pub memory_bytes: usize,
     /// How far the clock of this machine is ahead of UTC.
     pub utc_offset_ms: i64,
+    /// Whether the rows replace those of their buckets: sequence numbers begin at 0, and the number of buckets is that of
+    /// the option.
+    pub overwrites: bool,
 }
 
 /// Takes rows as users have them, returns rows for files, and collects what manifests say of the files.
@@ -118,7 +121,7 @@ impl RowWriter {
         }
         let of_table = Options::new(schema.options.clone());
         let homes = Homes::try_new(schema, &of_table)?;
-        let is_fixed = homes.total_buckets() > 0;
+        let continues = homes.total_buckets() > 0 && !options.overwrites;
         let has_key = !schema.primary_keys.is_empty();
         let kinds = kind_column(schema, &of_table)?;
         let with_kinds = has_key && kinds.is_none();
@@ -131,7 +134,7 @@ impl RowWriter {
             Way::Append(None)
         };
         Ok(Self {
-            restorer: is_fixed.then(|| Restorer::try_new(table, context)).transpose()?,
+            restorer: continues.then(|| Restorer::try_new(table, context)).transpose()?,
             spec: FileSpec::from_options(&of_table, has_key)?,
             entries: Arc::new(EntrySettings::try_new(schema, &of_table, options.utc_offset_ms)?),
             paths: DataFilePaths::try_new(table.location(), &of_table)?,

@@ -35,11 +35,17 @@ impl PaimonRows {
 #[pymethods]
 impl PaimonRows {
     /// Return one for new rows of a table with its newest schema. About `memory_bytes` of rows wait in memory. The clock
-    /// of this machine is ahead of UTC by `utc_offset_ms`.
+    /// of this machine is ahead of UTC by `utc_offset_ms`. An overwrite does not continue what buckets had before.
     #[new]
-    #[pyo3(signature = (table, *, memory_bytes, utc_offset_ms))]
-    fn new(py: Python<'_>, table: &PaimonTable, memory_bytes: usize, utc_offset_ms: i64) -> PyResult<Self> {
-        let options = WriteOptions { memory_bytes, utc_offset_ms };
+    #[pyo3(signature = (table, *, memory_bytes, utc_offset_ms, overwrites))]
+    fn new(
+        py: Python<'_>,
+        table: &PaimonTable,
+        memory_bytes: usize,
+        utc_offset_ms: i64,
+        overwrites: bool,
+    ) -> PyResult<Self> {
+        let options = WriteOptions { memory_bytes, utc_offset_ms, overwrites };
         let writer = interruptible(py, |context| RowWriter::try_new(&table.0, options, context))?;
         Ok(Self(Mutex::new(writer)))
     }

@@ -1,0 +1,71 @@
+//! What one snapshot changes: a commit makes one of what was written, and another one of what was compacted.
+
+use std::collections::BTreeSet;
+
+use frazil_core::error::{Error, Result};
+
+use super::request::Request;
+use crate::spec::manifest::{ADD, DELETE, ManifestEntries};
+use crate::spec::snapshot::CommitKind;
+use crate::write::change::{BucketChange, Increment};
+
+/// The files that come and go with a snapshot.
+#[derive(Debug, Clone)]
+pub(super) struct Changes {
+    pub(super) kind: CommitKind,
+    pub(super) added: ManifestEntries,
+    pub(super) removed: ManifestEntries,
+}
+
+impl Changes {
+    /// Return what was written, and what was compacted if anything was.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for changes that contradict themselves; `Unsupported` naming what is not committed.
+    pub(super) fn of(changes: &[BucketChange], request: &Request) -> Result<(Self, Option<Self>)> {
+        for change in changes {
+            change.check()?;
+        }
+        let written = Self::of_increments(changes.iter().map(|change| &change.append), CommitKind::Append)?;
+        let compacted = Self::of_increments(changes.iter().map(|change| &change.compact), CommitKind::Compact)?;
+        let replaces = request.overwrite.is_some() || !written.removed.is_empty();
+        let kind = if replaces { CommitKind::Overwrite } else { CommitKind::Append };
+        Ok((Self { kind, ..written }, Some(compacted).filter(|compacted| !compacted.is_empty())))
+    }
+
+    fn of_increments<'a>(increments: impl Iterator<Item = &'a Increment>, kind: CommitKind) -> Result<Self> {
+        let (mut added, mut removed) = (Vec::new(), Vec::new());
+        for increment in increments {
+            if !increment.changelog.is_empty() {
+                return Err(Error::unsupported("committing changelog files"));
+            }
+            if !(increment.index_removed.is_empty() && increment.index_added.is_empty()) {
+                return Err(Error::unsupported("committing index files"));
+            }
+            added.push(increment.added.with_kind(ADD)?);
+            removed.push(increment.removed.with_kind(DELETE)?);
+        }
+        Ok(Self { kind, added: ManifestEntries::concat(&added)?, removed: ManifestEntries::concat(&removed)? })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+
+    /// The entries of the snapshot, those that delete first.
+    pub(super) fn entries(&self) -> Result<ManifestEntries> {
+        ManifestEntries::concat(&[self.removed.clone(), self.added.clone()])
+    }
+
+    /// The partitions of the files.
+    pub(super) fn partitions(&self) -> BTreeSet<Vec<u8>> {
+        let partitions = self.removed.partitions().iter().chain(self.added.partitions().iter());
+        let mut found = BTreeSet::new();
+        for partition in partitions.flatten() {
+            if !found.contains(partition) {
+                found.insert(partition.to_vec());
+            }
+        }
+        found
+    }
+}

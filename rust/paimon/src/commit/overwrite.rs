@@ -1,0 +1,102 @@
+//! Which files an overwrite replaces (Java's `FileStoreCommitImpl.overwritePartition`).
+
+use std::collections::BTreeMap;
+
+use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, Scalar, StringArray, new_null_array};
+use arrow_buffer::BooleanBuffer;
+use arrow_cast::{CastOptions, cast_with_options};
+use frazil_core::error::{Error, Result};
+
+use super::request::Overwrite;
+use crate::binary_row;
+use crate::spec::json::shown;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::DataType;
+
+/// Decides for partitions, which are rows with their arity, whether an overwrite replaces them.
+#[derive(Debug)]
+pub(super) enum Replaced {
+    All,
+    /// By column of the partition key, its type and its value, an array of length 1.
+    Equal(Vec<Vec<(usize, ArrayRef)>>, Vec<DataType>),
+    /// These partitions, which have new files.
+    These(Vec<Vec<u8>>),
+}
+
+impl Replaced {
+    /// Return what an overwrite replaces; `added` are the partitions of new files.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a column that is not a partition key, a value that is not one of its type, and new files in
+    /// partitions that are not replaced.
+    pub(super) fn try_new(schema: &TableSchema, overwrite: &Overwrite, added: &BinaryArray) -> Result<Self> {
+        let replaced = match overwrite {
+            Overwrite::Table => Self::All,
+            Overwrite::Dynamic => Self::These(added.iter().flatten().map(<[u8]>::to_vec).collect()),
+            Overwrite::Partitions(specs) => {
+                let fields = schema.partition_keys.iter().filter_map(|key| schema.field(key));
+                let types: Vec<DataType> = fields.map(|field| field.data_type.clone()).collect();
+                let specs = specs.iter().map(|spec| values(schema, &types, spec)).collect::<Result<_>>()?;
+                Self::Equal(specs, types)
+            }
+        };
+        if replaced.of(added)?.false_count() > 0 {
+            return Err(Error::invalid("rows are in partitions that are not overwritten")
+                .hint("overwrite their partitions, too, or write these rows by another call"));
+        }
+        Ok(replaced)
+    }
+
+    /// Whether each partition is replaced.
+    pub(super) fn of(&self, partitions: &BinaryArray) -> Result<BooleanArray> {
+        let length = partitions.len();
+        match self {
+            Self::All => Ok(BooleanArray::new(BooleanBuffer::new_set(length), None)),
+            Self::These(these) => {
+                let is_one = |row: Option<&[u8]>| Some(row.is_some_and(|row| these.iter().any(|one| one == row)));
+                Ok(partitions.iter().map(is_one).collect())
+            }
+            Self::Equal(specs, types) => {
+                let places: Vec<usize> = (0..types.len()).collect();
+                let columns = binary_row::decode_columns(partitions, types, &places)?;
+                let mut any = BooleanBuffer::new_unset(length);
+                for spec in specs {
+                    let mut all = BooleanBuffer::new_set(length);
+                    for (place, value) in spec {
+                        let column = columns.get(*place).ok_or_else(|| Error::internal("a partition column"))?;
+                        let equal = arrow_ord::cmp::not_distinct(column, &Scalar::new(value.clone()))?;
+                        all = &all & equal.values();
+                    }
+                    any = &any | &all;
+                }
+                Ok(BooleanArray::new(any, None))
+            }
+        }
+    }
+}
+
+/// The values of a partition specification, by the places of its columns.
+fn values(
+    schema: &TableSchema,
+    types: &[DataType],
+    spec: &BTreeMap<String, Option<String>>,
+) -> Result<Vec<(usize, ArrayRef)>> {
+    let value = |(name, text): (&String, &Option<String>)| {
+        let place = schema.partition_keys.iter().position(|key| key == name);
+        let of = place.and_then(|place| Some((place, types.get(place)?)));
+        let (place, data_type) = of.ok_or_else(|| {
+            Error::invalid(format!("`{}` is not a partition key", shown(name)))
+                .hint(format!("the partition keys are {}", schema.partition_keys.join(", ")))
+        })?;
+        let Some(text) = text else { return Ok((place, new_null_array(&data_type.arrow(), 1))) };
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        let text_array = StringArray::from(vec![text.as_str()]);
+        let value = cast_with_options(&text_array, &data_type.arrow(), &strict).map_err(|error| {
+            Error::invalid(format!("`{}` is not a value of type {data_type}", shown(text)))
+                .with("column", shown(name))
+                .caused_by(error)
+        })?;
+        Ok((place, value))
+    };
+    spec.iter().map(value).collect()
+}

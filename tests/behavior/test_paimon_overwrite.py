@@ -1,0 +1,114 @@
+"""Rows of Paimon tables are replaced: all of them, those of named partitions, or those of partitions with new rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from frazil import errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.paimon import Table
+
+COLUMNS = [("id", "BIGINT"), ("day", "DATE"), ("region", "STRING")]
+DAY, OTHER = dt.date(2024, 2, 29), dt.date(1969, 12, 31)
+
+
+def create(folder: Path, *, keyed: bool = False, **options: Any) -> Table:
+    keys = ["day", "region", "id"] if keyed else []
+    if keyed:
+        options = {"bucket": 2} | options
+    columns = [(name, f"{kind} NOT NULL" if keyed else kind) for name, kind in COLUMNS]
+    return frazil.create_table(
+        folder / "t", columns, format="paimon", primary_keys=keys, partition_keys=["day", "region"], options=options
+    )
+
+
+def given() -> list[dict[str, Any]]:
+    places = [(DAY, "eu"), (DAY, "us"), (OTHER, "eu"), (OTHER, "")]
+    return [{"id": i, "day": day, "region": region} for i, (day, region) in enumerate(places * 2)]
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_all_rows_are_replaced(tmp_path: Path, keyed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    table = create(tmp_path, keyed=keyed)
+    table.append(given())
+    done = table.overwrite([{"id": 9, "day": DAY, "region": "x"}])
+    assert (done.added_records, done.removed_records, done.snapshot_id) == (1, 8, 2)
+    assert ids(table) == [9]
+    assert table.current_snapshot().operation == "overwrite"  # type: ignore[union-attr]
+    assert table.scan(snapshot_id=1).count() == 8
+    assert table.truncate().removed_records == 1
+    assert (ids(table), table.current_snapshot().total_record_count) == ([], 0)  # type: ignore[union-attr]
+    table.append(given())
+    assert ids(table) == list(range(8))
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_named_partitions_are_replaced(tmp_path: Path, keyed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    table = create(tmp_path, keyed=keyed)
+    table.append(given())
+    table.overwrite([{"id": 20, "day": DAY, "region": "eu"}], partitions=[{"day": DAY}])
+    assert ids(table) == [2, 3, 6, 7, 20]
+    table.overwrite([], partitions=[{"day": "1969-12-31", "region": "eu"}, {"region": ""}])
+    assert ids(table) == [20]
+    table.append(given())
+    table.drop_partitions([{"region": "eu"}])
+    assert ids(table) == [1, 3, 5, 7]
+    before = files(tmp_path)
+    with pytest.raises(errors.InvalidArgumentError, match="partitions that are not overwritten"):
+        table.overwrite(given(), partitions=[{"day": DAY}])
+    for wrong, named in [
+        ({"id": 1}, "`id` is not a partition key"),
+        ({"day": "soon"}, "`soon` is not a value"),
+        (5, "int"),
+    ]:
+        with pytest.raises(errors.InvalidArgumentError, match=named):
+            table.drop_partitions([wrong])  # type: ignore[list-item]
+    with pytest.raises(errors.InvalidArgumentError, match="at least one partition"):
+        table.drop_partitions([])
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_partitions_with_new_rows_are_replaced(tmp_path: Path, keyed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    table = create(tmp_path, keyed=keyed)
+    table.append(given())
+    table.dynamic_partition_overwrite([{"id": 30, "day": DAY, "region": "us"}, {"id": 31, "day": DAY, "region": "new"}])
+    assert ids(table) == [0, 2, 3, 4, 6, 7, 30, 31]
+    assert table.dynamic_partition_overwrite([]).snapshot_id is None
+    assert ids(table) == [0, 2, 3, 4, 6, 7, 30, 31]
+
+
+def test_an_overwrite_may_change_the_number_of_buckets(tmp_path: Path) -> None:
+    table = create(tmp_path, keyed=True)
+    table.append(given())
+    schema = tmp_path / "t" / "schema" / "schema-0"
+    text = schema.read_text().replace('"bucket": "2"', '"bucket": "3"').replace('"id": 0,', '"id": 1,', 1)
+    (schema.parent / "schema-1").write_text(text)
+    newer = frazil.load_table(tmp_path / "t")
+    with pytest.raises(errors.InvalidArgumentError, match="has 2 buckets"):
+        newer.append(given())
+    newer.overwrite(given())  # type: ignore[attr-defined]
+    newer.append(given())
+    assert ids(newer) == list(range(8))  # type: ignore[arg-type]
+
+
+def test_a_view_is_not_overwritten(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    for change in (lambda view: view.overwrite([]), lambda view: view.truncate()):
+        with pytest.raises(errors.UnsupportedError, match="audit-log"):
+            change(table.audit_log())
