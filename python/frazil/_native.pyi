@@ -22,6 +22,7 @@ __all__ = [
     "Files",
     "Merger",
     "PaimonCommit",
+    "PaimonCompaction",
     "PaimonDataFile",
     "PaimonDeletionFile",
     "PaimonPlan",
@@ -598,6 +599,41 @@ class PaimonCommit:
     @property
     def may_be_committed(self) -> bool: ...
     def abort(self, messages: Sequence[bytes]) -> int: ...
+
+@final
+class PaimonCompaction:
+    # Rewrites some files of one bucket.
+    # The compactions of the newest snapshot: those that are due, or for `full` all that leave fewer files.
+    @staticmethod
+    def plan(
+        table: PaimonTable,
+        *,
+        full: bool,
+        partitions: Sequence[dict[str, str | None]],
+        utc_offset_ms: int,
+        workers: int,
+    ) -> list[PaimonCompaction]: ...
+    def read(self) -> PaimonSplit: ...
+    # Codec, its level, bytes of a file, bytes of a row group.
+    def file(self) -> tuple[str, int | None, int, int]: ...
+    def schema(self) -> pa.Schema: ...
+    def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]: ...
+    @staticmethod
+    def next_sorted(most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None: ...
+    def new_location(self, partition: int, count: int, extension: str) -> str: ...
+    def close(
+        self,
+        partition: int,
+        path: str,
+        file_format: str,
+        size_bytes: int,
+        column_sizes: dict[int, int],
+        split_offsets: Sequence[int] | None,
+    ) -> None: ...
+    # Files, rows and bytes.
+    def written(self) -> tuple[int, int, int]: ...
+    # The commit message of the bucket.
+    def message(self) -> bytes: ...
 
 @final
 class PaimonScan:

@@ -98,6 +98,8 @@ def test_nested_types_are_read_and_compacted(oracle: Oracle) -> None:
         table.append([{"id": i, **{name: values[i] for name, (_, values) in NESTED.items()}}])
     assert oracle.adopt([], "nested").rejected == ()
     check(oracle, table)
+    table.compact()
+    check(oracle, table)
     assert oracle.adopt([Write(("id",), (("+I", 5),)), Compact(full=True)], "nested").rejected == (None, None)
     check(oracle, table)
     assert len(ours(table)) == 3
@@ -148,6 +150,13 @@ def test_partitions_and_buckets_are_read_and_appended_to(oracle: Oracle, buckets
     assert oracle.adopt([Compact(full=True), write], name).rejected == (None, None)
     check(oracle, table)
     table.append(given[:3])
+    check(oracle, table)
+    before = ours(table)
+    table.compact()
+    assert ours(table) == before
+    check(oracle, table)
+    check_filters(oracle, table)
+    assert oracle.adopt([write, Compact(full=True)], name).rejected == (None, None)
     check(oracle, table)
 
 
@@ -231,6 +240,16 @@ def test_upserts_are_read_and_go_on(oracle: Oracle, engine: str, keys: tuple[str
     table.append(some(3))
     check(oracle, table)
     check_filters(oracle, table)
+    before = ours(table)
+    assert table.compact().removed_files > 0
+    assert ours(table) == before
+    check(oracle, table)
+    check_filters(oracle, table)
+    assert oracle.adopt([write, write, Compact(full=False), write, Compact(full=True)], name).rejected == (None,) * 5
+    check(oracle, table)
+    table.append(some(20))
+    table.compact()
+    check(oracle, table)
 
 
 def test_records_have_what_java_writes_of_them(oracle: Oracle) -> None:

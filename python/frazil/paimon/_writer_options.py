@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from frazil.files.write.options import WriterOptions
@@ -12,10 +13,10 @@ if TYPE_CHECKING:
 
     from frazil import _native
 
-__all__ = ["type_name", "writer_options"]
+__all__ = ["type_name", "utc_offset_ms", "writer_options"]
 
 
-def writer_options(rows: _native.PaimonRows) -> WriterOptions:
+def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> WriterOptions:
     """Return how the files of a write are written."""
     codec, level, target_file_bytes, row_group_bytes = rows.file()
     return WriterOptions(
@@ -33,3 +34,8 @@ def writer_options(rows: _native.PaimonRows) -> WriterOptions:
 def type_name(data_type: pa.DataType) -> str:
     """Return what Paimon calls a type."""
     return str(type_of_arrow(data_type))
+
+
+def utc_offset_ms() -> int:
+    """Return how many milliseconds the clock of this machine is ahead of UTC: Java records local times."""
+    return (time.localtime().tm_gmtoff or 0) * 1_000

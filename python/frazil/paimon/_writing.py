@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from frazil import _native
@@ -17,14 +17,14 @@ from frazil.errors import InvalidArgumentError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from frazil._native import Files, PaimonTable
+    from frazil._native import Files, PaimonCommit, PaimonTable
     from frazil.files.write.writer import DataFileWriter
 
 _LONG_LIMIT = 1 << 63
 _USER_PREFIX = "commit.user-prefix"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class _About:
     """What a snapshot says of its commit."""
 
@@ -150,6 +150,44 @@ class Writing:
             raise InvalidArgumentError(message, hint="call truncate() to delete all rows")
         return self._write("drop_partitions", [], _About(), "partitions", partitions)
 
+    @operation_of
+    def compact(self, *, full: bool = True, partitions: Sequence[Mapping[str, Any]] | None = None) -> WriteResult:
+        """Rewrite the files of buckets into fewer ones, in one snapshot; rows stay the same.
+
+        The files of a bucket of a table with a primary key become one sorted run without deleted rows. Of other tables,
+        small files become larger ones.
+
+        Args:
+            full: Whether each bucket is compacted that would have fewer files. If False, only buckets with
+                `num-sorted-run.compaction-trigger` sorted runs, or with `compaction.min.file-num` small files.
+            partitions: Which partitions are compacted, as in `overwrite`; None for all.
+
+        Returns:
+            The files that were added and removed. `snapshot_id` is None if there was nothing to compact.
+
+        Raises:
+            InvalidArgumentError: No partition has the values of `partitions`.
+            UnsupportedError: The table is of a kind that is not written yet; the message names it.
+            CommitConflictError: Another writer compacted or overwrote the files; the table is as it was before.
+            CommitStateUnknownError: It is not known whether the commit took effect; nothing was deleted.
+        """
+        from frazil.paimon._compacting import compacted
+
+        began = time.perf_counter()
+        self._check_view("compact")
+        table = self._native.refresh()
+        commit = _native.PaimonCommit(table, user=self._user(None, None))
+        partitions = () if partitions is None else partitions
+        messages = compacted(table, self._files, full=full, partitions=[_partition(one) for one in partitions])
+        result = self._committed(commit, messages, began)
+        self._native = table
+        return dataclasses.replace(result, inserted_rows=0, deleted_rows=0)
+
+    def _check_view(self, method: str) -> None:
+        if self._view != "rows":
+            message = f"{method}: the view {self._view!r} of a table is not written"
+            raise UnsupportedError(message, context={"table": self._place()}, hint=f"call {method} of the table itself")
+
     def _write(
         self,
         method: str,
@@ -159,9 +197,7 @@ class Writing:
         partitions: Sequence[Mapping[str, Any]] = (),
     ) -> WriteResult:
         began = time.perf_counter()
-        if self._view != "rows":
-            message = f"{method}: the view {self._view!r} of a table is not written"
-            raise UnsupportedError(message, context={"table": self._place()}, hint=f"call {method} of the table itself")
+        self._check_view(method)
         table = self._native.refresh()
         commit = _native.PaimonCommit(
             table,
@@ -173,6 +209,12 @@ class Writing:
             partitions=[_partition(partition) for partition in partitions],
         )
         messages = _written(table, self._files, data, overwrites=overwrite is not None).rows.messages()
+        result = self._committed(commit, messages, began)
+        self._native = table
+        return result
+
+    def _committed(self, commit: PaimonCommit, messages: list[bytes], began: float) -> WriteResult:
+        """Commit messages, and delete their files if they are certainly not committed."""
         try:
             snapshots, attempts, (files, records, size), (removed_files, removed_records) = commit.commit(messages)
         except BaseException:
@@ -180,9 +222,8 @@ class Writing:
                 commit.abort(messages)
             raise
         if not attempts:
-            # There were no rows, or an earlier call committed those of this identifier.
+            # There was nothing to commit, or an earlier call committed the rows of this identifier.
             commit.abort(messages)
-        self._native = table
         return WriteResult(
             snapshots[-1] if snapshots else None,
             added_files=files,
@@ -246,10 +287,9 @@ def _written(
     from frazil.config import config
     from frazil.files.rows.batches import batches
     from frazil.files.write.writer import DataFileWriter, write_memory
-    from frazil.paimon._writer_options import type_name, writer_options
+    from frazil.paimon._writer_options import type_name, utc_offset_ms, writer_options
 
-    offset_ms = (time.localtime().tm_gmtoff or 0) * 1_000
-    rows = _native.PaimonRows(table, memory_bytes=write_memory(), utc_offset_ms=offset_ms, overwrites=overwrites)
+    rows = _native.PaimonRows(table, memory_bytes=write_memory(), utc_offset_ms=utc_offset_ms(), overwrites=overwrites)
     with reported(config.progress) as progress:
         writer = DataFileWriter(files, rows, writer_options(rows), progress=progress)
         try:

@@ -49,6 +49,7 @@ use merge_plan::MergeSettings;
 pub use crate::write::change::{BucketChange, Home, Increment};
 pub use clean::abort;
 pub use lock::{NoLock, SnapshotLock};
+pub(crate) use overwrite::Replaced;
 pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};
 
 /// Commit changes of buckets to a table, which may be at an older state than the newest one.

@@ -15,7 +15,7 @@ use crate::spec::types::DataType;
 
 /// Decides for partitions, which are rows with their arity, whether an overwrite replaces them.
 #[derive(Debug)]
-pub(super) enum Replaced {
+pub(crate) enum Replaced {
     All,
     /// By column of the partition key, its type and its value, an array of length 1.
     Equal(Vec<Vec<(usize, ArrayRef)>>, Vec<DataType>),
@@ -29,7 +29,7 @@ impl Replaced {
     /// # Errors
     /// `InvalidArgument` for a column that is not a partition key, a value that is not one of its type, and new files in
     /// partitions that are not replaced.
-    pub(super) fn try_new(schema: &TableSchema, overwrite: &Overwrite, added: &BinaryArray) -> Result<Self> {
+    pub(crate) fn try_new(schema: &TableSchema, overwrite: &Overwrite, added: &BinaryArray) -> Result<Self> {
         let replaced = match overwrite {
             Overwrite::Table => Self::All,
             Overwrite::Dynamic => Self::These(added.iter().flatten().map(<[u8]>::to_vec).collect()),
@@ -48,7 +48,7 @@ impl Replaced {
     }
 
     /// Whether each partition is replaced.
-    pub(super) fn of(&self, partitions: &BinaryArray) -> Result<BooleanArray> {
+    pub(crate) fn of(&self, partitions: &BinaryArray) -> Result<BooleanArray> {
         let length = partitions.len();
         match self {
             Self::All => Ok(BooleanArray::new(BooleanBuffer::new_set(length), None)),

@@ -13,7 +13,7 @@ use crate::spec::manifest::ManifestEntries;
 const KIND: Kind = Kind { name: "commit message", key: "frazil.paimon.change", version: "1" };
 
 /// A bucket of a partition.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Home {
     /// The partition as a row with its arity.
     pub partition: Arc<[u8]>,

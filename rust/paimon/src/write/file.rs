@@ -18,8 +18,9 @@ use crate::spec::types::DataType;
 use super::stats::{StatsCollector, StatsSettings, row};
 use super::upsert::Records;
 
-/// `_FILE_SOURCE` of files that an append wrote.
+/// `_FILE_SOURCE` of files that an append or a compaction wrote.
 const APPEND: i32 = 0;
+const COMPACT: i32 = 1;
 
 const DEFAULT_TARGET_BYTES: u64 = 256 << 20;
 const DEFAULT_KEYED_TARGET_BYTES: u64 = 128 << 20;
@@ -115,6 +116,8 @@ impl EntrySettings {
 #[derive(Debug)]
 pub struct FileBuilder {
     settings: Arc<EntrySettings>,
+    level: i32,
+    source: i32,
     row_count: i64,
     delete_count: i64,
     /// The least and the greatest sequence number.
@@ -129,6 +132,8 @@ impl FileBuilder {
     /// Begin a file.
     pub fn new(settings: Arc<EntrySettings>) -> Self {
         Self {
+            level: 0,
+            source: APPEND,
             row_count: 0,
             delete_count: 0,
             sequences: None,
@@ -137,6 +142,11 @@ impl FileBuilder {
             value_stats: StatsCollector::new(settings.values.clone()),
             settings,
         }
+    }
+
+    /// Begin a file of a compaction, on this level.
+    pub fn compacted(settings: Arc<EntrySettings>, level: i32) -> Self {
+        Self { level, source: COMPACT, ..Self::new(settings) }
     }
 
     /// Take rows of an append table, the first of which has the sequence number `first`.
@@ -155,7 +165,7 @@ impl FileBuilder {
     ///
     /// # Errors
     /// `LimitExceeded` where they are too many to be counted.
-    pub(super) fn add_records(&mut self, records: &Records, keys: &[ArrayRef]) -> Result<()> {
+    pub(crate) fn add_records(&mut self, records: &Records, keys: &[ArrayRef]) -> Result<()> {
         self.count(records.values.num_rows())?;
         let deletes = i64::try_from(records.retracts()).unwrap_or(i64::MAX);
         self.delete_count = self.delete_count.saturating_add(deletes);
@@ -204,12 +214,12 @@ impl FileBuilder {
             min_sequence_number,
             max_sequence_number,
             schema_id: self.settings.schema_id,
-            level: 0,
+            level: self.level,
             extra_files: Vec::new(),
             creation_time_ms: Some(now_ms().saturating_add(self.settings.utc_offset_ms)),
             delete_row_count: Some(self.delete_count),
             embedded_file_index: None,
-            file_source: Some(APPEND),
+            file_source: Some(self.source),
             value_stats_cols,
             external_path: None,
             first_row_id: None,

@@ -26,7 +26,7 @@ const KIND_ID: i32 = i32::MAX - 2;
 
 /// Turns records into rows of files.
 #[derive(Debug)]
-pub(super) struct FileSchema {
+pub(crate) struct FileSchema {
     arrow: SchemaRef,
     has_keys: bool,
 }
@@ -36,7 +36,7 @@ impl FileSchema {
     ///
     /// # Errors
     /// `InvalidArgument` for options that do not parse.
-    pub(super) fn try_new(schema: &TableSchema, values: &Schema, options: &Options) -> Result<Self> {
+    pub(crate) fn try_new(schema: &TableSchema, values: &Schema, options: &Options) -> Result<Self> {
         let has_keys = !options.boolean("data-file.thin-mode", false)?;
         let with_id = |field: Field, id: i32| -> FieldRef {
             Arc::new(field.with_metadata([(FILE_FIELD_ID.to_string(), id.to_string())].into()))
@@ -56,12 +56,12 @@ impl FileSchema {
         Ok(Self { arrow: Arc::new(Schema::new(fields)), has_keys })
     }
 
-    pub(super) fn arrow(&self) -> &SchemaRef {
+    pub(crate) fn arrow(&self) -> &SchemaRef {
         &self.arrow
     }
 
     /// Return records with the columns of their keys as rows of a file.
-    pub(super) fn rows(&self, records: &Records, keys: Vec<ArrayRef>) -> Result<RecordBatch> {
+    pub(crate) fn rows(&self, records: &Records, keys: Vec<ArrayRef>) -> Result<RecordBatch> {
         let mut columns = if self.has_keys { keys } else { Vec::new() };
         columns.push(Arc::new(records.sequences.clone()));
         columns.push(Arc::new(records.kinds.clone()));

@@ -36,17 +36,17 @@ const STEP_ROWS: usize = 8192;
 
 /// Merged records of a slot, sorted by key.
 #[derive(Debug)]
-pub(super) struct Records {
-    pub(super) slot: usize,
+pub(crate) struct Records {
+    pub(crate) slot: usize,
     /// The columns of the table.
-    pub(super) values: RecordBatch,
-    pub(super) sequences: Int64Array,
-    pub(super) kinds: Int8Array,
+    pub(crate) values: RecordBatch,
+    pub(crate) sequences: Int64Array,
+    pub(crate) kinds: Int8Array,
 }
 
 /// Sorts and merges the rows of one write.
 #[derive(Debug)]
-pub(super) struct Upserts {
+pub(crate) struct Upserts {
     spec: MergeSpec,
     context: Context,
     /// The columns of the table, sequence numbers and row kinds.
@@ -71,7 +71,7 @@ impl Upserts {
     ///
     /// # Errors
     /// As [`MergeSpec::try_new`] and [`Merger::try_new`].
-    pub(super) fn try_new(
+    pub(crate) fn try_new(
         schema: &Arc<TableSchema>,
         aligned: &ArrowSchema,
         memory_bytes: usize,
@@ -115,18 +115,18 @@ impl Upserts {
     }
 
     /// The schema of the columns of the table in [`Records`].
-    pub(super) fn values(&self) -> SchemaRef {
+    pub(crate) fn values(&self) -> SchemaRef {
         let count = self.merged.fields().len().saturating_sub(2);
         Arc::new(ArrowSchema::new(self.merged.fields().iter().take(count).cloned().collect::<Vec<_>>()))
     }
 
     /// Whether rows that delete are left out.
-    pub(super) fn ignores_deletes(&self) -> bool {
+    pub(crate) fn ignores_deletes(&self) -> bool {
         self.spec.ignores_deletes()
     }
 
     /// The columns of the key.
-    pub(super) fn keys(&self, values: &RecordBatch) -> Vec<ArrayRef> {
+    pub(crate) fn keys(&self, values: &RecordBatch) -> Vec<ArrayRef> {
         self.keys.iter().map(|place| values.column(*place).clone()).collect()
     }
 
@@ -134,7 +134,7 @@ impl Upserts {
     ///
     /// # Errors
     /// `InvalidArgument` for a retract that the merge engine does not take; `Storage` if rows cannot be spilled.
-    pub(super) fn push(&mut self, records: &Records, slots: UInt32Array) -> Result<()> {
+    pub(crate) fn push(&mut self, records: &Records, slots: UInt32Array) -> Result<()> {
         self.probe(records)?;
         let mut keys: Vec<ArrayRef> = vec![Arc::new(slots.clone())];
         keys.extend(self.keys.iter().map(|place| one_nan(records.values.column(*place))));
@@ -179,7 +179,7 @@ impl Upserts {
     ///
     /// # Errors
     /// What the merge engine refuses; `Storage` if spilled rows cannot be read.
-    pub(super) fn next(&mut self, most_rows: usize) -> Result<Option<Records>> {
+    pub(crate) fn next(&mut self, most_rows: usize) -> Result<Option<Records>> {
         loop {
             if let Some(records) = self.ready.take() {
                 let (first, rest) = records.split_at(most_rows.max(1));
@@ -269,13 +269,13 @@ impl Records {
     }
 
     /// How many records delete.
-    pub(super) fn retracts(&self) -> usize {
+    pub(crate) fn retracts(&self) -> usize {
         self.kinds.values().iter().filter(|kind| RETRACTS.contains(kind)).count()
     }
 }
 
 /// Return whether a row kind takes back what was added.
-pub(super) fn is_retract(kind: i8) -> bool {
+pub(crate) fn is_retract(kind: i8) -> bool {
     RETRACTS.contains(&kind)
 }
 

@@ -69,9 +69,16 @@ impl PaimonCommit {
             };
             self.may_be_committed.store(may_be, Ordering::Release);
             let committed = outcome?;
-            let counts = committed.counts;
-            let added = (counts.added_files, counts.added_rows, counts.added_bytes);
-            let removed = (counts.removed_files, counts.removed_rows);
+            let (counts, compacted) = (committed.counts, committed.compacted);
+            let added = (
+                counts.added_files.saturating_add(compacted.added_files),
+                counts.added_rows.saturating_add(compacted.added_rows),
+                counts.added_bytes.saturating_add(compacted.added_bytes),
+            );
+            let removed = (
+                counts.removed_files.saturating_add(compacted.removed_files),
+                counts.removed_rows.saturating_add(compacted.removed_rows),
+            );
             Ok((committed.snapshots, committed.attempts, added, removed))
         })
     }

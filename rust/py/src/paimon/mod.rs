@@ -1,6 +1,7 @@
 //! Paimon tables: scans, plans, splits, rows, commits.
 
 mod commit;
+mod compact;
 mod filter;
 mod plan;
 mod reader;
@@ -26,6 +27,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::SplitReader>()?;
     module.add_class::<rows::PaimonRows>()?;
     module.add_class::<commit::PaimonCommit>()?;
+    module.add_class::<compact::PaimonCompaction>()?;
     module.add_function(wrap_pyfunction!(schema::paimon_create, module)?)?;
     module.add_function(wrap_pyfunction!(filter::filter_batch, module)?)?;
     Ok(())

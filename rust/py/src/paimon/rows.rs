@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use frazil_core::error::{Error, Result};
+use frazil_paimon::write::file;
 use frazil_paimon::write::rows::{RowWriter, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,7 +17,11 @@ use crate::interrupt::{detached, interruptible};
 type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
 
 /// Codec, its level, bytes of a file, bytes of a row group.
-type FileSpec = (&'static str, Option<i64>, u64, u64);
+pub(super) type FileSpec = (&'static str, Option<i64>, u64, u64);
+
+pub(super) fn file_spec(spec: &file::FileSpec) -> FileSpec {
+    (spec.codec, spec.level, spec.target_bytes, spec.block_bytes)
+}
 
 /// Takes rows as users have them and returns rows for files.
 #[pyclass(frozen, module = "frazil._native")]
@@ -52,10 +57,7 @@ impl PaimonRows {
 
     /// How files are encoded: codec, level, bytes of a file and of a row group.
     fn file(&self, py: Python<'_>) -> PyResult<FileSpec> {
-        self.with(py, |writer| {
-            let spec = writer.file();
-            Ok((spec.codec, spec.level, spec.target_bytes, spec.block_bytes))
-        })
+        self.with(py, |writer| Ok(file_spec(writer.file())))
     }
 
     /// The columns that `split` takes, as a `pyarrow.Schema`.

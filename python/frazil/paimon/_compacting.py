@@ -1,0 +1,42 @@
+"""Rewriting the files of buckets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil import _native
+from frazil._progress import reported
+from frazil.config import config
+from frazil.files.write.writer import DataFileWriter
+from frazil.paimon._read import read_split
+from frazil.paimon._writer_options import utc_offset_ms, writer_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["compacted"]
+
+
+def compacted(
+    table: _native.PaimonTable, files: _native.Files, *, full: bool, partitions: Sequence[dict[str, str | None]]
+) -> list[bytes]:
+    """Rewrite files, one bucket at a time, and return the messages to be committed.
+
+    If it fails, new files are deleted.
+    """
+    tasks = _native.PaimonCompaction.plan(
+        table, full=full, partitions=partitions, utc_offset_ms=utc_offset_ms(), workers=config.max_workers
+    )
+    writers = []
+    with reported(config.progress) as progress:
+        try:
+            for task in tasks:
+                writer = DataFileWriter(files, task, writer_options(task), progress=progress)
+                writers.append(writer)
+                writer.write(read_split(task.read()))
+                writer.close()
+        except BaseException:
+            for writer in writers:
+                writer.abort()
+            raise
+    return [task.message() for task in tasks]

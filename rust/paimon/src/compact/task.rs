@@ -1,0 +1,195 @@
+//! One compaction of one bucket: the rows of some files go to other files, which replace them.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use frazil_core::align::filled;
+use frazil_core::error::{Error, Result};
+
+use crate::merge::with_nullable_values;
+use crate::scan::task::SplitTask;
+use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
+use crate::spec::manifest::ManifestEntries;
+use crate::spec::options::Options;
+use crate::spec::partition_path::Naming;
+use crate::spec::schema::TableSchema;
+use crate::table::Table;
+use crate::write::align::Align;
+use crate::write::change::{BucketChange, Home, Increment};
+use crate::write::file::{EntrySettings, FileBuilder, FileSpec};
+use crate::write::file_schema::FileSchema;
+use crate::write::kinds;
+use crate::write::path::{DataFilePaths, partition_folder};
+use crate::write::upsert::Records;
+
+/// What the compactions of a table share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    schema: Arc<TableSchema>,
+    options: Options,
+    location: String,
+    snapshot: i64,
+    entries: Arc<EntrySettings>,
+    spec: FileSpec,
+    naming: Naming,
+}
+
+impl Shared {
+    pub(super) fn try_new(table: &Table, options: &Options, snapshot: i64, utc_offset_ms: i64) -> Result<Self> {
+        let schema = table.schema();
+        Ok(Self {
+            // Merge engines leave NULL also where the table says NOT NULL.
+            schema: with_nullable_values(schema.clone(), options),
+            location: table.location().to_string(),
+            snapshot,
+            entries: Arc::new(EntrySettings::try_new(schema, options, utc_offset_ms)?),
+            spec: FileSpec::from_options(options, !schema.primary_keys.is_empty())?,
+            naming: Naming::from_options(options)?,
+            options: options.clone(),
+        })
+    }
+}
+
+/// Takes the rows of a split, returns rows for files, and collects what manifests say of the files.
+#[derive(Debug)]
+pub struct CompactTask {
+    shared: Arc<Shared>,
+    read: SplitTask,
+    home: Home,
+    folder: String,
+    removed: ManifestEntries,
+    level: i32,
+    align: Align,
+    /// The columns of files of tables with a primary key, and the places of the key columns.
+    keyed: Option<(FileSchema, Vec<usize>)>,
+    paths: DataFilePaths,
+    next_sequence: i64,
+    open: Option<FileBuilder>,
+    files: Vec<NewFile>,
+}
+
+impl CompactTask {
+    pub(super) fn try_new(
+        shared: Arc<Shared>,
+        read: SplitTask,
+        home: Home,
+        removed: ManifestEntries,
+        level: i32,
+    ) -> Result<Self> {
+        let schema = &shared.schema;
+        let align = Align::new(schema.clone());
+        let keyed = (!schema.primary_keys.is_empty()).then(|| -> Result<_> {
+            let keys = schema.trimmed_primary_keys().into_iter();
+            let places = keys.filter_map(|key| schema.fields.iter().position(|field| field.name == key)).collect();
+            Ok((FileSchema::try_new(schema, align.arrow(), &shared.options)?, places))
+        });
+        Ok(Self {
+            keyed: keyed.transpose()?,
+            folder: partition_folder(schema, &home.partition, &shared.naming)?,
+            paths: DataFilePaths::try_new(&shared.location, &shared.options)?,
+            next_sequence: removed.min_sequence_numbers().values().iter().copied().min().unwrap_or(0),
+            align,
+            read,
+            home,
+            removed,
+            level,
+            open: None,
+            files: Vec::new(),
+            shared,
+        })
+    }
+
+    /// The files to read.
+    pub fn read(&self) -> &SplitTask {
+        &self.read
+    }
+
+    /// How files are encoded.
+    pub fn file(&self) -> &FileSpec {
+        &self.shared.spec
+    }
+
+    /// The columns of files, with field ids.
+    pub fn arrow(&self) -> &SchemaRef {
+        self.keyed.as_ref().map_or_else(|| self.align.arrow(), |(files, _)| files.arrow())
+    }
+
+    /// Return rows of the split as rows of a file.
+    ///
+    /// # Errors
+    /// `Internal` for rows that are not those of the split.
+    pub fn take(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let column = |name: &str| batch.column_by_name(name).ok_or_else(|| no_column(name));
+        let names =
+            self.shared.schema.fields.iter().map(|field| Ok((field.name.clone(), column(&field.name)?.clone())));
+        let fields = names.collect::<Result<Vec<(String, ArrayRef)>>>()?;
+        let values =
+            RecordBatch::try_from_iter_with_nullable(fields.into_iter().map(|(name, values)| (name, values, true)))?;
+        let values = self.align.align(&values)?;
+        let entries = self.shared.entries.clone();
+        let file = self.open.get_or_insert_with(|| FileBuilder::compacted(entries, self.level));
+        let Some((schema, places)) = &self.keyed else {
+            let count = i64::try_from(values.num_rows()).unwrap_or(i64::MAX);
+            file.add(&values, self.next_sequence)?;
+            self.next_sequence = self.next_sequence.saturating_add(count);
+            return filled(values);
+        };
+        let sequences = column("_SEQUENCE_NUMBER")?.as_primitive_opt().ok_or_else(|| no_column("_SEQUENCE_NUMBER"))?;
+        let kinds = kinds::parse(kinds::ROW_KIND, column(kinds::ROW_KIND)?, 0)?;
+        let records = Records { slot: 0, values, sequences: sequences.clone(), kinds };
+        let keys: Vec<ArrayRef> = places.iter().map(|place| records.values.column(*place).clone()).collect();
+        file.add_records(&records, &keys)?;
+        filled(schema.rows(&records, keys)?)
+    }
+
+    /// Return the location of the next file.
+    ///
+    /// # Errors
+    /// As [`DataFilePaths::next_location`].
+    pub fn new_location(&mut self, extension: &str) -> Result<String> {
+        self.paths.next_location(&self.folder, self.home.bucket, extension)
+    }
+
+    /// End the file, which has the rows that were taken since the last one.
+    ///
+    /// # Errors
+    /// `Internal` for a file without rows.
+    pub fn close(&mut self, path: &str, size_bytes: i64) -> Result<()> {
+        let file = self.open.take().ok_or_else(|| Error::internal("a file without rows"))?;
+        self.files.push(file.finish(path.rsplit('/').next().unwrap_or(path), size_bytes)?);
+        Ok(())
+    }
+
+    /// Return how many files, rows and bytes are written.
+    pub fn written(&self) -> (usize, i64, i64) {
+        let sum = |of: fn(&NewFile) -> i64| self.files.iter().map(of).fold(0, i64::saturating_add);
+        (self.files.len(), sum(|file| file.meta.row_count), sum(|file| file.meta.file_size_bytes))
+    }
+
+    /// Return the change of the bucket, for a commit.
+    ///
+    /// # Errors
+    /// As [`EntriesBuilder::finish`].
+    pub fn change(&self) -> Result<BucketChange> {
+        let total_buckets = self.read.split.total_buckets;
+        let mut entries = EntriesBuilder::default();
+        for file in &self.files {
+            let Home { partition, bucket } = &self.home;
+            entries.push(BucketOf { partition, bucket: *bucket, total_buckets }, file.clone());
+        }
+        let compact = Increment { removed: self.removed.clone(), added: entries.finish()?, ..Increment::empty()? };
+        Ok(BucketChange {
+            home: self.home.clone(),
+            total_buckets,
+            base_snapshot: Some(self.shared.snapshot),
+            append: Increment::empty()?,
+            compact,
+        })
+    }
+}
+
+fn no_column(name: &str) -> Error {
+    Error::internal(format!("the rows of a compaction have no column `{name}`"))
+}

@@ -1,0 +1,114 @@
+//! Compactions of Paimon tables.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use frazil_core::error::{Error, Result};
+use frazil_paimon::compact::plan::{self, CompactRequest};
+use frazil_paimon::compact::task::CompactTask;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::rows::FileSpec;
+use super::split::PaimonSplit;
+use super::table::PaimonTable;
+use crate::arrow::{self, ArrowBatch};
+use crate::interrupt::{detached, interruptible};
+
+/// Rewrites some files of one bucket.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonCompaction(Mutex<CompactTask>);
+
+impl PaimonCompaction {
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut CompactTask) -> Result<R, Error> + Send,
+    ) -> PyResult<R> {
+        detached(py, || work(&mut *self.0.lock().map_err(|_| Error::internal("a compaction failed before"))?))
+    }
+}
+
+#[pymethods]
+impl PaimonCompaction {
+    /// Return the compactions of the newest snapshot: those that are due, or for `full` all that leave fewer files.
+    /// `partitions` are values of partition columns, as text; none for all partitions.
+    #[staticmethod]
+    #[pyo3(signature = (table, *, full, partitions, utc_offset_ms, workers))]
+    fn plan(
+        py: Python<'_>,
+        table: &PaimonTable,
+        full: bool,
+        partitions: Vec<BTreeMap<String, Option<String>>>,
+        utc_offset_ms: i64,
+        workers: usize,
+    ) -> PyResult<Vec<Self>> {
+        let request = CompactRequest { full, partitions, utc_offset_ms, workers };
+        let tasks = interruptible(py, |context| plan::plan(&table.0, &request, context))?;
+        Ok(tasks.into_iter().map(|task| Self(Mutex::new(task))).collect())
+    }
+
+    /// The files that are read, as a split.
+    fn read(&self, py: Python<'_>) -> PyResult<PaimonSplit> {
+        self.with(py, |task| Ok(PaimonSplit::new(task.read().clone())))
+    }
+
+    /// How files are encoded: codec, level, bytes of a file and of a row group.
+    fn file(&self, py: Python<'_>) -> PyResult<FileSpec> {
+        self.with(py, |task| Ok(super::rows::file_spec(task.file())))
+    }
+
+    /// The columns of files, with field ids, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.with(py, |task| Ok(task.arrow().clone()))?;
+        arrow::schema(py, schema)
+    }
+
+    /// Rows of the split as `(0, pyarrow.RecordBatch)`.
+    fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+        let ArrowBatch(batch) = batch;
+        let rows = self.with(py, |task| task.take(&batch))?;
+        Ok(vec![(0, arrow::record_batch(py, rows)?)])
+    }
+
+    /// None: no rows wait.
+    #[staticmethod]
+    fn next_sorted(most_rows: usize) -> Option<Vec<(usize, Py<PyAny>)>> {
+        let _ = most_rows;
+        None
+    }
+
+    /// A location for the next file.
+    fn new_location(&self, py: Python<'_>, partition: usize, count: usize, extension: &str) -> PyResult<String> {
+        let _ = (partition, count);
+        self.with(py, |task| task.new_location(extension))
+    }
+
+    /// Ends the file.
+    #[expect(clippy::too_many_arguments, reason = "what a writer knows of a file")]
+    fn close(
+        &self,
+        py: Python<'_>,
+        partition: usize,
+        path: &str,
+        file_format: &str,
+        size_bytes: i64,
+        column_sizes: BTreeMap<i32, i64>,
+        split_offsets: Option<Vec<i64>>,
+    ) -> PyResult<()> {
+        // Manifests of Paimon do not have these.
+        let _ = (partition, file_format, column_sizes, split_offsets);
+        self.with(py, |task| task.close(path, size_bytes))
+    }
+
+    /// How many files, rows and bytes are written.
+    fn written(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
+        self.with(py, |task| Ok(task.written()))
+    }
+
+    /// The commit message of the bucket.
+    fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let message = self.with(py, |task| task.change()?.seal())?;
+        Ok(PyBytes::new(py, &message))
+    }
+}

@@ -1,0 +1,167 @@
+"""Files of Paimon tables are compacted: fewer files, the same rows, and readers and writers go on."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil import errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.paimon import Table
+
+COLUMNS = [
+    ("id", "BIGINT NOT NULL"),
+    ("part", "STRING NOT NULL"),
+    ("n", "INT"),
+    ("deep", "ARRAY<ROW<x INT, y STRING>>"),
+]
+
+
+def create(folder: Path, *, keys: tuple[str, ...] = (), partitioned: bool = False, **options: Any) -> Table:
+    return frazil.create_table(
+        folder / "t",
+        COLUMNS,
+        format="paimon",
+        primary_keys=keys,
+        partition_keys=["part"] if partitioned else [],
+        options=options,
+    )
+
+
+def some(seeded: random.Random, count: int, kinds: tuple[str, ...] = ("+I",)) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": seeded.randint(0, 50),
+            "part": seeded.choice(["x", "y"]),
+            "n": seeded.choice([None, 1, 2]),
+            "deep": seeded.choice([None, [], [{"x": 1, "y": None}, None]]),
+            "_ROW_KIND": seeded.choice(kinds),
+        }
+        for _ in range(count)
+    ]
+
+
+def rows(table: Table) -> list[str]:
+    return sorted(map(str, table.scan().to_arrow().to_pylist()))
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+KEYED: list[dict[str, Any]] = [
+    {},
+    {"sequence.field": "n"},
+    {"data-file.thin-mode": "true"},
+    {"merge-engine": "partial-update", "ignore-delete": "true"},
+    {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"},
+    {"target-file-size": "1 kb"},
+]
+
+
+@pytest.mark.parametrize("options", KEYED, ids=lambda options: next(iter(options.values()), "deduplicate"))
+def test_a_bucket_with_keys_becomes_one_sorted_run(tmp_path: Path, options: dict[str, Any]) -> None:
+    seeded = random.Random(str(options))  # noqa: S311 - not a secret
+    table = create(tmp_path, keys=("part", "id"), partitioned=True, bucket=2, **options)
+    kinds = ("+I", "+U", "-D") if "merge-engine" not in options else ("+I",)
+    for _ in range(3):
+        for _ in range(3):
+            table.append(some(seeded, 30, kinds))
+        before, old = rows(table), table.scan(snapshot_id=1).count()
+        done = table.compact()
+        assert rows(table) == before
+        assert table.scan(snapshot_id=1).count() == old
+        assert done.removed_files >= 9
+        found = table.inspect.files()
+        assert set(found.column("level").to_pylist()) == {5}
+        assert set(found.column("file_source").to_pylist()) == {"COMPACT"}
+        assert sum(found.column("deleteRowCount").to_pylist()) == 0
+        assert all(split.raw_convertible for split in table.scan().plan_files())
+        assert table.current_snapshot().operation == "compact"  # type: ignore[union-attr]
+        assert table.current_snapshot().total_record_count == len(before)  # type: ignore[union-attr]
+        again = table.compact()
+        assert (again.snapshot_id, again.added_files, again.attempts) == (None, 0, 0)
+
+
+@pytest.mark.parametrize("bucketed", [False, True])
+def test_small_files_of_append_tables_are_joined(tmp_path: Path, bucketed: bool) -> None:  # noqa: FBT001 - a parameter
+    options = {"bucket": 2, "bucket-key": "id"} if bucketed else {}
+    seeded = random.Random(1)  # noqa: S311 - not a secret
+    table = create(tmp_path, partitioned=True, **options)
+    given = []
+    for _ in range(4):
+        given += (batch := some(seeded, 20))
+        table.append([{key: value for key, value in row.items() if key != "_ROW_KIND"} for row in batch])
+    before = rows(table)
+    assert table.compact(full=False).snapshot_id is None, "four files are not many"
+    done = table.compact(partitions=[{"part": "x"}])
+    assert (done.added_records, done.removed_records) == (sum(row["part"] == "x" for row in given),) * 2
+    table.compact()
+    assert rows(table) == before
+    buckets = {(str(split.partition), split.bucket) for split in table.scan().plan_files()}
+    assert table.inspect.files().num_rows == len(buckets)
+    if bucketed:
+        ids = table.scan("part = 'x'").to_arrow()["id"].to_pylist()
+        by_bucket = table.bucket_ids(pa.table({"id": ids})).to_pylist()
+        expected = [row["id"] for row in given if row["part"] == "x"]
+        for bucket in set(by_bucket):
+            kept = [one for one, of in zip(ids, by_bucket, strict=True) if of == bucket]
+            assert kept == [one for one in expected if one in kept], "rows of a bucket keep their order"
+    table.append([{"id": 1, "part": "x"}])
+    assert table.scan().count() == 81
+
+
+def test_only_buckets_with_many_runs_are_due(tmp_path: Path) -> None:
+    table = create(tmp_path, keys=("id",), bucket=1, **{"num-sorted-run.compaction-trigger": 3})
+    for i in range(2):
+        table.append([{"id": i, "part": "x"}])
+    assert table.compact(full=False).snapshot_id is None
+    table.append([{"id": 2, "part": "x"}])
+    assert table.compact(full=False).removed_files == 3
+    table.append([{"id": i, "part": "x", "_ROW_KIND": "-D"} for i in range(3)])
+    assert table.compact().added_files == 0
+    assert table.scan().count() == 0
+    assert table.inspect.files().num_rows == 0
+
+
+def test_a_compaction_conflicts_with_another_one_and_leaves_nothing(tmp_path: Path) -> None:
+    table = create(tmp_path, keys=("id",), bucket=1)
+    for i in range(3):
+        table.append([{"id": i, "part": "x"}])
+    import frazil.paimon._compacting as compacting
+
+    original = compacting.read_split
+
+    def meanwhile(split: Any) -> Any:
+        compacting.read_split = original
+        frazil.load_table(tmp_path / "t").compact()  # type: ignore[attr-defined]
+        return original(split)
+
+    compacting.read_split = meanwhile
+    try:
+        with pytest.raises(errors.CommitConflictError, match="another writer"):
+            table.compact()
+    finally:
+        compacting.read_split = original
+    assert len([name for name in files(tmp_path / "t") if name.endswith(".parquet")]) == 4
+    assert table.refresh().scan().count() == 3
+
+
+def test_wrong_partitions_and_views_are_named(tmp_path: Path) -> None:
+    table = create(tmp_path, partitioned=True)
+    table.append([{"id": 1, "part": "x"}])
+    before = files(tmp_path)
+    with pytest.raises(errors.InvalidArgumentError, match="no partition has these values"):
+        table.compact(partitions=[{"part": "z"}])
+    with pytest.raises(errors.InvalidArgumentError, match="`n` is not a partition key"):
+        table.compact(partitions=[{"n": 1}])
+    with pytest.raises(errors.UnsupportedError, match="read-optimized"):
+        table.read_optimized().compact()
+    assert files(tmp_path) == before
