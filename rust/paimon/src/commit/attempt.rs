@@ -127,10 +127,13 @@ impl Attempt<'_> {
     fn checked(&self, before: Option<&Snapshot>) -> Result<Cow<'_, Changes>> {
         let changes = self.changes;
         let is_checked = changes.kind != CommitKind::Append || self.request.checks_append;
-        let Some(before) = before.filter(|_| is_checked) else { return Ok(Cow::Borrowed(changes)) };
+        if !is_checked {
+            return Ok(Cow::Borrowed(changes));
+        }
         let (table, schema) = (self.table, self.table.schema());
-        let live = |partitions: Option<&BTreeSet<Vec<u8>>>, wanted: Wanted| {
-            table.live_files(before, partitions, wanted, self.context)
+        let live = |partitions: Option<&BTreeSet<Vec<u8>>>, wanted: Wanted| match before {
+            Some(before) => table.live_files(before, partitions, wanted, self.context),
+            None => ManifestEntries::concat(&[]),
         };
         let Some(overwrite) = self.request.overwrite.as_ref().filter(|_| changes.kind == CommitKind::Overwrite) else {
             conflict::check(schema, &live(Some(&changes.partitions()), Wanted::FILES)?, changes)?;
@@ -140,7 +143,7 @@ impl Attempt<'_> {
         let partitions = matches!(replaced, Replaced::These(_)).then(|| changes.partitions());
         let files = live(partitions.as_ref(), Wanted::ALL)?;
         let removed = files.filter(&replaced.of(files.partitions())?)?.with_kind(DELETE)?;
-        if before.index_manifest.is_some() && !removed.is_empty() {
+        if before.is_some_and(|before| before.index_manifest.is_some()) && !removed.is_empty() {
             return Err(Error::unsupported("overwriting rows of tables that have index files"));
         }
         let changes = Changes { removed, ..changes.clone() };

@@ -25,6 +25,8 @@ mod merge_plan;
 #[cfg(test)]
 mod merge_tests;
 mod overwrite;
+#[cfg(test)]
+mod overwrite_tests;
 mod request;
 #[cfg(test)]
 mod tests;

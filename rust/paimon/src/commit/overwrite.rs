@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, Scalar, StringArray, new_null_array};
 use arrow_buffer::BooleanBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
 use frazil_core::error::{Error, Result};
 
 use super::request::Overwrite;
 use crate::binary_row;
 use crate::spec::json::shown;
+use crate::spec::options::Options;
+use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::DataType;
 
@@ -27,13 +30,17 @@ impl Replaced {
     /// Return what an overwrite replaces; `added` are the partitions of new files.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not a partition key, a value that is not one of its type, and new files in
-    /// partitions that are not replaced.
+    /// `InvalidArgument` for no partitions, a column that is not a partition key, a value that is not one of its type, and
+    /// new files in partitions that are not replaced.
     pub(crate) fn try_new(schema: &TableSchema, overwrite: &Overwrite, added: &BinaryArray) -> Result<Self> {
         let replaced = match overwrite {
             Overwrite::Table => Self::All,
             Overwrite::Dynamic => Self::These(added.iter().flatten().map(<[u8]>::to_vec).collect()),
             Overwrite::Partitions(specs) => {
+                if specs.is_empty() || specs.iter().any(BTreeMap::is_empty) {
+                    let message = "an overwrite of partitions needs partitions, each with at least one value";
+                    return Err(Error::invalid(message).hint("overwrite the table to replace all rows"));
+                }
                 let fields = schema.partition_keys.iter().filter_map(|key| schema.field(key));
                 let types: Vec<DataType> = fields.map(|field| field.data_type.clone()).collect();
                 let specs = specs.iter().map(|spec| values(schema, &types, spec)).collect::<Result<_>>()?;
@@ -81,6 +88,7 @@ fn values(
     types: &[DataType],
     spec: &BTreeMap<String, Option<String>>,
 ) -> Result<Vec<(usize, ArrayRef)>> {
+    let default_name = Naming::from_options(&Options::new(schema.options.clone()))?.default_name;
     let value = |(name, text): (&String, &Option<String>)| {
         let place = schema.partition_keys.iter().position(|key| key == name);
         let of = place.and_then(|place| Some((place, types.get(place)?)));
@@ -88,15 +96,48 @@ fn values(
             Error::invalid(format!("`{}` is not a partition key", shown(name)))
                 .hint(format!("the partition keys are {}", schema.partition_keys.join(", ")))
         })?;
-        let Some(text) = text else { return Ok((place, new_null_array(&data_type.arrow(), 1))) };
-        let strict = CastOptions { safe: false, ..CastOptions::default() };
-        let text_array = StringArray::from(vec![text.as_str()]);
-        let value = cast_with_options(&text_array, &data_type.arrow(), &strict).map_err(|error| {
-            Error::invalid(format!("`{}` is not a value of type {data_type}", shown(text)))
-                .with("column", shown(name))
-                .caused_by(error)
-        })?;
-        Ok((place, value))
+        // As in Java, the name of the folder of NULL is NULL.
+        match text.as_deref().filter(|text| *text != default_name) {
+            None => Ok((place, new_null_array(&data_type.arrow(), 1))),
+            Some(text) => Ok((place, parsed(text, data_type).map_err(|error| error.with("column", shown(name)))?)),
+        }
     };
     spec.iter().map(value).collect()
+}
+
+/// The value of a text. A text that is rounded or cut to be one of the type names another partition, so it is refused.
+pub(super) fn parsed(text: &str, data_type: &DataType) -> Result<ArrayRef> {
+    let refused = || Error::invalid(format!("`{}` is not a value of type {data_type}", shown(text)));
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let cast = |values: &dyn Array, to: &ArrowType| {
+        cast_with_options(values, to, &strict).map_err(|error| refused().caused_by(error))
+    };
+    let texts = StringArray::from(vec![text]);
+    let value = cast(&texts, &data_type.arrow())?;
+    let exact = match data_type.arrow() {
+        ArrowType::Decimal128(_, scale) => {
+            !text.contains(['e', 'E']) && digits_after_point(text) <= usize::try_from(scale).unwrap_or(0)
+        }
+        ArrowType::Date32 => !text.contains([':', 'T', 't']),
+        ArrowType::Timestamp(unit, _) => digits_after_point(text) <= digits(unit),
+        ArrowType::Time32(unit) | ArrowType::Time64(unit) => digits_after_point(text) <= digits(unit),
+        _ => true,
+    };
+    if exact { Ok(value) } else { Err(refused().hint("write the value with the digits that the column has")) }
+}
+
+/// How many digits of a fraction count: zeros at its end do not.
+fn digits_after_point(text: &str) -> usize {
+    let Some((_, fraction)) = text.split_once('.') else { return 0 };
+    let end = fraction.find(|character: char| !character.is_ascii_digit()).unwrap_or(fraction.len());
+    fraction.get(..end).map_or(0, |fraction| fraction.trim_end_matches('0').len())
+}
+
+fn digits(unit: TimeUnit) -> usize {
+    match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond => 6,
+        TimeUnit::Nanosecond => 9,
+    }
 }

@@ -17,7 +17,7 @@ use crate::spec::manifest_list;
 use crate::spec::snapshot::CommitKind;
 use crate::spec::testing::{NO_FIELDS, golden_files, new_file};
 
-const ROOT: &str = "memory://warehouse/d.db/t";
+pub(super) const ROOT: &str = "memory://warehouse/d.db/t";
 
 fn definition(options: &Value) -> Definition {
     let fields = json!([{"id": 0, "name": "k", "type": "INT"}]);
@@ -25,17 +25,17 @@ fn definition(options: &Value) -> Definition {
     Definition::parse(text.as_bytes()).unwrap()
 }
 
-fn files_of(storage: Arc<dyn Storage>) -> Files {
+pub(super) fn files_of(storage: Arc<dyn Storage>) -> Files {
     Files::below(storage, ROOT).unwrap()
 }
 
-fn created(options: &Value) -> (Arc<MemoryStorage>, Table) {
+pub(super) fn created(options: &Value) -> (Arc<MemoryStorage>, Table) {
     let storage = Arc::new(MemoryStorage::default());
     let table = create(&files_of(storage.clone()), ROOT, definition(options)).unwrap();
     (storage, table)
 }
 
-fn entries(names: &[&str]) -> ManifestEntries {
+pub(super) fn entries(names: &[&str]) -> ManifestEntries {
     let mut builder = EntriesBuilder::default();
     let bucket = BucketOf { partition: &NO_FIELDS, bucket: 0, total_buckets: -1 };
     for name in names {
@@ -44,7 +44,7 @@ fn entries(names: &[&str]) -> ManifestEntries {
     builder.finish().unwrap()
 }
 
-fn change(names: &[&str]) -> BucketChange {
+pub(super) fn change(names: &[&str]) -> BucketChange {
     BucketChange {
         home: Home { partition: NO_FIELDS.into(), bucket: 0 },
         total_buckets: -1,
@@ -54,7 +54,7 @@ fn change(names: &[&str]) -> BucketChange {
     }
 }
 
-fn append(table: &Table, names: &[&str]) -> Result<Committed> {
+pub(super) fn append(table: &Table, names: &[&str]) -> Result<Committed> {
     commit(table, &Request::append("me"), &[change(names)], &NoLock, &Context::default())
 }
 
@@ -65,7 +65,7 @@ fn stream(table: &Table, user: &str, identifier: i64, names: &[&str]) -> Result<
 }
 
 /// The names of the files of the newest snapshot.
-fn live(table: &Table) -> Vec<String> {
+pub(super) fn live(table: &Table) -> Vec<String> {
     let Some(snapshot) = table.latest_snapshot().unwrap() else { return Vec::new() };
     let read = |name: &str| table.files().read(&table.manifest_location(name), u64::MAX).unwrap();
     let context = Context::default();
