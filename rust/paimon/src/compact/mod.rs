@@ -1,9 +1,19 @@
 //! Compaction: the files of a bucket become fewer (documentation: "Compaction").
 //!
 //! ```text
+//! pick    which files of a bucket with keys are merged, and into which level
 //! plan    which files of which bucket are rewritten
 //! task    reads them, merged, and writes the files that replace them; a commit makes a COMPACT snapshot
 //! ```
 
+mod levels;
+mod pick;
+#[cfg(test)]
+mod pick_tests;
 pub mod plan;
+mod strategy;
 pub mod task;
+
+pub use levels::{Levels, Run};
+pub use pick::{Now, Picker, Unit, pick_full};
+pub use strategy::{EarlyFull, Level0, OffPeak, Strategy};

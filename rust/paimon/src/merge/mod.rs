@@ -35,4 +35,5 @@ mod spec;
 mod tests;
 
 pub use self::merger::{Merger, Step};
+pub(crate) use self::spec::looks_up;
 pub use self::spec::{MergeSpec, with_nullable_values};

@@ -202,7 +202,7 @@ fn retracts_columns(options: &Options) -> bool {
 }
 
 /// Whether the table needs lookup (`CoreOptions.needLookup`).
-fn looks_up(options: &Options) -> Result<bool> {
+pub(crate) fn looks_up(options: &Options) -> Result<bool> {
     let producer = options.text("changelog-producer").is_some_and(|name| name.trim().eq_ignore_ascii_case("lookup"));
     Ok(producer || options.boolean("deletion-vectors.enabled", false)? || options.boolean("force-lookup", false)?)
 }

@@ -106,6 +106,14 @@ impl KeyRanges {
         sections
     }
 
+    /// Sort files by their smallest keys, and return two that follow each other and share keys; None where they are one
+    /// sorted run. Numbers are below [`KeyRanges::len`].
+    pub(crate) fn sort_run(&self, files: &mut [usize]) -> Option<(usize, usize)> {
+        files.sort_by(|a, b| self.min.row(*a).cmp(&self.min.row(*b)));
+        let mut pairs = files.iter().zip(files.iter().skip(1)).map(|(file, next)| (*file, *next));
+        pairs.find(|(file, next)| !self.follows(*next, *file))
+    }
+
     /// Fills runs with files in the order of their smallest keys, each time the run that ends first.
     fn runs(&self, files: Vec<usize>) -> Section {
         let mut runs: Vec<Vec<usize>> = Vec::new();

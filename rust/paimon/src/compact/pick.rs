@@ -1,0 +1,193 @@
+//! Which runs are merged next, by numbers alone (`UniversalCompaction`, `ForceUpLevel0Compaction`,
+//! `EarlyFullCompaction`, `CompactStrategy.pickFullCompaction`).
+//!
+//! The first rule that holds decides:
+//!
+//! 1. Early full compaction: all runs, by time or length.
+//! 2. Size amplification: all runs, where the younger ones are long compared to the oldest one.
+//! 3. Size ratio: the youngest runs, as long as the next one is not much longer than those before it.
+//! 4. Number of runs: as many that at most the trigger is left, and further ones by size ratio.
+//! 5. Level 0, where it must become empty: its files, and further runs by size ratio.
+//!
+//! Rules 2 and 3 need as many runs as the trigger says.
+
+use super::levels::{Levels, Run};
+use super::strategy::{Level0, Strategy};
+
+/// Files that are merged, and the level of the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unit {
+    /// Never 0.
+    pub output_level: i32,
+    /// Positions in the list of files that the levels were made of; never empty.
+    pub files: Vec<usize>,
+    /// Whether each file is written again by itself, instead of being merged with the others.
+    pub rewrites: bool,
+}
+
+/// A time, as compaction asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// Milliseconds since the epoch.
+    pub ms: i64,
+    /// The hour of the day in the time zone of the writer, 0 to 23.
+    pub hour: i32,
+}
+
+/// Picks the runs of one bucket, and knows what was picked before. A writer has one per bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picker {
+    pub(super) strategy: Strategy,
+    pub(super) last_full_ms: Option<i64>,
+    pub(super) delays: i32,
+}
+
+impl Picker {
+    /// Return a picker that has not picked anything yet.
+    pub fn new(strategy: Strategy) -> Self {
+        Self { strategy, last_full_ms: None, delays: 0 }
+    }
+
+    /// The options.
+    pub fn strategy(&self) -> &Strategy {
+        &self.strategy
+    }
+
+    /// Whether a writer must wait for compaction before it adds further files.
+    pub fn must_wait(&self, levels: &Levels) -> bool {
+        i32::try_from(levels.runs().len()).unwrap_or(i32::MAX) > self.strategy.stop_trigger
+    }
+
+    /// Return what is to be merged; None for nothing.
+    pub fn pick(&mut self, levels: &Levels, now: Now) -> Option<Unit> {
+        let unit = self.universal(levels, now).or_else(|| self.level_0(levels, now))?;
+        let only = unit.files.len() == 1
+            && levels.runs().iter().any(|run| run.files == unit.files && run.level == unit.output_level);
+        (!unit.files.is_empty() && !only).then_some(unit)
+    }
+
+    fn universal(&mut self, levels: &Levels, now: Now) -> Option<Unit> {
+        if self.is_early_full(levels, now) || self.is_amplified(levels.runs()) {
+            return Some(self.all(levels, now));
+        }
+        let trigger = usize::try_from(self.strategy.compaction_trigger).unwrap_or(usize::MAX);
+        let count = levels.runs().len();
+        if count < trigger {
+            return None;
+        }
+        let by_ratio = self.extended(levels.runs(), 1, now);
+        if by_ratio > 1 {
+            return Some(self.youngest(levels, by_ratio, now));
+        }
+        let excess = count.checked_sub(trigger).filter(|excess| *excess > 0)?.saturating_add(1);
+        let taken = self.extended(levels.runs(), excess, now);
+        Some(self.youngest(levels, taken, now))
+    }
+
+    fn level_0(&mut self, levels: &Levels, now: Now) -> Option<Unit> {
+        match self.strategy.level_0 {
+            Level0::Stay => return None,
+            Level0::Always => {}
+            Level0::Delay(most) => {
+                self.delays = self.delays.wrapping_add(1);
+                if self.delays != most {
+                    return None;
+                }
+                self.delays = 0;
+            }
+        }
+        let files = levels.runs().iter().take_while(|run| run.level == 0).count();
+        if files == 0 {
+            return None;
+        }
+        let taken = self.extended(levels.runs(), files, now);
+        Some(self.youngest(levels, taken, now))
+    }
+
+    fn is_early_full(&self, levels: &Levels, now: Now) -> bool {
+        let Some(early) = self.strategy.early_full else { return false };
+        let runs = levels.runs();
+        if runs.len() == 1 {
+            return false;
+        }
+        let is_long_ago = |interval| self.last_full_ms.is_none_or(|last| now.ms.saturating_sub(last) > interval);
+        let below = runs.iter().filter(|run| run.level != levels.max_level());
+        early.interval_ms.is_some_and(is_long_ago)
+            || early.total_bytes.is_some_and(|limit| size(runs) < i128::from(limit))
+            || early.incremental_bytes.is_some_and(|limit| size(below) > i128::from(limit))
+    }
+
+    fn is_amplified(&self, runs: &[Run]) -> bool {
+        let trigger = usize::try_from(self.strategy.compaction_trigger).unwrap_or(usize::MAX);
+        let Some((oldest, younger)) = runs.split_last().filter(|_| runs.len() >= trigger) else { return false };
+        let percent = i128::from(self.strategy.size_amplification_percent);
+        size(younger).saturating_mul(100) > percent.saturating_mul(i128::from(oldest.size_bytes))
+    }
+
+    /// Return how many runs are taken, where so many are taken in any case.
+    fn extended(&self, runs: &[Run], least: usize, now: Now) -> usize {
+        let off_peak = self.strategy.off_peak.map_or(0, |off_peak| off_peak.ratio_percent_at(now.hour));
+        // The order of these operations is Java's, and so is the rounding.
+        let percent = 100.0 + f64::from(self.strategy.size_ratio_percent) + f64::from(off_peak);
+        let mut taken_bytes = size(runs.iter().take(least));
+        let mut taken = least;
+        for next in runs.iter().skip(least) {
+            if taken_bytes as f64 * percent / 100.0 < next.size_bytes as f64 {
+                break;
+            }
+            taken_bytes = taken_bytes.saturating_add(i128::from(next.size_bytes));
+            taken = taken.saturating_add(1);
+        }
+        taken
+    }
+
+    /// Return the unit of the youngest runs. The result is below the next run; not in level 0, so that further runs
+    /// are taken up to the first that is above it.
+    fn youngest(&mut self, levels: &Levels, taken: usize, now: Now) -> Unit {
+        let runs = levels.runs();
+        let mut taken = taken;
+        let mut output_level = runs.get(taken).map_or(0, |next| next.level.saturating_sub(1).max(0));
+        if output_level == 0 {
+            for next in runs.iter().skip(taken) {
+                taken = taken.saturating_add(1);
+                if next.level != 0 {
+                    output_level = next.level;
+                    break;
+                }
+            }
+        }
+        if taken >= runs.len() {
+            return self.all(levels, now);
+        }
+        Unit { output_level, files: files(runs.iter().take(taken)), rewrites: false }
+    }
+
+    fn all(&mut self, levels: &Levels, now: Now) -> Unit {
+        if self.strategy.early_full.is_some() {
+            self.last_full_ms = Some(now.ms);
+        }
+        Unit { output_level: levels.max_level(), files: files(levels.runs()), rewrites: false }
+    }
+}
+
+/// Return the unit of all files; None for nothing to do. Where all files are in the highest level already, only those
+/// are written again that have rows to drop, as `must_rewrite` says: rows of a deletion vector, or expired ones.
+pub fn pick_full(levels: &Levels, must_rewrite: &dyn Fn(usize) -> bool) -> Option<Unit> {
+    let output_level = levels.max_level();
+    let unit = match levels.runs() {
+        [only] if only.level == output_level => {
+            let files = only.files.iter().copied().filter(|file| must_rewrite(*file)).collect();
+            Unit { output_level, files, rewrites: true }
+        }
+        runs => Unit { output_level, files: files(runs), rewrites: false },
+    };
+    (!unit.files.is_empty()).then_some(unit)
+}
+
+fn size<'a>(runs: impl IntoIterator<Item = &'a Run>) -> i128 {
+    runs.into_iter().fold(0, |sum, run| sum.saturating_add(i128::from(run.size_bytes)))
+}
+
+fn files<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<usize> {
+    runs.into_iter().flat_map(|run| run.files.iter().copied()).collect()
+}

@@ -1,0 +1,152 @@
+//! The options of compaction (documentation: "Configuration"): `num-levels`, `num-sorted-run.*`, `compaction.*` and
+//! `lookup-compact*`, with the defaults of Java's `CoreOptions`.
+
+use frazil_core::error::{Error, Result};
+
+use crate::merge::looks_up;
+use crate::spec::options::Options;
+
+/// When files of a bucket are compacted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Strategy {
+    /// The number of runs from which on a merge is due.
+    pub compaction_trigger: i32,
+    /// The number of runs above which a writer waits for compaction.
+    pub stop_trigger: i32,
+    /// The number of levels; a bucket whose files are in higher ones has more.
+    pub levels: i32,
+    /// The length of all runs but the oldest one, in percent of it, above which all runs are merged.
+    pub size_amplification_percent: i32,
+    /// By how many percent a run may be longer than the younger ones and still be merged with them.
+    pub size_ratio_percent: i32,
+    /// Hours with another ratio.
+    pub off_peak: Option<OffPeak>,
+    /// When all runs are merged before they are many.
+    pub early_full: Option<EarlyFull>,
+    /// How long files may be in level 0.
+    pub level_0: Level0,
+}
+
+/// Hours of the day in which longer runs are merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffPeak {
+    /// The first hour.
+    pub start_hour: i32,
+    /// The hour after the last one; before `start_hour` where midnight is between.
+    pub end_hour: i32,
+    /// What is added to the size ratio.
+    pub ratio_percent: i32,
+}
+
+/// When all runs are merged; the parts are alternatives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EarlyFull {
+    /// This long after the last time.
+    pub interval_ms: Option<i64>,
+    /// When all runs together are shorter.
+    pub total_bytes: Option<i64>,
+    /// When the runs below the highest level are together longer.
+    pub incremental_bytes: Option<i64>,
+}
+
+/// How long files may be in level 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level0 {
+    /// Until another rule picks them.
+    Stay,
+    /// Each pick includes them.
+    Always,
+    /// At most this many picks without a result.
+    Delay(i32),
+}
+
+impl Strategy {
+    /// Return the strategy of a table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming an option that does not parse or is out of range.
+    pub fn try_new(options: &Options) -> Result<Self> {
+        let name = "num-sorted-run.compaction-trigger";
+        let trigger = integer(options, name)?.unwrap_or(5);
+        if trigger < 1 {
+            return Err(Error::invalid(format!("the option `{name}` is {trigger}; it must be at least 1")));
+        }
+        let stop = integer(options, "num-sorted-run.stop-trigger")?.unwrap_or(trigger.saturating_add(3));
+        let levels = integer(options, "num-levels")?.unwrap_or(trigger.saturating_add(1));
+        Ok(Self {
+            compaction_trigger: trigger,
+            stop_trigger: stop.max(trigger),
+            levels,
+            size_amplification_percent: integer(options, "compaction.max-size-amplification-percent")?.unwrap_or(200),
+            size_ratio_percent: integer(options, "compaction.size-ratio")?.unwrap_or(1),
+            off_peak: OffPeak::try_new(options)?,
+            early_full: EarlyFull::try_new(options)?,
+            level_0: Level0::try_new(options, trigger)?,
+        })
+    }
+}
+
+impl OffPeak {
+    /// None where an hour is -1, or both are the same.
+    fn try_new(options: &Options) -> Result<Option<Self>> {
+        let start_hour = integer(options, "compaction.offpeak.start.hour")?.unwrap_or(-1);
+        let end_hour = integer(options, "compaction.offpeak.end.hour")?.unwrap_or(-1);
+        let ratio_percent = integer(options, "compaction.offpeak-ratio")?.unwrap_or(0);
+        let is_on = start_hour != -1 && end_hour != -1 && start_hour != end_hour;
+        Ok(is_on.then_some(Self { start_hour, end_hour, ratio_percent }))
+    }
+
+    /// Return what is added to the size ratio at an hour of the day.
+    pub(super) fn ratio_percent_at(self, hour: i32) -> i32 {
+        let is_off_peak = if self.start_hour <= self.end_hour {
+            (self.start_hour..self.end_hour).contains(&hour)
+        } else {
+            hour < self.end_hour || self.start_hour <= hour
+        };
+        if is_off_peak { self.ratio_percent } else { 0 }
+    }
+}
+
+impl EarlyFull {
+    fn try_new(options: &Options) -> Result<Option<Self>> {
+        let size = |name: &str| -> Result<Option<i64>> {
+            Ok(options.size_bytes(name)?.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)))
+        };
+        let interval = options.duration("compaction.optimization-interval")?;
+        let early = Self {
+            interval_ms: interval.map(|interval| i64::try_from(interval.as_millis()).unwrap_or(i64::MAX)),
+            total_bytes: size("compaction.total-size-threshold")?,
+            incremental_bytes: size("compaction.incremental-size-threshold")?,
+        };
+        let none = Self { interval_ms: None, total_bytes: None, incremental_bytes: None };
+        Ok((early != none).then_some(early))
+    }
+}
+
+impl Level0 {
+    fn try_new(options: &Options, trigger: i32) -> Result<Self> {
+        let forced = options.boolean("compaction.force-up-level-0", false)?;
+        let is_first_row =
+            options.text("merge-engine").is_some_and(|name| name.trim().eq_ignore_ascii_case("first-row"));
+        if !is_first_row && !looks_up(options)? {
+            return Ok(if forced { Self::Always } else { Self::Stay });
+        }
+        let name = "lookup-compact";
+        let mode = options.text(name).unwrap_or("radical").trim();
+        if mode.eq_ignore_ascii_case("radical") {
+            return Ok(Self::Always);
+        }
+        if !mode.eq_ignore_ascii_case("gentle") {
+            return Err(Error::invalid(format!("the option `{name}` is `{mode}`, expected radical or gentle")));
+        }
+        let interval = integer(options, "lookup-compact.max-interval")?.unwrap_or(trigger.saturating_mul(2));
+        Ok(Self::Delay(interval.max(trigger)))
+    }
+}
+
+fn integer(options: &Options, name: &str) -> Result<Option<i32>> {
+    let Some(number) = options.integer(name)? else { return Ok(None) };
+    i32::try_from(number)
+        .map(Some)
+        .map_err(|_| Error::invalid(format!("the option `{name}` is {number}, which is not a number of 32 bits")))
+}
