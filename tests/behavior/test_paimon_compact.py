@@ -131,6 +131,30 @@ def test_only_buckets_with_many_runs_are_due(tmp_path: Path) -> None:
     assert table.inspect.files().num_rows == 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_picked_runs_are_merged_and_deletes_stay_above_older_rows(tmp_path: Path, seed: int) -> None:
+    seeded = random.Random(seed)  # noqa: S311 - not a secret
+    table = create(tmp_path, keys=("id",), bucket=1, **{"num-sorted-run.compaction-trigger": 2})
+    table.append(pa.table({"id": range(3_000), "part": [f"{i * 7919:x}" for i in range(3_000)]}))
+    table.compact()
+    model = set(range(3_000))
+    with_deletes = 0
+    for _ in range(8):
+        batch = [{**row, "id": row["id"] * 60} for row in some(seeded, 5, ("+I", "-D"))]
+        table.append(batch)
+        for row in batch:
+            model.discard(row["id"])
+            if row["_ROW_KIND"] == "+I":
+                model.add(row["id"])
+        table.compact(full=False)
+        assert set(table.scan().to_arrow()["id"].to_pylist()) == model
+        found = table.inspect.files().to_pylist()
+        with_deletes += any(file["file_source"] == "COMPACT" and file["deleteRowCount"] for file in found)
+    assert with_deletes > 2
+    table.compact()
+    assert set(table.scan().to_arrow()["id"].to_pylist()) == model
+
+
 def test_a_compaction_conflicts_with_another_one_and_leaves_nothing(tmp_path: Path) -> None:
     table = create(tmp_path, keys=("id",), bucket=1)
     for i in range(3):

@@ -129,7 +129,7 @@ class Compaction:
         self._row_writer = java("paimon.data.BinaryRowWriter")
         types = java("paimon.types.RowType").of(java("paimon.types.IntType")())
         generator = java("paimon.codegen.CodeGenUtils")
-        self._keys = generator.newRecordComparator(types.getFieldTypes(), [0], True)
+        self._keys = generator.newRecordComparator(types.getFieldTypes(), [0], True)  # noqa: FBT003 - as Java has it
 
     def pick(self, case: Case) -> str:
         """Return what Java picks, as it is in a line."""

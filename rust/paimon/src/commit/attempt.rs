@@ -135,7 +135,12 @@ impl Attempt<'_> {
             Some(before) => table.live_files(before, partitions, wanted, self.context),
             None => ManifestEntries::concat(&[]),
         };
+        let has_index = before.is_some_and(|before| before.index_manifest.is_some());
+        let no_index = || Error::unsupported("removing files of tables that have index files");
         let Some(overwrite) = self.request.overwrite.as_ref().filter(|_| changes.kind == CommitKind::Overwrite) else {
+            if has_index && !changes.removed.is_empty() {
+                return Err(no_index());
+            }
             conflict::check(schema, &live(Some(&changes.partitions()), Wanted::FILES)?, changes)?;
             return Ok(Cow::Borrowed(changes));
         };
@@ -143,8 +148,8 @@ impl Attempt<'_> {
         let partitions = matches!(replaced, Replaced::These(_)).then(|| changes.partitions());
         let files = live(partitions.as_ref(), Wanted::ALL)?;
         let removed = files.filter(&replaced.of(files.partitions())?)?.with_kind(DELETE)?;
-        if before.is_some_and(|before| before.index_manifest.is_some()) && !removed.is_empty() {
-            return Err(Error::unsupported("overwriting rows of tables that have index files"));
+        if has_index && !removed.is_empty() {
+            return Err(no_index());
         }
         let changes = Changes { removed, ..changes.clone() };
         conflict::check(schema, &files, &changes)?;

@@ -119,8 +119,9 @@ pub(super) fn parsed(text: &str, data_type: &DataType) -> Result<ArrayRef> {
             !text.contains(['e', 'E']) && digits_after_point(text) <= usize::try_from(scale).unwrap_or(0)
         }
         ArrowType::Date32 => !text.contains([':', 'T', 't']),
-        ArrowType::Timestamp(unit, _) => digits_after_point(text) <= digits(unit),
-        ArrowType::Time32(unit) | ArrowType::Time64(unit) => digits_after_point(text) <= digits(unit),
+        ArrowType::Timestamp(unit, _) | ArrowType::Time32(unit) | ArrowType::Time64(unit) => {
+            digits_after_point(text) <= digits(unit)
+        }
         _ => true,
     };
     if exact { Ok(value) } else { Err(refused().hint("write the value with the digits that the column has")) }

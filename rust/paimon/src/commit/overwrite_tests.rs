@@ -69,7 +69,8 @@ fn filled() -> (Arc<MemoryStorage>, Table) {
 
 #[test]
 fn the_files_of_named_partitions_are_replaced() {
-    let cases: &[(&[&[(&str, Option<&str>)]], &[&str])] = &[
+    type Spec<'a> = &'a [(&'a str, Option<&'a str>)];
+    let cases: &[(&[Spec<'_>], &[&str])] = &[
         (&[&[("day", Some("2022-01-08"))]], &["c", "d"]),
         (&[&[("region", Some("x"))]], &["b", "d"]),
         (&[&[("region", None)]], &["a", "c"]),
@@ -110,7 +111,7 @@ fn an_overwrite_with_rows_of_other_partitions_is_refused() {
     let before = storage.locations();
     let day = |text: &str| Some(Overwrite::Partitions(vec![spec(&[("day", Some(text))])]));
     let outside = in_partition(DAYS[1], None, "e");
-    let error = made(&table, day("2022-01-08"), &[outside.clone()]).unwrap_err();
+    let error = made(&table, day("2022-01-08"), std::slice::from_ref(&outside)).unwrap_err();
     assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("not overwritten"), "{error}");
     for (overwrite, named) in [
         (Overwrite::Partitions(vec![]), "needs partitions"),
@@ -147,7 +148,7 @@ fn partitions_of_numbers_are_named_by_their_values() {
         let named = |text: &str| Some(Overwrite::Partitions(vec![spec(&[("p", Some(text))])]));
         let column = table.schema().field("p").unwrap();
         let values = overwrite::parsed(value, &column.data_type).unwrap();
-        let row = encode(&[values], &[column.data_type.clone()]).unwrap();
+        let row = encode(&[values], std::slice::from_ref(&column.data_type)).unwrap();
         let row = with_arity(&row, 1).unwrap().value(0).to_vec();
         made(&table, None, &[of_buckets(&row, -1, None, "a")]).unwrap();
         for other in others {

@@ -1,38 +1,44 @@
-//! Which files are rewritten together (Java's `CompactStrategy.pickFullCompaction`, `AppendCompactCoordinator` and
-//! `BucketedAppendCompactManager`).
+//! Which files are rewritten together. Those of append tables are picked by their length (Java's
+//! `AppendCompactCoordinator` and `BucketedAppendCompactManager`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::{BinaryArray, UInt32Array};
+use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::Predicate;
 
 use super::task::{CompactTask, Shared};
+use super::{Levels, Now, Picker, Strategy, Unit, pick_full};
 use crate::commit::{Overwrite, Replaced};
 use crate::read::output::Output;
-use crate::scan::context::View;
+use crate::read::scan_read::ScanRead;
+use crate::scan::context::{ReadContext, View};
 use crate::scan::split::DataSplit;
 use crate::scan::table_scan::{ScanOptions, TableScan};
 use crate::scan::task::{SplitTask, TaskPlan};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::{ManifestEntries, Wanted};
 use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::DataType;
 use crate::table::{SnapshotChoice, Table};
 use crate::write::change::Home;
 use crate::write::check::check_writable;
 use crate::write::file::FileSpec;
 
-/// Sorted runs at which a bucket is compacted (`num-sorted-run.compaction-trigger`).
-const DEFAULT_TRIGGER: i64 = 5;
+const MS_PER_HOUR: i64 = 3_600_000;
+const MS_PER_DAY: i64 = 24 * MS_PER_HOUR;
 /// Small files at which they are compacted (`compaction.min.file-num`).
 const DEFAULT_MIN_FILES: i64 = 5;
 
 /// What to compact.
 #[derive(Debug, Clone)]
 pub struct CompactRequest {
-    /// Whether each bucket becomes one sorted run, and small files are rewritten however few they are.
+    /// Whether each bucket becomes one sorted run, and small files are joined however few they are. Otherwise files are
+    /// picked as by a writer.
     pub full: bool,
     /// The partitions, as in an overwrite; none for all.
     pub partitions: Vec<BTreeMap<String, Option<String>>>,
@@ -55,17 +61,21 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     let has_key = !schema.primary_keys.is_empty();
     let splits = splits(table, snapshot.id, has_key, request.workers, context)?;
     let shared = Arc::new(Shared::try_new(table, &options, snapshot.id, request.utc_offset_ms)?);
-    let picker = Picker::try_new(&options, has_key, request.full)?;
+    let rule = Rule::try_new(schema, &options, request)?;
     let mut tasks = Vec::new();
     for (home, rows) in by_home(&live) {
         let entries = live.take(&UInt32Array::from(rows))?;
-        for (files, level) in picker.pick(&entries) {
+        for Pick { files, level, keeps_retracts } in rule.pick(&entries)? {
             let removed = entries.take(&UInt32Array::from(files))?;
             let read = splits.get(&home).ok_or_else(|| Error::internal("a bucket was not planned"))?;
             let files = (0..removed.len()).map(|row| removed.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
             let split =
                 DataSplit { files, deletion_files: Vec::new(), raw_convertible: !has_key, ..read.split.clone() };
-            let read = SplitTask { split, ..read.clone() };
+            let mut read = SplitTask { split, ..read.clone() };
+            if keeps_retracts {
+                let context = ReadContext { view: View::AuditLog, ..read.read.context.as_ref().clone() };
+                read.read = Arc::new(ScanRead::try_new(Arc::new(context), read.read.output.clone())?);
+            }
             tasks.push(CompactTask::try_new(shared.clone(), read, home.clone(), removed, level)?);
         }
     }
@@ -128,64 +138,74 @@ fn by_home(live: &ManifestEntries) -> BTreeMap<Home, Vec<u32>> {
     homes
 }
 
-/// Decides which files of a bucket are rewritten together, and to which level.
-struct Picker {
+/// Files that are rewritten together.
+struct Pick {
+    files: Vec<u32>,
+    level: i32,
+    /// Whether rows that delete stay, since older files may have what they delete.
+    keeps_retracts: bool,
+}
+
+/// Decides which files of a bucket are rewritten.
+enum Rule {
+    Keyed { picker: Picker, full: bool, now: Now, key_types: Vec<DataType> },
+    Append(SmallFiles),
+}
+
+/// Joins small files of append tables.
+struct SmallFiles {
     full: bool,
-    kind: Kind,
     target_bytes: i64,
+    min_files: i64,
+    /// Rows of fixed buckets stay in their order.
+    is_ordered: bool,
 }
 
-enum Kind {
-    Keyed {
-        trigger: i64,
-        levels: i64,
-    },
-    /// Files of fixed buckets stay in the order of their rows.
-    Append {
-        min_files: i64,
-        is_ordered: bool,
-    },
-}
-
-impl Picker {
-    fn try_new(options: &Options, has_key: bool, full: bool) -> Result<Self> {
-        let trigger = options.integer("num-sorted-run.compaction-trigger")?.unwrap_or(DEFAULT_TRIGGER).max(1);
-        let kind = if has_key {
-            let levels = options.integer("num-levels")?.unwrap_or(trigger.saturating_add(1));
-            Kind::Keyed { trigger, levels }
-        } else {
-            let min_files = options.integer("compaction.min.file-num")?.unwrap_or(DEFAULT_MIN_FILES);
-            Kind::Append { min_files, is_ordered: options.bucket()? > 0 }
-        };
-        let target = FileSpec::from_options(options, has_key)?.target_bytes;
-        Ok(Self { full, kind, target_bytes: i64::try_from(target).unwrap_or(i64::MAX) })
+impl Rule {
+    fn try_new(schema: &TableSchema, options: &Options, request: &CompactRequest) -> Result<Self> {
+        if !schema.primary_keys.is_empty() {
+            let picker = Picker::new(Strategy::try_new(options)?);
+            let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
+            let key_types = keys.map(|field| field.data_type.clone()).collect();
+            let ms = now_ms();
+            let hour = ms.saturating_add(request.utc_offset_ms).rem_euclid(MS_PER_DAY) / MS_PER_HOUR;
+            let now = Now { ms, hour: i32::try_from(hour).unwrap_or(0) };
+            return Ok(Self::Keyed { picker, full: request.full, now, key_types });
+        }
+        let target = FileSpec::from_options(options, false)?.target_bytes;
+        Ok(Self::Append(SmallFiles {
+            full: request.full,
+            target_bytes: i64::try_from(target).unwrap_or(i64::MAX),
+            min_files: options.integer("compaction.min.file-num")?.unwrap_or(DEFAULT_MIN_FILES),
+            is_ordered: options.bucket()? > 0,
+        }))
     }
 
-    /// The places of the files of each task, with the level of the files that replace them.
-    fn pick(&self, entries: &ManifestEntries) -> Vec<(Vec<u32>, i32)> {
-        match self.kind {
-            Kind::Keyed { trigger, levels } => self.pick_keyed(entries, trigger, levels).into_iter().collect(),
-            Kind::Append { min_files, is_ordered } => {
-                self.pick_small(entries, min_files, is_ordered).into_iter().map(|files| (files, 0)).collect()
+    fn pick(&self, entries: &ManifestEntries) -> Result<Vec<Pick>> {
+        match self {
+            Self::Append(small) => {
+                let pick = |files| Pick { files, level: 0, keeps_retracts: false };
+                Ok(small.pick(entries).into_iter().map(pick).collect())
+            }
+            Self::Keyed { picker, full, now, key_types } => {
+                let files = (0..entries.len()).map(|row| entries.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
+                let levels = Levels::try_new(&files, key_types, picker.strategy().levels)?;
+                // What was picked before is not known here: each call begins anew.
+                let unit = if *full { pick_full(&levels, &|_| false) } else { picker.clone().pick(&levels, *now) };
+                let pick = |unit: Unit| Pick {
+                    files: unit.files.iter().filter_map(|file| u32::try_from(*file).ok()).collect(),
+                    level: unit.output_level,
+                    keeps_retracts: !levels.drops_deletes(unit.output_level),
+                };
+                Ok(unit.map(pick).into_iter().collect())
             }
         }
     }
+}
 
-    /// All files, unless they are one sorted run on the highest level.
-    fn pick_keyed(&self, entries: &ManifestEntries, trigger: i64, levels: i64) -> Option<(Vec<u32>, i32)> {
-        let found = entries.levels().values();
-        let highest = found.iter().copied().max()?;
-        let top = highest.max(i32::try_from(levels.saturating_sub(1)).unwrap_or(i32::MAX)).max(1);
-        let level_0 = found.iter().filter(|level| **level == 0).count();
-        let others: std::collections::BTreeSet<i32> = found.iter().copied().filter(|level| *level > 0).collect();
-        let runs = i64::try_from(level_0.saturating_add(others.len())).unwrap_or(i64::MAX);
-        let is_one_run = level_0 == 0 && others.iter().eq([&top]);
-        let is_due = if self.full { !is_one_run } else { runs >= trigger };
-        is_due.then(|| ((0_u32..).take(entries.len()).collect(), top))
-    }
-
+impl SmallFiles {
     /// Small files, up to the length that files are meant to have.
-    fn pick_small(&self, entries: &ManifestEntries, min_files: i64, is_ordered: bool) -> Vec<Vec<u32>> {
+    fn pick(&self, entries: &ManifestEntries) -> Vec<Vec<u32>> {
         let sizes = entries.file_sizes().values();
         let size = |row: u32| usize::try_from(row).ok().and_then(|row| sizes.get(row)).copied().unwrap_or(i64::MAX);
         let small = self.target_bytes / 10 * 7;
@@ -195,8 +215,8 @@ impl Picker {
         let (mut groups, mut group, mut bytes) = (Vec::new(), Vec::new(), 0_i64);
         for row in order {
             if size(row) >= small {
-                // Rows of a bucket with an order are not moved over those of another file.
-                if is_ordered {
+                // Rows do not move past those of a file that stays.
+                if self.is_ordered {
                     groups.push((std::mem::take(&mut group), std::mem::take(&mut bytes)));
                 }
                 continue;
@@ -210,7 +230,7 @@ impl Picker {
         groups.push((group, bytes));
         let is_due = |(files, bytes): &(Vec<u32>, i64)| {
             let count = i64::try_from(files.len()).unwrap_or(i64::MAX);
-            count > 1 && (self.full || count >= min_files || *bytes >= self.target_bytes)
+            count > 1 && (self.full || count >= self.min_files || *bytes >= self.target_bytes)
         };
         groups.into_iter().filter(is_due).map(|(files, _)| files).collect()
     }
