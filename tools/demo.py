@@ -2,8 +2,8 @@
 
 Of Iceberg position deletes, deletion vectors, equality deletes and an evolved partition spec; of Paimon a primary-key
 table whose files are merged, its snapshots, a tag and its changes. First in Python, then in PySpark. Last a lake of its
-own: a table that is made, filled, merged into and deleted from, read as it was, and rolled back; and a Paimon table to
-which rows are appended.
+own: a table that is made, filled, merged into and deleted from, read as it was, and rolled back; and a Paimon table
+that is upserted into and compacted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
     counts[TAGGED_TABLE] = show_tags()
     show_spark(counts)
     show_lake()
-    show_append()
+    show_upserts()
 
 
 def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> int:
@@ -145,19 +145,26 @@ def show_history(table: Table, first: int) -> None:
     print_rows(table.inspect.files(selected_fields=["content", "partition", "record_count", "file_size_in_bytes"]))
 
 
-def show_append() -> None:
-    """Create a Paimon table, append to it, and read both snapshots."""
+def show_upserts() -> None:
+    """Upsert into a Paimon table, delete from it, and compact it; show the levels of its files."""
     with tempfile.TemporaryDirectory() as folder:
         catalog = frazil.load_catalog("demo", type="paimon", warehouse=folder)
         catalog.create_namespace("demo")
-        columns = {"id": "BIGINT NOT NULL", "city": "STRING", "price": "DECIMAL(9, 2)"}
-        table = catalog.create_table("demo.orders", columns)
-        print(f"--- a Paimon table: {table!r}")
-        for cities in (["Oslo", "Bergen"], ["Tromsø"]):
-            rows = [{"id": len(city), "city": city, "price": len(city)} for city in cities]
+        columns = {"id": "BIGINT", "city": "STRING", "price": "DECIMAL(9, 2)"}
+        table = catalog.create_table("demo.orders", columns, primary_keys=["id"], options={"bucket": 1})
+        print(f"--- a Paimon table with a primary key: {table!r}")
+        for rows in (
+            [{"id": number, "city": city, "price": number} for number, city in enumerate(["Oslo", "Bergen", "Tromsø"])],
+            [{"id": 1, "city": "Bergen", "price": 9}, {"id": 2, "_ROW_KIND": "-D"}],
+        ):
             result = table.append(rows)
-            print(f"append: snapshot {result.snapshot_id}, {result.added_records} rows, {result.added_bytes} bytes")
-        print_rows(table.scan("id > 4").to_arrow().sort_by("id"))
+            print(f"append: snapshot {result.snapshot_id}, {result.added_records} records, {result.added_bytes} bytes")
+        print_rows(table.scan().to_arrow().sort_by("id"))
+        levels = ["level", "record_count", "deleteRowCount", "min_sequence_number"]
+        print_rows(table.inspect.files(selected_fields=levels))
+        compacted = table.compact()
+        print(f"compact: {compacted.removed_files} files became {compacted.added_files}")
+        print_rows(table.inspect.files(selected_fields=levels))
         counts = [table.scan(snapshot_id=snapshot.snapshot_id).count() for snapshot in table.snapshots()]
         print(f"rows at each of its {len(counts)} snapshots: {counts}")
 

@@ -47,7 +47,8 @@ class OrcFile:
             yield 0, None, self._file.nrows
             return
         has_timestamps = any(_has_timestamps(self.schema.field(column).type) for column in wanted[1])
-        if has_timestamps and not has_pyarrow(_RANGE_CHECKED):
+        # The native reader takes files of all writers but the C++ library.
+        if has_timestamps and self._file.writer != "ORC_CPP" and not has_pyarrow(_RANGE_CHECKED):
             yield from self._native(wanted, 0, batch_rows)
             return
         position = 0
