@@ -148,10 +148,10 @@ def show_history(table: Table, first: int) -> None:
 def show_upserts() -> None:
     """Upsert into a Paimon table, delete from it, and compact it; show the levels of its files."""
     with tempfile.TemporaryDirectory() as folder:
-        catalog = frazil.load_catalog("demo", type="paimon", warehouse=folder)
-        catalog.create_namespace("demo")
         columns = {"id": "BIGINT", "city": "STRING", "price": "DECIMAL(9, 2)"}
-        table = catalog.create_table("demo.orders", columns, primary_keys=["id"], options={"bucket": 1})
+        table = frazil.create_table(
+            f"{folder}/orders", columns, format="paimon", primary_keys=["id"], options={"bucket": "1"}
+        )
         print(f"--- a Paimon table with a primary key: {table!r}")
         for rows in (
             [{"id": number, "city": city, "price": number} for number, city in enumerate(["Oslo", "Bergen", "Tromsø"])],

@@ -296,3 +296,33 @@ def test_overwrites_are_read_and_go_on(oracle: Oracle, keys: tuple[str, ...]) ->
     table.truncate()
     check(oracle, table)
     assert ours(table) == []
+
+
+@pytest.mark.parametrize("keys", [(), ("id",)])
+@pytest.mark.parametrize("threshold", ["0 b", "10 mb"])
+def test_file_indexes_do_not_hide_rows(oracle: Oracle, keys: tuple[str, ...], threshold: str) -> None:
+    columns = [("id", "BIGINT"), ("name", "STRING"), ("n", "INT")]
+    options: dict[str, Any] = {
+        "file-index.bloom-filter.columns": "name",
+        "file-index.bitmap.columns": "name,n",
+        "file-index.bsi.columns": "n",
+        "file-index.range-bitmap.columns": "n",
+        "file-index.in-manifest-threshold": threshold,
+    }
+    name = f"i_{len(keys)}_{threshold[:2].strip()}"
+    buckets = {"bucket": 1, "primary_keys": keys} if keys else {}
+    table = create(oracle, name, columns, **options, **buckets)
+    for first in (0, 10):
+        rows = [{"id": i, "name": None if i % 4 == 0 else f"x{i % 3}", "n": i * 5 % 7} for i in range(first, first + 8)]
+        table.append(rows)
+    assert oracle.adopt([], name).rejected == ()
+    check(oracle, table)
+    check_filters(oracle, table)
+    table.compact()
+    check_filters(oracle, table)
+    assert oracle.adopt([Write(("id", "name", "n"), (("+I", 5, "y", 3),)), Compact(full=True)], name).rejected == (
+        None,
+        None,
+    )
+    check(oracle, table)
+    check_filters(oracle, table)

@@ -38,5 +38,6 @@ def compacted(
         except BaseException:
             for writer in writers:
                 writer.abort()
+                writer.rows.abort()
             raise
     return [task.message() for task in tasks]

@@ -297,5 +297,6 @@ def _written(
             writer.close()
         except BaseException:
             writer.abort()
+            rows.abort()
             raise
     return writer

@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use frazil_core::align::filled;
 use frazil_core::error::{Error, Result};
+use frazil_core::storage::Files;
 
 use crate::merge::with_nullable_values;
 use crate::scan::task::SplitTask;
@@ -22,6 +23,7 @@ use crate::write::file::{EntrySettings, FileBuilder, FileSpec};
 use crate::write::file_schema::FileSchema;
 use crate::write::kinds;
 use crate::write::path::{DataFilePaths, partition_folder};
+use crate::write::side_files::SideFiles;
 use crate::write::upsert::Records;
 
 /// What the compactions of a table share.
@@ -30,6 +32,7 @@ pub(super) struct Shared {
     schema: Arc<TableSchema>,
     options: Options,
     location: String,
+    files: Files,
     snapshot: i64,
     entries: Arc<EntrySettings>,
     spec: FileSpec,
@@ -43,6 +46,7 @@ impl Shared {
             // Merge engines leave NULL also where the table says NOT NULL.
             schema: with_nullable_values(schema.clone(), options),
             location: table.location().to_string(),
+            files: table.files().clone(),
             snapshot,
             entries: Arc::new(EntrySettings::try_new(schema, options, utc_offset_ms)?),
             spec: FileSpec::from_options(options, !schema.primary_keys.is_empty())?,
@@ -65,6 +69,7 @@ pub struct CompactTask {
     /// The columns of files of tables with a primary key, and the places of the key columns.
     keyed: Option<(FileSchema, Vec<usize>)>,
     paths: DataFilePaths,
+    side_files: SideFiles,
     next_sequence: i64,
     open: Option<FileBuilder>,
     files: Vec<NewFile>,
@@ -89,6 +94,7 @@ impl CompactTask {
             keyed: keyed.transpose()?,
             folder: partition_folder(schema, &home.partition, &shared.naming)?,
             paths: DataFilePaths::try_new(&shared.location, &shared.options)?,
+            side_files: SideFiles::new(&shared.files),
             next_sequence: removed.min_sequence_numbers().values().iter().copied().min().unwrap_or(0),
             align,
             read,
@@ -155,11 +161,16 @@ impl CompactTask {
     /// End the file, which has the rows that were taken since the last one.
     ///
     /// # Errors
-    /// `Internal` for a file without rows.
+    /// `Internal` for a file without rows; `Storage` if the index of the file cannot be written.
     pub fn close(&mut self, path: &str, size_bytes: i64) -> Result<()> {
         let file = self.open.take().ok_or_else(|| Error::internal("a file without rows"))?;
-        self.files.push(file.finish(path.rsplit('/').next().unwrap_or(path), size_bytes)?);
+        self.files.push(self.side_files.finish(file, path, size_bytes)?);
         Ok(())
+    }
+
+    /// Delete the index files that were written. What cannot be deleted stays as an orphan file.
+    pub fn abort(&mut self) {
+        self.side_files.delete();
     }
 
     /// Return how many files, rows and bytes are written.

@@ -74,7 +74,7 @@ pub(super) fn hash(value: &Value<'_>, layout: Layout) -> u64 {
 }
 
 /// Thomas Wang's hash of 64 bits, with shifts that keep the sign as the Java writer's do.
-fn mixed(key: i64) -> u64 {
+pub(super) fn mixed(key: i64) -> u64 {
     let mut key = (!key).wrapping_add(key << 21);
     key ^= key >> 24;
     key = key.wrapping_add(key << 3).wrapping_add(key << 8);

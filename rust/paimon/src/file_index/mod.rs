@@ -18,10 +18,13 @@ mod bitmap;
 mod bloom_filter;
 mod bsi;
 mod dictionary;
+mod encode;
 mod range_bitmap;
 #[cfg(test)]
 mod tests;
 mod value;
+
+pub use encode::{IndexBuilder, IndexOptions};
 
 use std::ops::Range;
 

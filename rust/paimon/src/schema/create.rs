@@ -20,7 +20,7 @@ use crate::spec::schema::{NEWEST_VERSION, TableSchema};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 use crate::table::Table;
 use crate::write::check::check_writable;
-use crate::write::stats::StatsSettings;
+use crate::write::file::EntrySettings;
 
 /// Names that files give to columns of their own.
 const RESERVED_NAMES: &[&str] = &["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind"];
@@ -100,7 +100,8 @@ impl Definition {
         check_writable(&schema)?;
         let options = Options::new(schema.options.clone());
         check_buckets(&schema, &options)?;
-        StatsSettings::try_new(&schema, &options)?;
+        // Refuses modes of statistics and file indexes that no file could have.
+        EntrySettings::try_new(&schema, &options, 0)?;
         Ok(schema)
     }
 

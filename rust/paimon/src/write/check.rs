@@ -57,12 +57,6 @@ const ONLY_VALUES: &[(&str, &str)] = &[
     ("type", "table"),
 ];
 
-/// The start of the names of options that index files.
-const FILE_INDEX: &str = "file-index.";
-
-/// The options of that start which are about reading or about sizes.
-const FILE_INDEX_SETTINGS: &[&str] = &["file-index.in-manifest-threshold", "file-index.read.enabled"];
-
 /// Refuse a table that cannot be written as Java would write it.
 ///
 /// # Errors
@@ -117,9 +111,8 @@ fn check_options(options: &Options) -> Result<()> {
             return Err(refused(name, text).hint(format!("only `{value}` is written")));
         }
     }
-    let is_index = |name: &&String| name.starts_with(FILE_INDEX) && !FILE_INDEX_SETTINGS.contains(&name.as_str());
     let is_default = |name: &&String| name.starts_with("fields.") && name.ends_with(".default-value");
-    match options.all().keys().find(|name| is_index(name) || is_default(name)) {
+    match options.all().keys().find(is_default) {
         Some(name) => Err(refused(name, options.text(name).unwrap_or_default())),
         None => Ok(()),
     }
@@ -188,6 +181,7 @@ mod tests {
             ("row-tracking.enabled", "false"),
             ("commit.callbacks", ""),
             ("file-index.in-manifest-threshold", "1 kb"),
+            ("file-index.bloom-filter.columns", "k"),
             ("owner", "me"),
         ] {
             with_option(name, value).unwrap();
@@ -217,7 +211,6 @@ mod tests {
             ("file.format", "orc"),
             ("manifest.format", "orc"),
             ("metadata.iceberg.storage", "table-location"),
-            ("file-index.bloom-filter.columns", "k"),
             ("fields.k.default-value", "1"),
         ];
         let given = REFUSED_WHEN_GIVEN.iter().map(|name| (*name, "x"));

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use bytes::Bytes;
 use frazil_core::clock::now_ms;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::extremes::extremes;
 
 use crate::binary_row::NO_FIELDS;
+use crate::file_index::{IndexBuilder, IndexOptions};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::entries_builder::NewFile;
 use crate::spec::json::shown;
@@ -21,6 +23,9 @@ use super::upsert::Records;
 /// `_FILE_SOURCE` of files that an append or a compaction wrote.
 const APPEND: i32 = 0;
 const COMPACT: i32 = 1;
+
+/// How the names of index files end, after that of their data file.
+const INDEX_SUFFIX: &str = ".index";
 
 const DEFAULT_TARGET_BYTES: u64 = 256 << 20;
 const DEFAULT_KEYED_TARGET_BYTES: u64 = 128 << 20;
@@ -93,13 +98,14 @@ pub struct EntrySettings {
     values: Arc<StatsSettings>,
     keys: Arc<StatsSettings>,
     key_types: Vec<DataType>,
+    indexes: Option<IndexOptions>,
 }
 
 impl EntrySettings {
     /// Return what the schema and the options of a table say.
     ///
     /// # Errors
-    /// As [`StatsSettings::try_new`].
+    /// As [`StatsSettings::try_new`] and [`IndexOptions::try_new`].
     pub fn try_new(schema: &TableSchema, options: &Options, utc_offset_ms: i64) -> Result<Self> {
         let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
         Ok(Self {
@@ -108,6 +114,7 @@ impl EntrySettings {
             values: Arc::new(StatsSettings::try_new(schema, options)?),
             keys: Arc::new(StatsSettings::of_keys(schema)),
             key_types: keys.map(|field| field.data_type.clone()).collect(),
+            indexes: IndexOptions::try_new(options, &schema.fields)?,
         })
     }
 }
@@ -126,6 +133,16 @@ pub struct FileBuilder {
     keys: Option<(Vec<u8>, Vec<u8>)>,
     key_stats: StatsCollector,
     value_stats: StatsCollector,
+    index: Option<IndexBuilder>,
+}
+
+/// An index that is a file of its own, next to the data file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexFile {
+    /// Its name.
+    pub name: String,
+    /// Its content.
+    pub content: Bytes,
 }
 
 impl FileBuilder {
@@ -140,6 +157,7 @@ impl FileBuilder {
             keys: None,
             key_stats: StatsCollector::new(settings.keys.clone()),
             value_stats: StatsCollector::new(settings.values.clone()),
+            index: settings.indexes.as_ref().map(IndexOptions::builder),
             settings,
         }
     }
@@ -157,6 +175,13 @@ impl FileBuilder {
         self.count(rows.num_rows())?;
         if let Some(more) = rows.num_rows().checked_sub(1) {
             self.extend(first, first.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)));
+        }
+        self.add_values(rows)
+    }
+
+    fn add_values(&mut self, rows: &RecordBatch) -> Result<()> {
+        if let Some(index) = &mut self.index {
+            index.add(rows)?;
         }
         self.value_stats.add(rows.columns())
     }
@@ -181,7 +206,7 @@ impl FileBuilder {
             Some((first, _)) => (first, last),
         });
         self.key_stats.add(keys)?;
-        self.value_stats.add(records.values.columns())
+        self.add_values(&records.values)
     }
 
     fn count(&mut self, rows: usize) -> Result<()> {
@@ -196,11 +221,18 @@ impl FileBuilder {
         self.sequences = Some((known_least.min(least), known_greatest.max(greatest)));
     }
 
-    /// Return the file, which is complete.
+    /// Return the file, which is complete, and the file of its index, unless that is short or there is none.
     ///
     /// # Errors
-    /// As [`StatsCollector::finish`].
-    pub fn finish(self, name: &str, size_bytes: i64) -> Result<NewFile> {
+    /// As [`StatsCollector::finish`] and [`IndexBuilder::finish`].
+    pub fn finish(self, name: &str, size_bytes: i64) -> Result<(NewFile, Option<IndexFile>)> {
+        let index = self.index.map(IndexBuilder::finish).transpose()?;
+        let most_bytes = self.settings.indexes.as_ref().map_or(0, IndexOptions::in_manifest_bytes);
+        let (embedded, beside): (Option<Bytes>, Option<Bytes>) = match index {
+            Some(index) if u64::try_from(index.len()).unwrap_or(u64::MAX) > most_bytes => (None, Some(index)),
+            index => (index, None),
+        };
+        let beside = beside.map(|content| IndexFile { name: format!("{name}{INDEX_SUFFIX}"), content });
         let (min_sequence_number, max_sequence_number) = self.sequences.unwrap_or((0, -1));
         let (value_stats, value_stats_cols) = self.value_stats.finish()?;
         let (key_stats, _) = self.key_stats.finish()?;
@@ -215,17 +247,17 @@ impl FileBuilder {
             max_sequence_number,
             schema_id: self.settings.schema_id,
             level: self.level,
-            extra_files: Vec::new(),
+            extra_files: beside.iter().map(|file| file.name.clone()).collect(),
             creation_time_ms: Some(now_ms().saturating_add(self.settings.utc_offset_ms)),
             delete_row_count: Some(self.delete_count),
-            embedded_file_index: None,
+            embedded_file_index: embedded.map(|index| index.to_vec()),
             file_source: Some(self.source),
             value_stats_cols,
             external_path: None,
             first_row_id: None,
             write_cols: None,
         };
-        Ok(NewFile { meta, key_stats, value_stats })
+        Ok((NewFile { meta, key_stats, value_stats }, beside))
     }
 }
 
@@ -278,7 +310,8 @@ mod tests {
         file.add(&rows(0), 13).unwrap();
         file.add(&rows(4), 13).unwrap();
         let before = now_ms();
-        let NewFile { meta, value_stats, key_stats } = file.finish("f", 99).unwrap();
+        let (NewFile { meta, value_stats, key_stats }, index) = file.finish("f", 99).unwrap();
+        assert_eq!(index, None);
         assert_eq!((meta.min_sequence_number, meta.max_sequence_number, meta.row_count), (10, 16, 7));
         assert_eq!((meta.schema_id, meta.file_size_bytes, meta.value_stats_cols), (2, 99, None));
         assert!(meta.creation_time_ms.unwrap() - before - 3_600_000 < 60_000);

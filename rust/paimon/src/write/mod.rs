@@ -10,5 +10,6 @@ pub mod kinds;
 pub mod path;
 pub mod restore;
 pub mod rows;
+pub(crate) mod side_files;
 pub mod stats;
 pub(crate) mod upsert;

@@ -35,6 +35,7 @@ use super::homes::{Homes, Part};
 use super::kinds;
 use super::path::{DataFilePaths, partition_folder};
 use super::restore::Restorer;
+use super::side_files::SideFiles;
 use super::upsert::{Records, Upserts, is_retract};
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
 use crate::spec::json::shown;
@@ -71,6 +72,7 @@ pub struct RowWriter {
     spec: FileSpec,
     entries: Arc<EntrySettings>,
     paths: DataFilePaths,
+    side_files: SideFiles,
     naming: Naming,
     slots: Vec<Slot>,
     by_home: HashMap<Home, usize>,
@@ -138,6 +140,7 @@ impl RowWriter {
             spec: FileSpec::from_options(&of_table, has_key)?,
             entries: Arc::new(EntrySettings::try_new(schema, &of_table, options.utc_offset_ms)?),
             paths: DataFilePaths::try_new(table.location(), &of_table)?,
+            side_files: SideFiles::new(table.files()),
             naming: Naming::from_options(&of_table)?,
             schema: schema.clone(),
             memory_bytes: options.memory_bytes,
@@ -234,13 +237,17 @@ impl RowWriter {
     /// End the file of a slot, which has the rows that were split since the last one.
     ///
     /// # Errors
-    /// `Internal` for a slot without rows.
+    /// `Internal` for a slot without rows; `Storage` if the index of the file cannot be written.
     pub fn close(&mut self, slot: usize, path: &str, size_bytes: i64) -> Result<()> {
         let slot = self.slots.get_mut(slot).ok_or_else(no_slot)?;
         let file = slot.open.take().ok_or_else(no_slot)?;
-        let name = path.rsplit('/').next().unwrap_or(path);
-        slot.files.push(file.finish(name, size_bytes)?);
+        slot.files.push(self.side_files.finish(file, path, size_bytes)?);
         Ok(())
+    }
+
+    /// Delete the index files that were written. What cannot be deleted stays as an orphan file.
+    pub fn abort(&mut self) {
+        self.side_files.delete();
     }
 
     /// Return how many files, rows and bytes are written.

@@ -101,6 +101,14 @@ impl PaimonCompaction {
         self.with(py, |task| task.close(path, size_bytes))
     }
 
+    /// Deletes the files that were written here: indexes next to data files.
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |task| {
+            task.abort();
+            Ok(())
+        })
+    }
+
     /// How many files, rows and bytes are written.
     fn written(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
         self.with(py, |task| Ok(task.written()))

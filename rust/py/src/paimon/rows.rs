@@ -109,6 +109,14 @@ impl PaimonRows {
         self.with(py, |writer| writer.close(partition, path, size_bytes))
     }
 
+    /// Deletes the files that were written here: indexes next to data files.
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |writer| {
+            writer.abort();
+            Ok(())
+        })
+    }
+
     /// How many files, rows and bytes are written.
     fn written(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
         self.with(py, |writer| Ok(writer.written()))

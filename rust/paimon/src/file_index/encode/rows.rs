@@ -1,0 +1,34 @@
+//! Bitmaps of rows, as they are stored.
+
+use frazil_core::error::{Error, Result};
+use roaring::RoaringBitmap;
+
+/// Return the bytes of a bitmap, with runs where they are shorter.
+pub(super) fn serialized(mut rows: RoaringBitmap) -> Result<Vec<u8>> {
+    rows.optimize();
+    let mut bytes = Vec::with_capacity(rows.serialized_size());
+    rows.serialize_into(&mut bytes).map_err(|error| Error::corrupt(format!("a bitmap of a file index: {error}")))?;
+    Ok(bytes)
+}
+
+/// Return the bitmap of ascending rows.
+pub(super) fn bitmap_of(rows: impl IntoIterator<Item = u32>) -> RoaringBitmap {
+    let mut bitmap = RoaringBitmap::new();
+    for row in rows {
+        bitmap.insert(row);
+    }
+    bitmap
+}
+
+/// Add a row to the bitmap of each binary digit of a number that is 1.
+pub(super) fn push_digits(slices: &mut Vec<RoaringBitmap>, row: u32, number: u64) {
+    let digits = usize::try_from(64 - number.leading_zeros()).unwrap_or(64);
+    if slices.len() < digits {
+        slices.resize_with(digits, RoaringBitmap::new);
+    }
+    for (digit, slice) in slices.iter_mut().enumerate().take(digits) {
+        if number >> digit & 1 == 1 {
+            slice.insert(row);
+        }
+    }
+}
