@@ -143,7 +143,7 @@ class Writing:
             partitions: As in `overwrite`.
 
         Raises:
-            InvalidArgumentError: There are no partitions in the list, or a column is not a partition key.
+            InvalidArgumentError: The list is empty, or a column is not a partition key.
         """
         if not partitions:
             message = "drop_partitions needs at least one partition"

@@ -4,7 +4,7 @@ use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{Array, PrimitiveArray};
 use arrow_buffer::NullBuffer;
 
-/// The least and the greatest value; None if there are no values.
+/// The least and the greatest value; None without values.
 pub type Extremes<T> = Option<(T, T)>;
 
 /// Return the least and the greatest value; None if all are NULL.
@@ -50,7 +50,7 @@ pub fn least_and_greatest<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Ext
 }
 
 /// Return the least text of at most `length` code points that is not less than any text that begins as `text` does;
-/// `text` itself if it is not longer. None if there is no such text.
+/// `text` itself if it is not longer. None if no text is great enough.
 pub fn upper_text(text: &str, length: usize) -> Option<String> {
     if text.chars().nth(length).is_none() {
         return Some(text.to_string());

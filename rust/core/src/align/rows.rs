@@ -25,7 +25,7 @@ pub enum Limit {
     Characters(u32),
     /// So many bytes.
     Bytes(u32),
-    /// Times are multiples of so many units of their Arrow type.
+    /// Times must be multiples of this number of units of their Arrow type.
     Ticks(i64),
 }
 

@@ -221,7 +221,7 @@ impl FileBuilder {
         self.sequences = Some((known_least.min(least), known_greatest.max(greatest)));
     }
 
-    /// Return the file, which is complete, and the file of its index, unless that is short or there is none.
+    /// Return the completed file, and its index file if the index is too long for the manifest.
     ///
     /// # Errors
     /// As [`StatsCollector::finish`] and [`IndexBuilder::finish`].
