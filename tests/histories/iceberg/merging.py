@@ -19,7 +19,7 @@ Values = dict[str, Any]
 
 def upsert(state: State, step: Upsert) -> Outcome:
     """Update the rows that have the keys of the batch and differ, and insert the others."""
-    source = _source(state, step.batch, step.keys)
+    source = _source(state, step.batch, step.keys, whole=True)
     keys = [_key(row, step.keys) for row in source]
     known = [k for k in keys if k is not None]
     if len(set(known)) < len(known):
@@ -43,13 +43,15 @@ def upsert(state: State, step: Upsert) -> Outcome:
     return Outcome(state, updated=len(changed), inserted=len(inserted), may_fail=nothing)
 
 
-def _source(state: State, batch: Batch, keys: tuple[str, ...]) -> list[Values]:
+def _source(state: State, batch: Batch, keys: tuple[str, ...], *, whole: bool) -> list[Values]:
+    """Return the rows of a source, which may have columns that the table lacks unless `whole` rows are taken."""
     for field in batch.columns.fields:
-        if state.columns.find(field.name) is None:
+        if state.columns.find(field.name) is None and whole:
             raise Refused(f"no column {field.name!r}")
     if any(batch.columns.find(name) is None or not isinstance(_type(state, name), Simple) for name in keys):
         raise NotApplicable("no such key")
-    return [fitted(row, batch.columns, state.columns) for row in batch.rows]
+    known = Struct(tuple(field for field in batch.columns.fields if state.columns.find(field.name) is not None))
+    return [{**row, **fitted(row, known, state.columns)} for row in batch.rows]
 
 
 def _type(state: State, name: str) -> Any:
@@ -67,7 +69,8 @@ def _key(row: Values, names: tuple[str, ...], *, null_safe: bool = False) -> tup
 
 def merge(state: State, step: Merge) -> Outcome:
     """Carry out a MERGE as SQL has it."""
-    source = _source(state, step.batch, step.keys)
+    whole = any(clause.action.endswith("_all") for clause in step.clauses)
+    source = _source(state, step.batch, step.keys, whole=whole)
     sides = Struct((Field(0, "target", state.columns), Field(0, "source", step.batch.columns)))
     for clause in step.clauses:
         _check_clause(clause, state, sides)

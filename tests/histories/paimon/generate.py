@@ -156,10 +156,10 @@ class State:
     def _pool(self, column: Column) -> list[Any]:
         found = self.pools.get(column.name)
         if found is None:
-            values = [random_value(self.rng, column.type) for _ in range(POOL)]
-            found = self.pools[column.name] = [value for value in values if comparable_key(value)] or [
-                random_value(self.rng, Type(column.type.root, column.type.numbers), 0.0)
-            ]
+            found = self.pools[column.name] = []
+            while not found:
+                values = [random_value(self.rng, column.type) for _ in range(POOL)]
+                found += [value for value in values if comparable_key(value, column.type.root)]
         return found
 
     def _partition(self) -> tuple[tuple[str, str], ...]:

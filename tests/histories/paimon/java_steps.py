@@ -285,8 +285,15 @@ class Steps:
     def _(self, step: Branch) -> None:
         if step.tag is None:
             self.table().createBranch(step.name)
-        else:
+            return
+        try:
             self.table().createBranch(step.name, step.tag)
+        except jpype.JException:
+            # Java copies the snapshot after the tag: where the snapshot has expired, a branch without a schema is left.
+            table = self.table()
+            if not table.schemaManager().copyWithBranch(step.name).latest().isPresent():
+                table.branchManager().dropBranch(step.name)
+            raise
 
     @run.register
     def _(self, step: DropBranch) -> None:

@@ -153,7 +153,7 @@ def _reader(kind: Any) -> Callable[[Any, int], Any]:
         return _PLAIN[root]
     if root == "DECIMAL":
         precision, scale = kind.getPrecision(), kind.getScale()
-        return lambda data, at: f"d:{data.getDecimal(at, precision, scale).toBigDecimal().toPlainString()}"
+        return lambda data, at: _decimal(data.getDecimal(at, precision, scale))
     if root.startswith("TIMESTAMP"):
         digits = kind.getPrecision()
         zone = "+00:00" if root.endswith("LOCAL_TIME_ZONE") else ""
@@ -206,6 +206,11 @@ def _date(days: int) -> str:
         return (_EPOCH + dt.timedelta(days=days)).isoformat()
     except OverflowError:
         return str(java("java.time.LocalDate").ofEpochDay(days))
+
+
+def _decimal(value: Any) -> str | None:
+    # A double that does not fit the decimal that its column became: Java says that it is not NULL, and returns NULL.
+    return None if value is None else f"d:{value.toBigDecimal().toPlainString()}"
 
 
 def _time(millis: int) -> str:

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 # Values and tables that are not made
 
 
-def comparable_key(value: Any) -> bool:
-    """Return whether Java compares this value of a key as others do.
+def comparable_key(value: Any, root: str) -> bool:
+    """Return whether Java compares this value of a key, of a type with this root, as others do.
 
     NaN equals every key, and -0.0 equals 0.0. ORC's calendar does not have the days before 1582-10-15: Java reads
-    timestamps of these days as later ones, so that keys do not ascend in the file.
+    timestamps of these days as later ones, so that keys do not ascend in the file. Nor do they where a CHAR ends with
+    blanks, which ORC drops.
     """
+    if root == "CHAR" and isinstance(value, str):
+        return not value.endswith(" ")
     if isinstance(value, str) and "T" in value:
         return not "1582-10-05" <= value < "1582-10-15"
     return not (isinstance(value, float) and (math.isnan(value) or (value == 0 and math.copysign(1, value) < 0)))
