@@ -62,7 +62,6 @@ def test_every_change_of_an_iceberg_table_is_known_of_paimon_tables(table: Any) 
         "sort_order",
         "refs",
         "incremental_append_scan",
-        "changes",
         "snapshot_by_id",
         "snapshot_by_name",
     }

@@ -1,4 +1,4 @@
-"""Changes of Iceberg tables by the data source are those that `table.changes` reads."""
+"""Changes of tables by the data source are those that `table.changes` reads."""
 
 from __future__ import annotations
 
@@ -79,3 +79,27 @@ def test_what_cannot_be_meant_is_refused(
 ) -> None:
     with pytest.raises(Exception, match=message):
         spark.read.format("frazil").options(**options).load(f"{table(NAME)}$changes").collect()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"net_changes": True}, {"compute_updates": False}], ids=["changes", "net", "plain"]
+)
+@pytest.mark.parametrize("name", ["pk_levels_universal", "cl_lookup_avro"])
+def test_spark_reads_the_changes_of_paimon_tables(
+    spark: SparkSession, paimon_table: Callable[[str], str], name: str, options: dict[str, Any]
+) -> None:
+    opened = frazil.load_table(paimon_table(name))
+    first = opened.snapshots()[0].snapshot_id
+    reader = spark.read.format("frazil").option("start-snapshot-id", str(first)).option("split-size", "1")
+    for key, value in options.items():
+        reader = reader.option(key.replace("_", "-"), str(value).lower())
+    expected = opened.changes(first, **options).to_arrow()
+    assert expected.num_rows > 1
+    frame = reader.load(f"{paimon_table(name)}$changes")
+    assert same(frame.toArrow(), expected)
+    names = [expected.column_names[0], "_change_type"]
+    assert same(frame.where("_change_type = 'DELETE'").select(*names).toArrow(), deletes(expected, names))
+
+
+def deletes(changes: pa.Table, names: list[str]) -> pa.Table:
+    return changes.filter([kind == "DELETE" for kind in changes["_change_type"].to_pylist()]).select(names)

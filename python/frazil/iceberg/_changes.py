@@ -5,48 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from frazil import _changes as changes
 from frazil import _native
 from frazil import _scan as scan
-from frazil._arguments import field_names, filter_text, flag, row_limit, whole_number
-from frazil._operation import guarded, operation_of
-from frazil._read_ahead import limited, read_parts
+from frazil._read_ahead import read_parts
 from frazil.config import config
-from frazil.errors import InvalidArgumentError
 from frazil.files.read.open import open_data_file
 from frazil.iceberg._read import INT96_UNIT, rows_of, with_deletes
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator
 
     import pyarrow as pa
-
-COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
-"""The columns that changes have after those of the table."""
-
-_SHARE_OF_MEMORY = 8
-"""Which part of the memory limit rows may take that wait to be paired."""
-
-
-def mode_of(*, net_changes: object, compute_updates: object, carryovers: object, identifiers: list[str]) -> str:
-    """Return how deletes and inserts are paired, by the arguments of `Table.changes`.
-
-    Raises:
-        InvalidArgumentError: Arguments that contradict each other.
-    """
-    updates = bool(identifiers) if compute_updates is None else flag("compute_updates", compute_updates)
-    modes = {
-        "net": flag("net_changes", net_changes),
-        "updates": updates,
-        "carryovers": flag("carryovers", carryovers),
-    }
-    if identifiers and not updates:
-        message = "identifier_columns are used only to compute updates, which compute_updates=False turns off"
-        raise InvalidArgumentError(message)
-    chosen = [mode for mode, wanted in modes.items() if wanted]
-    if len(chosen) > 1:
-        message = "net_changes, compute_updates and carryovers exclude each other"
-        raise InvalidArgumentError(message, hint="read the changes once for each")
-    return chosen[0] if chosen else "changes"
 
 
 class ChangesPlan(scan.Plan[_native.ChangePlan]):
@@ -74,7 +44,7 @@ class ChangesPlan(scan.Plan[_native.ChangePlan]):
         return f"{metrics['tasks']} files in {metrics['stages']} stages, {metrics['paired_stages']} of them paired"
 
 
-class Changes(scan.Scan[_native.ChangePlan, _native.ChangeStage]):
+class Changes(changes.Changes[_native.ChangePlan, _native.ChangeStage]):
     """The rows that snapshots inserted and deleted. They are read when asked for."""
 
     def __init__(self, table: _native.Table, arguments: dict[str, Any], limit: int | None) -> None:
@@ -86,20 +56,6 @@ class Changes(scan.Scan[_native.ChangePlan, _native.ChangeStage]):
     def plan(self) -> ChangesPlan:
         """Plan the read: in which data files each snapshot changed rows."""
         return ChangesPlan(self._plan())
-
-    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the changes as Arrow record batches, in the order of the snapshots."""
-        import pyarrow as pa
-
-        plan = self._plan()
-        every = (batch for index in range(len(plan)) for batch in self._read(self._part(plan, index)))
-        batches = limited(every, self._limit)
-        return pa.RecordBatchReader.from_batches(self.schema(), guarded("changes", self._place, batches))
-
-    @operation_of
-    def count(self) -> int:
-        """Count the changes, by reading them."""
-        return sum(batch.num_rows for batch in self.to_arrow_batch_reader())
 
     def _place(self) -> str:
         return str(json.loads(self._table.metadata_json("location")))
@@ -114,48 +70,10 @@ class Changes(scan.Scan[_native.ChangePlan, _native.ChangeStage]):
         return read_stage(part)
 
 
-def changes_of(  # noqa: PLR0913 - the arguments of `Table.changes`
-    table: _native.Table,
-    snapshots: tuple[int | None, int | None],
-    *,
-    row_filter: str | bool,
-    selected_fields: Sequence[str],
-    net_changes: bool,
-    compute_updates: bool | None,
-    identifier_columns: Sequence[str],
-    carryovers: bool,
-    case_sensitive: bool,
-    limit: int | None,
-) -> Changes:
-    """Return the changes after one snapshot and up to another; see `Table.changes`."""
-    identifiers = field_names(identifier_columns, "identifier_columns") if identifier_columns != () else []
-    names = ("from_snapshot_id_exclusive", "to_snapshot_id_inclusive")
-    first, last = (None if it is None else whole_number(name, it) for name, it in zip(names, snapshots, strict=True))
-    arguments: dict[str, Any] = {
-        "row_filter": filter_text(row_filter),
-        "selected_fields": field_names(selected_fields),
-        "case_sensitive": flag("case_sensitive", case_sensitive),
-        "snapshots": (first, last),
-        "mode": mode_of(
-            net_changes=net_changes, compute_updates=compute_updates, carryovers=carryovers, identifiers=identifiers
-        ),
-        "identifier_columns": identifiers,
-    }
-    return Changes(table, arguments, row_limit(limit))
-
-
 def read_stage(stage: _native.ChangeStage, *, workers: int | None = None) -> Generator[pa.RecordBatch, None, None]:
     """Stream the changes of a stage; up to `workers` threads, by default `config.max_workers`, read its files ahead."""
     tasks = (stage.task(index) for index in range(len(stage)))
-    rows = read_parts(tasks, _changed_rows, workers=workers or config.max_workers)
-    pairs = stage.pairs(max(1, config.memory_limit // _SHARE_OF_MEMORY))
-    if pairs is None:
-        yield from rows
-        return
-    for batch in rows:
-        pairs.push(batch)
-    while (batch := pairs.next_batch()) is not None:
-        yield batch
+    yield from changes.paired(stage, read_parts(tasks, _changed_rows, workers=workers or config.max_workers))
 
 
 def _changed_rows(change: _native.ChangeTask) -> Iterator[pa.RecordBatch]:

@@ -357,10 +357,10 @@ class Table(Opened, Writing):
         >>> table.changes(identifier_columns=["id"], selected_fields=["id", "v"]).to_arrow().num_columns
         5
         """
-        from frazil.iceberg._changes import changes_of
+        from frazil._changes import native_arguments
+        from frazil.iceberg._changes import Changes
 
-        return changes_of(
-            self._native,
+        arguments = native_arguments(
             (from_snapshot_id_exclusive, to_snapshot_id_inclusive),
             row_filter=row_filter,
             selected_fields=selected_fields,
@@ -369,8 +369,8 @@ class Table(Opened, Writing):
             identifier_columns=identifier_columns,
             carryovers=carryovers,
             case_sensitive=case_sensitive,
-            limit=limit,
         )
+        return Changes(self._native, arguments, row_limit(limit))
 
     def _scan(
         self,

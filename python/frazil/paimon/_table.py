@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil._virtual_table import VirtualTable
+    from frazil.paimon._changes import Changes
 
 MAIN = "main"
 """The branch that a table has from the beginning."""
@@ -272,6 +273,71 @@ class Table(Opened, Writing, ReadOnly):
             "case_sensitive": flag("case_sensitive", case_sensitive),
         }
         return Scan(self._native, arguments)
+
+    def changes(  # noqa: PLR0913 - keyword arguments of one read, as the Iceberg table has them
+        self,
+        from_snapshot_id_exclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        *,
+        row_filter: str | bool = True,
+        selected_fields: Sequence[str] = ("*",),
+        net_changes: bool = False,
+        compute_updates: bool | None = None,
+        identifier_columns: Sequence[str] = (),
+        carryovers: bool = False,
+        case_sensitive: bool = True,
+        limit: int | None = None,
+    ) -> Changes:
+        """Describe a read of the rows that snapshots inserted, updated and deleted.
+
+        Each row has the columns of the table, and `_change_type` (`INSERT`, `DELETE`, `UPDATE_BEFORE` or
+        `UPDATE_AFTER`), `_change_ordinal` (the number of the snapshot in the range, from 0) and `_commit_snapshot_id`.
+        Of a table with a `changelog-producer` the changelog is read that snapshots wrote; of any other table, and of
+        overwrites, which write none, the states before and after each snapshot are compared, in the files that differ.
+
+        Args:
+            from_snapshot_id_exclusive: The snapshot after which to begin; None to begin with the first.
+            to_snapshot_id_inclusive: The last snapshot; None for the current one.
+            row_filter: As in `scan`; of an update it may keep one of the two rows.
+            selected_fields: As in `scan`. Rows are compared by all columns.
+            net_changes: Compare the first state with the last, whatever came between. All changes have the last
+                snapshot.
+            compute_updates: Return a row that was deleted and inserted with other values in one snapshot as
+                `UPDATE_BEFORE` and `UPDATE_AFTER`. True by default if the table has a primary key, or
+                `identifier_columns` are given.
+            identifier_columns: What identifies a row for updates. By default the primary key.
+            carryovers: Keep rows that rewritten files carried over unchanged, as `DELETE` and `INSERT`.
+            case_sensitive: As in `scan`.
+            limit: At most so many rows.
+
+        Raises:
+            InvalidArgumentError: A range that ends before it begins, a column or literal that does not fit, or
+                identifier columns that do not identify rows.
+            NoSuchSnapshotError: A snapshot of the range, or the one that it begins after, has expired.
+
+        >>> import frazil
+        >>> table = frazil.load_table("tests/golden/paimon/g.db/cl_lookup_avro")
+        >>> table.changes(2, 4).to_arrow().column_names[-3:]
+        ['_change_type', '_change_ordinal', '_commit_snapshot_id']
+        """
+        from frazil._changes import native_arguments
+        from frazil.paimon._changes import Changes
+
+        if self._view != "rows":
+            message = f"the changes of the view {self.system_table!r} of a table"
+            raise InvalidArgumentError(message, hint="read the changes of the table itself")
+        arguments = native_arguments(
+            (from_snapshot_id_exclusive, to_snapshot_id_inclusive),
+            row_filter=row_filter,
+            selected_fields=selected_fields,
+            net_changes=net_changes,
+            compute_updates=compute_updates,
+            identifier_columns=identifier_columns,
+            carryovers=carryovers,
+            case_sensitive=case_sensitive,
+            has_key=bool(self.primary_keys),
+        )
+        return Changes(self._native, arguments, row_limit(limit))
 
     def bucket_ids(self, rows: object) -> pa.Array:
         """Give the bucket of each row, as Java computes it.

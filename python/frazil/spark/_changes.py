@@ -1,4 +1,4 @@
-"""Changes of Iceberg tables in Spark: `spark.read.format("frazil").load("/path/of/table$changes")`.
+"""Changes of tables in Spark: `spark.read.format("frazil").load("/path/of/table$changes")`.
 
 A partition is a group of files, or all files of a snapshot whose deleted and inserted rows are paired.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError
-from frazil.spark._iceberg import APPEND, OpenedState
+from frazil.spark import _iceberg, _paimon
 from frazil.spark._options import SNAPSHOT_OPTIONS, check_names, flag, number, split_names
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from frazil.iceberg import Table
-    from frazil.iceberg._changes import Changes
+    from frazil import iceberg, paimon
+    from frazil._changes import Changes
     from frazil.spark._options import ReadOptions
 
 CHANGES = "changes"
@@ -30,44 +30,21 @@ _TIMES = dict.fromkeys(
 )
 
 
-class ChangesState(OpenedState):
+class IcebergChanges(_iceberg.OpenedState):
     """What snapshots of an Iceberg table changed, as one metadata file describes it."""
 
-    def __init__(self, table: Table, asked: ReadOptions) -> None:
+    def __init__(self, table: iceberg.Table, asked: ReadOptions) -> None:
         """Check the options, and note which metadata file is the table's newest.
 
         Raises:
             InvalidArgumentError: An option that is unknown, has no meaning, or contradicts another one.
         """
         super().__init__(table, asked)
-        given = asked.given
-        check_names(asked.others, (*APPEND, *_FLAGS, *_UPDATES), _TIMES)
-        for name in ("branch", *SNAPSHOT_OPTIONS):
-            if name in given:
-                message = f"the option `{name}` has no meaning for changes"
-                raise InvalidArgumentError(message, hint="give `start-snapshot-id` and `end-snapshot-id`")
-        start, end = (number(given, name) for name in APPEND)
-        self._arguments: dict[str, Any] = {
-            "from_snapshot_id_exclusive": start,
-            # Every partition and every later action reads the same snapshots.
-            "to_snapshot_id_inclusive": end if end is not None else _current(table),
-            **{name.replace("-", "_"): flag(given, name, default=False) for name in _FLAGS},
-            "compute_updates": flag(given, _UPDATES[0], default=False) if _UPDATES[0] in given else None,
-            "identifier_columns": split_names(given[_UPDATES[1]]) if _UPDATES[1] in given else (),
-        }
+        self._arguments = _arguments(table, asked, ("branch",))
 
-    def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Changes:
-        """Describe a read of the changes; their own columns are read with any others."""
-        from frazil.iceberg._changes import COLUMNS
-
-        own = [column for column in columns if column not in COLUMNS]
-        return self._opened().changes(
-            row_filter=row_filter or True,
-            selected_fields=own,
-            case_sensitive=self.asked.case_sensitive,
-            limit=limit,
-            **self._arguments,
-        )
+    def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Changes[Any, Any]:
+        """Describe a read of the changes."""
+        return self._opened().changes(**self._arguments, **_of_scan(self.asked, columns, row_filter, limit))
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Read stages."""
@@ -82,6 +59,68 @@ class ChangesState(OpenedState):
         return stages[0].schema(), limited(batches, limit)
 
 
-def _current(table: Table) -> int | None:
-    snapshot = table.current_snapshot()
-    return None if snapshot is None else snapshot.snapshot_id
+class PaimonChanges(_paimon.OpenedState):
+    """What snapshots of a Paimon table changed, up to one that is noted when this is made."""
+
+    def __init__(self, table: paimon.Table, asked: ReadOptions) -> None:
+        """Check the options, and note the newest snapshot.
+
+        Raises:
+            InvalidArgumentError: An option that is unknown, has no meaning, or contradicts another one.
+            NoSuchSnapshotError: The table has no such branch.
+        """
+        table = table if asked.branch is None else table.with_branch(asked.branch)
+        super().__init__(table, asked)
+        self._arguments = _arguments(table, asked)
+
+    def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Changes[Any, Any]:
+        """Describe a read of the changes."""
+        return self._opened().changes(**self._arguments, **_of_scan(self.asked, columns, row_filter, limit))
+
+    def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Read stages."""
+        from frazil import _native
+        from frazil._read_ahead import limited
+        from frazil.paimon._changes import read_stage
+
+        files = self.files()
+        stages = [_native.PaimonChangeStage.from_bytes(content, files) for content in contents]
+        batches = (batch for stage in stages for batch in read_stage(stage, workers=1))
+        return stages[0].schema(), limited(batches, limit)
+
+    def _opened(self) -> paimon.Table:
+        if self._table is None and self.asked.branch is not None:
+            self._table = super()._opened().with_branch(self.asked.branch)
+        return super()._opened()
+
+
+def _arguments(table: iceberg.Table | paimon.Table, asked: ReadOptions, others: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the arguments of `Table.changes`; the options of a read of rows, and `others`, have no meaning."""
+    given = asked.given
+    check_names(asked.others, (*_iceberg.APPEND, *_FLAGS, *_UPDATES), _TIMES)
+    for name in (*others, *SNAPSHOT_OPTIONS):
+        if name in given:
+            message = f"the option `{name}` has no meaning for changes"
+            raise InvalidArgumentError(message, hint="give `start-snapshot-id` and `end-snapshot-id`")
+    start, end = (number(given, name) for name in _iceberg.APPEND)
+    current = table.current_snapshot()
+    return {
+        "from_snapshot_id_exclusive": start,
+        # Every partition and every later action reads the same snapshots.
+        "to_snapshot_id_inclusive": end if end is not None or current is None else current.snapshot_id,
+        **{name.replace("-", "_"): flag(given, name, default=False) for name in _FLAGS},
+        "compute_updates": flag(given, _UPDATES[0], default=False) if _UPDATES[0] in given else None,
+        "identifier_columns": split_names(given[_UPDATES[1]]) if _UPDATES[1] in given else (),
+    }
+
+
+def _of_scan(asked: ReadOptions, columns: Sequence[str], row_filter: str, limit: int | None) -> dict[str, Any]:
+    """Return the other arguments of `Table.changes`; the columns of changes are read with any others."""
+    from frazil._changes import COLUMNS
+
+    return {
+        "row_filter": row_filter or True,
+        "selected_fields": [column for column in columns if column not in COLUMNS],
+        "case_sensitive": asked.case_sensitive,
+        "limit": limit,
+    }

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from frazil._table import load_table, open_named
 from frazil._virtual_table import split_metadata_table
-from frazil.errors import UnsupportedError
 from frazil.paimon._table import Table as PaimonTable
 from frazil.paimon._table import view_of
 from frazil.paimon._views import VIEWS
-from frazil.spark._changes import CHANGES, ChangesState
+from frazil.spark._changes import CHANGES, IcebergChanges, PaimonChanges
 from frazil.spark._iceberg import IcebergState
 from frazil.spark._inspect import InspectState
 from frazil.spark._paimon import PaimonState
@@ -45,9 +44,6 @@ def open_state(asked: ReadOptions) -> TableState:
     return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)
 
 
-def _changes(asked: ReadOptions) -> ChangesState:
+def _changes(asked: ReadOptions) -> TableState:
     table = load_table(asked.path, format=asked.format, **asked.opening)
-    if isinstance(table, PaimonTable):
-        message = "changes of Paimon tables are not read by the name `$changes`"
-        raise UnsupportedError(message, hint="give the option `incremental-between`, or load `$audit_log`")
-    return ChangesState(table, asked)
+    return PaimonChanges(table, asked) if isinstance(table, PaimonTable) else IcebergChanges(table, asked)

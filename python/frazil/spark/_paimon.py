@@ -92,7 +92,33 @@ _UNSUPPORTED = {
 }
 
 
-class PaimonState(TableState):
+class OpenedState(TableState):
+    """A Paimon table, or one of its views, whatever is read of it."""
+
+    def __init__(self, table: Table, asked: ReadOptions) -> None:
+        """Keep the table as long as the state is not sent to another process."""
+        super().__init__(asked)
+        self._table: Table | None = table
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_table": None}
+
+    def table_sizes(self) -> tuple[int | None, int | None]:
+        """Give the sizes that the table's options name."""
+        return _sizes_of(self._opened().options)
+
+    def _opened(self) -> Table:
+        if self._table is None:
+            from frazil._table import load_table
+            from frazil.paimon._table import view_of
+
+            asked = self.asked
+            table = load_table(asked.path, format="paimon", **asked.opening)
+            self._table = table if asked.metadata_table is None else view_of(table, asked.metadata_table)
+        return self._table
+
+
+class PaimonState(OpenedState):
     """A Paimon table at one snapshot, or changes up to one.
 
     The current snapshot is read by its id. Where that would be another read, because the schema was changed since, or
@@ -102,17 +128,13 @@ class PaimonState(TableState):
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:
         """Find the snapshot; every read is of that one."""
-        super().__init__(asked)
+        super().__init__(table, asked)
         self._arguments = scan_arguments(asked)
         scan = table.scan(**self._arguments)
         self._snapshot_id = scan.snapshot_id
-        self._table: Table | None = table
         # Options of the table may choose too, and contradict the id.
         with contextlib.suppress(InvalidArgumentError, NoSuchSnapshotError):
             self._arguments = self._by_id(table)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_table": None}
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Scan:
         """Describe a read of the state.
@@ -133,9 +155,7 @@ class PaimonState(TableState):
 
     def table_sizes(self) -> tuple[int | None, int | None]:
         """Give the sizes that the table's options name, or those of the read."""
-        options = self._opened().options | self._arguments["options"]
-        split, cost = (_size_bytes(options, name) for name in _SPLIT_SIZES)
-        return split, cost
+        return _sizes_of(self._opened().options | self._arguments["options"])
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Read splits."""
@@ -172,16 +192,6 @@ class PaimonState(TableState):
         branch.scan(**arguments)
         return arguments
 
-    def _opened(self) -> Table:
-        if self._table is None:
-            from frazil._table import load_table
-            from frazil.paimon._table import view_of
-
-            asked = self.asked
-            table = load_table(asked.path, format="paimon", **asked.opening)
-            self._table = table if asked.metadata_table is None else view_of(table, asked.metadata_table)
-        return self._table
-
 
 def scan_arguments(asked: ReadOptions) -> dict[str, Any]:
     """Give the arguments of a scan: which snapshot, and Paimon's own options as they are.
@@ -209,6 +219,11 @@ def scan_arguments(asked: ReadOptions) -> dict[str, Any]:
         options[_SNAPSHOT_OPTIONS[kind]] = str(value)
     arguments: dict[str, Any] = {"options": options}
     return arguments | ({_SNAPSHOT_ARGUMENTS[kind]: value} if kind in _SNAPSHOT_ARGUMENTS else {})
+
+
+def _sizes_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
+    split, cost = (_size_bytes(options, name) for name in _SPLIT_SIZES)
+    return split, cost
 
 
 def _size_bytes(options: Mapping[str, str], name: str) -> int | None:

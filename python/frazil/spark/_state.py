@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil import _native, iceberg, paimon
+    from frazil._changes import Changes
     from frazil._virtual_table import VirtualScan
-    from frazil.iceberg._changes import Changes
     from frazil.spark._options import ReadOptions
 
-    Scan = iceberg.Scan | paimon.Scan | VirtualScan | Changes
+    Scan = iceberg.Scan | paimon.Scan | VirtualScan | Changes[Any, Any]
 
 SPLIT_BYTES = 128 << 20
 """How many bytes of files a partition reads where neither option nor table says it."""

@@ -6,6 +6,7 @@ pub mod avro;
 pub mod bitmap;
 pub mod bytes;
 pub mod cache;
+pub mod changes;
 pub mod clock;
 pub mod code_table;
 pub mod context;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use frazil_core::changes::{ChangeMode, ChangePairs as CorePairs};
 use frazil_core::error::Error;
 use frazil_core::predicate::Predicate;
-use frazil_iceberg::scan::change_rows::{ChangePairs as CorePairs, change_schema};
-use frazil_iceberg::scan::change_scan::{ChangeMode, ChangeOptions, ChangeScan as CoreScan};
+use frazil_iceberg::scan::change_rows::change_schema;
+use frazil_iceberg::scan::change_scan::{ChangeOptions, ChangeScan as CoreScan};
 use frazil_iceberg::scan::changes::{ChangePlan as CorePlan, ChangeStage as CoreStage, ChangeTask as CoreTask};
 use frazil_iceberg::scan::incremental::SnapshotRange;
 use frazil_iceberg::scan::wire;
@@ -44,7 +45,7 @@ pub(crate) struct ChangeStage(Arc<CoreStage>);
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct ChangeTask(CoreTask);
 
-/// Pairs the rows of a stage.
+/// Pairs the rows of a stage of changes.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct ChangePairs(Mutex<CorePairs>);
 
@@ -67,13 +68,7 @@ impl ChangeScan {
         let budget = limited(py)?.budget;
         detached(py, || {
             let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
-            let mode = match mode {
-                "carryovers" => ChangeMode::Carryovers,
-                "changes" => ChangeMode::Changes,
-                "net" => ChangeMode::Net,
-                "updates" => ChangeMode::Updates(identifier_columns),
-                other => return Err(Error::internal(format!("unknown mode of changes: {other}"))),
-            };
+            let mode = ChangeMode::from_name(mode, identifier_columns)?;
             let (from_snapshot_id_exclusive, to_snapshot_id_inclusive) = snapshots;
             let range = SnapshotRange { from_snapshot_id_exclusive, to_snapshot_id_inclusive };
             let options = ChangeOptions { row_filter, selected_fields, case_sensitive, range, mode };
@@ -176,8 +171,8 @@ impl ChangeStage {
 
     /// What pairs the rows of the stage, holding about `memory_bytes` of them; None if each file can be read alone.
     fn pairs(&self, py: Python<'_>, memory_bytes: usize) -> PyResult<Option<ChangePairs>> {
-        let pairs = detached(py, || CorePairs::of(&self.0, memory_bytes))?;
-        Ok(pairs.map(|pairs| ChangePairs(Mutex::new(pairs))))
+        let pairs = detached(py, || self.0.pairs(memory_bytes))?;
+        Ok(pairs.map(ChangePairs::new))
     }
 }
 
@@ -217,6 +212,12 @@ impl ChangeTask {
         let (before, after) = (before.map(|batch| batch.0), after.map(|batch| batch.0));
         let rows = detached(py, || self.0.rows(before.as_ref(), after.as_ref()))?;
         rows.map(|rows| arrow::record_batch(py, rows)).transpose()
+    }
+}
+
+impl ChangePairs {
+    pub(crate) fn new(pairs: CorePairs) -> Self {
+        Self(Mutex::new(pairs))
     }
 }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, StructArray};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
+use frazil_core::changes::{self, ChangePairs, changed_rows};
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::BoundPredicate;
 use frazil_core::predicate::eval::evaluate;
-use frazil_core::row_pairs::{ChangeType, PairSpec, Paired, RowPairs};
+use frazil_core::row_pairs::{ChangeType, PairSpec, RowPairs};
 
 use super::changes::{ChangeStage, ChangeTask, Pairing, is_own};
 use super::context::ReadContext;
@@ -19,15 +20,9 @@ use super::output::MetadataColumn;
 use crate::read::arrow::{arrow_fields, arrow_schema};
 use crate::spec::types::{NestedField, StructType, Type};
 
-/// The columns that every change has, after those of the table. Names and types are those of the reference.
-pub const CHANGE_COLUMNS: [(&str, DataType); 3] =
-    [("_change_type", DataType::Utf8), ("_change_ordinal", DataType::Int32), ("_commit_snapshot_id", DataType::Int64)];
-
 /// The schema of changes that are read with `read`.
 pub fn change_schema(read: &ReadContext) -> SchemaRef {
-    let columns = with_row_id(read);
-    let changes = CHANGE_COLUMNS.map(|(name, data_type)| Arc::new(Field::new(name, data_type, false)));
-    Arc::new(Schema::new(arrow_fields(&columns).iter().cloned().chain(changes).collect::<Vec<_>>()))
+    changes::change_schema(&arrow_fields(&with_row_id(read)))
 }
 
 /// The columns of a read without `_deleted`.
@@ -76,13 +71,10 @@ impl ChangeTask {
             .map(|deleted| if deleted { ChangeType::Delete.name() } else { ChangeType::Insert.name() });
         let rows = filter_record_batch(rows, &keep)?;
         let own = rows.num_columns().saturating_sub(1);
-        let mut columns: Vec<ArrayRef> = rows.columns().get(..own).unwrap_or_default().to_vec();
-        columns.push(Arc::new(StringArray::from_iter_values(names)));
-        columns.push(Arc::new(Int32Array::from_value(self.ordinal, kept)));
-        columns.push(Arc::new(Int64Array::from_value(self.snapshot_id, kept)));
+        let columns = rows.columns().get(..own).unwrap_or_default().to_vec();
         let read = self.before.as_ref().or(self.after.as_ref()).map(|task| change_schema(&task.read));
         let schema = read.ok_or_else(|| Error::internal("a change of no file"))?;
-        Ok(Some(RecordBatch::try_new(schema, columns)?))
+        changed_rows(schema, columns, StringArray::from_iter_values(names), (self.ordinal, self.snapshot_id)).map(Some)
     }
 }
 
@@ -92,74 +84,31 @@ fn deleted(rows: &RecordBatch) -> Result<BooleanBuffer> {
     Ok(column.ok_or_else(|| Error::internal("rows do not say whether they are deleted"))?.values().clone())
 }
 
-/// Pairs the rows of a stage.
-#[derive(Debug)]
-pub struct ChangePairs {
-    state: State,
+impl ChangeStage {
+    /// Begin to pair the rows of the stage, holding about `limit_bytes` of them in memory; None if they are not paired.
+    ///
+    /// # Errors
+    /// `Unsupported` for columns that cannot be compared.
+    pub fn pairs(&self, limit_bytes: usize) -> Result<Option<ChangePairs>> {
+        let Some(Pairing { columns, identifiers, across_commits }) = self.pairing.clone() else { return Ok(None) };
+        let null_is_unknown = identifiers.contains(&columns);
+        let spec = PairSpec { values: columns, identifiers, null_is_unknown, across_commits };
+        let pairs = RowPairs::try_new(change_schema(&self.read), spec, limit_bytes)?;
+        let wanted =
+            Wanted { schema: change_schema(&self.result), read: self.read.clone(), result: self.result.clone() };
+        Ok(Some(ChangePairs::new(pairs, Box::new(move |rows| wanted.of(rows)))))
+    }
+}
+
+/// Which of the rows that were paired are returned, and which of their columns.
+struct Wanted {
     read: Arc<ReadContext>,
     result: Arc<ReadContext>,
     schema: SchemaRef,
 }
 
-#[derive(Debug)]
-enum State {
-    Taking(RowPairs),
-    Giving(Paired),
-    Done,
-}
-
-impl ChangePairs {
-    /// Begin to pair the rows of a stage, holding about `limit_bytes` of them in memory; None if they are not paired.
-    ///
-    /// # Errors
-    /// `Unsupported` for columns that cannot be compared.
-    pub fn of(stage: &ChangeStage, limit_bytes: usize) -> Result<Option<Self>> {
-        let Some(Pairing { columns, identifiers, across_commits }) = stage.pairing.clone() else { return Ok(None) };
-        let null_is_unknown = identifiers.contains(&columns);
-        let spec = PairSpec { values: columns, identifiers, null_is_unknown, across_commits };
-        let pairs = RowPairs::try_new(change_schema(&stage.read), spec, limit_bytes)?;
-        Ok(Some(Self {
-            state: State::Taking(pairs),
-            schema: change_schema(&stage.result),
-            read: stage.read.clone(),
-            result: stage.result.clone(),
-        }))
-    }
-
-    /// Take rows that [`ChangeTask::rows`] returned.
-    ///
-    /// # Errors
-    /// `Storage` if a temporary file cannot be written.
-    pub fn push(&mut self, rows: RecordBatch) -> Result<()> {
-        match &mut self.state {
-            State::Taking(pairs) => pairs.push(rows),
-            State::Giving(_) | State::Done => Err(Error::internal("rows were pushed after the first pair was read")),
-        }
-    }
-
-    /// Return the next changes that are wanted; None after the last.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if identifiers do not identify rows; `Storage` if a temporary file cannot be read.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        self.state = match std::mem::replace(&mut self.state, State::Done) {
-            State::Taking(pairs) => State::Giving(pairs.finish()?),
-            other => other,
-        };
-        loop {
-            let State::Giving(paired) = &mut self.state else { return Ok(None) };
-            let Some(rows) = paired.next_batch()? else {
-                self.state = State::Done;
-                return Ok(None);
-            };
-            if let Some(rows) = self.wanted(rows)? {
-                return Ok(Some(rows));
-            }
-        }
-    }
-
-    /// The rows that the filter wants, with the columns that are returned.
-    fn wanted(&self, mut rows: RecordBatch) -> Result<Option<RecordBatch>> {
+impl Wanted {
+    fn of(&self, mut rows: RecordBatch) -> Result<Option<RecordBatch>> {
         let fields = with_row_id(&self.read);
         if self.read.filter != self.result.filter && self.result.filter != BoundPredicate::True {
             let leaves = LeafColumns::new(&fields, rows.columns());

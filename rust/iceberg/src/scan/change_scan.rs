@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use frazil_core::changes::{ChangeMode, check_selected, filter_of_identifiers};
 use frazil_core::context::{Budget, Context};
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::bind::bind;
 use frazil_core::predicate::{BoundPredicate, Predicate};
 
-use super::change_rows::CHANGE_COLUMNS;
 use super::changes::{ChangePlan, Pairing};
 use super::context::ReadContext;
 use super::incremental::{SnapshotRange, snapshots_of};
@@ -22,20 +22,6 @@ use crate::table::Table;
 const REPLACE: &str = "replace";
 /// From this format version on rows have ids.
 const ROW_LINEAGE_VERSION: u8 = 3;
-
-/// How deletes and inserts are paired.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChangeMode {
-    /// Not at all: rows that a rewritten file kept are a DELETE and an INSERT.
-    Carryovers,
-    /// Within each commit, a row that was deleted and inserted again unchanged is left out.
-    Changes,
-    /// Over all commits, such rows are left out.
-    Net,
-    /// Within each commit; what is left of a row is an update. Rows are identified by these columns, or, if there are
-    /// none, by their row ids or the identifier fields of the schema.
-    Updates(Vec<String>),
-}
 
 /// What is asked of a table.
 #[derive(Debug, Clone)]
@@ -108,7 +94,7 @@ impl ChangeScan {
         }
         // Of an update both rows are needed, whichever of them the filter wants.
         let both = match options.mode {
-            ChangeMode::Updates(_) => of_identifiers(&filter, &pairing.identifier_ids(&schema)),
+            ChangeMode::Updates(_) => filter_of_identifiers(&filter, &pairing.identifier_ids(&schema)),
             _ => filter.clone(),
         };
         let (result, paired) = (context(selected, filter)?, context(whole, both)?);
@@ -179,12 +165,8 @@ fn refuse_names(selected: &Output) -> Result<()> {
             let message = format!("`{}` cannot be selected from the changes of a table", field.name);
             return Err(Error::invalid(message).hint("select columns of the table"));
         }
-        if CHANGE_COLUMNS.iter().any(|(name, _)| field.name.eq_ignore_ascii_case(name)) {
-            let message = format!("the table has a column `{}`, which is also a column of changes", field.name);
-            return Err(Error::invalid(message).hint("select other columns, or rename it"));
-        }
     }
-    Ok(())
+    check_selected(selected.fields.fields.iter().map(|field| field.name.as_str()))
 }
 
 fn pairing(metadata: &TableMetadata, schema: &Schema, mode: &ChangeMode, case_sensitive: bool) -> Result<Pairing> {
@@ -225,14 +207,4 @@ fn identifier(schema: &Schema, name: &str, case_sensitive: bool) -> Result<usize
         Error::invalid(format!("the column `{name}` is nested and cannot identify rows"))
             .hint("name top-level columns of primitive types")
     })
-}
-
-/// What a filter asks of identifiers alone: rows of which it is false are in no update that is wanted.
-fn of_identifiers(filter: &BoundPredicate, ids: &[i32]) -> BoundPredicate {
-    let of_ids = |part: &BoundPredicate| part.columns().iter().all(|column| ids.contains(&column.id));
-    match filter {
-        BoundPredicate::And(parts) => BoundPredicate::and(parts.iter().filter(|part| of_ids(part)).cloned()),
-        whole if of_ids(whole) => whole.clone(),
-        _ => BoundPredicate::True,
-    }
 }

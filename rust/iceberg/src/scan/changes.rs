@@ -7,12 +7,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use frazil_core::changes::ChangeMode;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::pack::first_fit_decreasing;
 use hashbrown::HashMap;
 
-use super::change_scan::{ChangeMode, ChangeScan, Commit, Parent};
+use super::change_scan::{ChangeScan, Commit, Parent};
 use super::context::ReadContext;
 use super::delete_index::{DeleteFile, DeleteIndex};
 use super::output::MetadataColumn;

@@ -3,8 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use arrow_array::BinaryArray;
+use frazil_core::error::Result;
+
 use super::plan::Plan;
+use super::section::KeyRanges;
 use crate::spec::data_file_meta::DeletionFile;
+use crate::spec::manifest::ManifestEntries;
 
 /// A partition, as bytes with their arity, and the number of a bucket in it.
 type BucketId<'a> = (&'a [u8], i32);
@@ -38,6 +43,64 @@ impl Plan {
         other.keep(&kept_of_other);
     }
 
+    /// Leave out of both plans the files that both have with the same deletion vectors.
+    pub(super) fn leave_out_same_files(&mut self, other: &mut Plan) {
+        let (kept, kept_of_other) = self.differing(other);
+        self.keep(&kept);
+        other.keep(&kept_of_other);
+    }
+
+    /// Leave out of both plans the files of keys that no file has which the plans do not share.
+    ///
+    /// A file that both have is kept if its keys overlap those of a file that differs. Of other keys a plan may then lack
+    /// some of the files; as both lack the same, their rows are merged to the same wrong rows, and do not differ.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for keys that do not decode.
+    pub(super) fn leave_out_same_keys(&mut self, other: &mut Plan) -> Result<()> {
+        let (changed, changed_of_other) = self.differing(other);
+        let types = self.read.key_types();
+        let rows: Vec<(usize, &Plan, bool)> = (self.planned_rows().map(|row| (row, &*self, changed.contains(&row))))
+            .chain(other.planned_rows().map(|row| (row, &*other, changed_of_other.contains(&row))))
+            .collect();
+        let keys = |key: fn(&ManifestEntries) -> &BinaryArray| {
+            BinaryArray::from_iter_values(rows.iter().map(|(row, plan, _)| key(&plan.entries).value(*row)))
+        };
+        let ranges = KeyRanges::try_new(&keys(ManifestEntries::min_keys), &keys(ManifestEntries::max_keys), &types)?;
+        let mut files: HashMap<BucketId<'_>, Vec<usize>> = HashMap::new();
+        for (at, (row, plan, _)) in rows.iter().enumerate() {
+            files.entry(plan.bucket_of(*row)).or_default().push(at);
+        }
+        let (mut own, mut others) = (HashSet::new(), HashSet::new());
+        for files in files.into_values() {
+            let differ = |at: &usize| rows.get(*at).is_some_and(|(_, _, differs)| *differs);
+            for (row, plan, _) in ranges.overlapping(&files, differ).into_iter().filter_map(|at| rows.get(at)) {
+                if std::ptr::eq(*plan, self) {
+                    own.insert(*row)
+                } else {
+                    others.insert(*row)
+                };
+            }
+        }
+        self.keep(&own);
+        other.keep(&others);
+        Ok(())
+    }
+
+    /// The files of each plan that the other does not have, or has with another deletion vector.
+    fn differing(&self, other: &Plan) -> (HashSet<usize>, HashSet<usize>) {
+        let (own, others) = (self.by_identity(), other.by_identity());
+        let differs =
+            |(file, row): (&(BucketId<'_>, &str), &usize), plan: &Plan, rows: &HashMap<_, usize>, of: &Plan| {
+                let same = rows.get(file).is_some_and(|at| of.deletion_file(*at) == plan.deletion_file(*row));
+                (!same).then_some(*row)
+            };
+        (
+            own.iter().filter_map(|file| differs(file, self, &others, other)).collect(),
+            others.iter().filter_map(|file| differs(file, other, &own, self)).collect(),
+        )
+    }
+
     fn keep(&mut self, rows: &HashSet<usize>) {
         let before = self.order.len();
         self.retain(|row| rows.contains(&row));
@@ -50,6 +113,10 @@ impl Plan {
 
     fn identity(&self, row: usize) -> (BucketId<'_>, &str) {
         (self.bucket_of(row), self.entries.file_names().value(row))
+    }
+
+    fn by_identity(&self) -> HashMap<(BucketId<'_>, &str), usize> {
+        self.planned_rows().map(|row| (self.identity(row), row)).collect()
     }
 
     fn buckets(&self) -> HashMap<BucketId<'_>, BucketFiles<'_>> {

@@ -82,7 +82,7 @@ struct Range<'a> {
 
 impl Range<'_> {
     fn mode(&self) -> Result<Mode> {
-        let changelog = self.options.text("changelog-producer").is_some_and(|producer| producer.trim() != "none");
+        let changelog = has_changelog(self.options);
         match self.options.text(MODE).unwrap_or("auto").trim().to_ascii_lowercase().as_str() {
             "diff" => Ok(Mode::Diff),
             mode if mode == "changelog" || (mode == "auto" && changelog) => Ok(Mode::Changelog),
@@ -122,44 +122,9 @@ impl Range<'_> {
                 return self.diff(before, self.table.snapshot(end)?);
             }
         };
-        self.check_range(start, end, selection)?;
-        let snapshots = (start..end).map(|id| self.written(id + 1, selection)).collect::<Result<_>>()?;
+        check_range(self.table, start, end, selection)?;
+        let snapshots = (start..end).map(|id| written(self.table, id + 1, selection)).collect::<Result<_>>()?;
         Ok(Incremental::Changes(selection, snapshots))
-    }
-
-    /// Refuses a range that is not there before its snapshots are read one by one.
-    fn check_range(&self, start: i64, end: i64, selection: Selection) -> Result<()> {
-        let mut ids = self.table.snapshot_ids()?;
-        let last = ids.last().copied();
-        if selection == Selection::Changelog {
-            ids.extend(self.table.changelog_ids()?);
-        }
-        let first = ids.iter().min().copied();
-        match first.zip(last) {
-            Some((first, last)) if first - 1 <= start && end <= last => Ok(()),
-            found => {
-                let has = match found {
-                    None => "none".to_string(),
-                    Some((only, last)) if only == last => format!("only {only}"),
-                    Some((first, last)) => format!("{first} to {last}"),
-                };
-                Err(Error::new(
-                    ErrorKind::NoSuchSnapshot,
-                    format!("the snapshots after {start} up to {end} are not all there"),
-                )
-                .hint(format!("the table has {has}")))
-            }
-        }
-    }
-
-    /// A snapshot; of an expired one its changelog where that is kept.
-    fn written(&self, id: i64, selection: Selection) -> Result<Snapshot> {
-        match self.table.snapshot(id) {
-            Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && selection == Selection::Changelog => {
-                self.table.changelog(id)
-            }
-            found => found,
-        }
     }
 
     fn between_times(&self, text: &str) -> Result<Incremental> {
@@ -226,6 +191,47 @@ impl Range<'_> {
             Err(e) if e.kind() == ErrorKind::NoSuchSnapshot => Ok(None),
             found => found.map(Some),
         }
+    }
+}
+
+/// Whether what changes is written as a changelog.
+pub(super) fn has_changelog(options: &Options) -> bool {
+    options.text("changelog-producer").is_some_and(|producer| producer.trim() != "none")
+}
+
+/// Refuse snapshots after `start` up to `end` of which one is not there, before they are read one by one.
+///
+/// # Errors
+/// `NoSuchSnapshot` saying which there are.
+pub(super) fn check_range(table: &Table, start: i64, end: i64, selection: Selection) -> Result<()> {
+    let mut ids = table.snapshot_ids()?;
+    let last = ids.last().copied();
+    if selection == Selection::Changelog {
+        ids.extend(table.changelog_ids()?);
+    }
+    let first = ids.iter().min().copied();
+    match first.zip(last) {
+        Some((first, last)) if first - 1 <= start && end <= last => Ok(()),
+        found => {
+            let has = match found {
+                None => "none".to_string(),
+                Some((only, last)) if only == last => format!("only {only}"),
+                Some((first, last)) => format!("{first} to {last}"),
+            };
+            let message = format!("the snapshots after {start} up to {end} are not all there");
+            Err(Error::new(ErrorKind::NoSuchSnapshot, message).hint(format!("the table has {has}")))
+        }
+    }
+}
+
+/// Read a snapshot; of an expired one its changelog where that is kept.
+///
+/// # Errors
+/// As [`Table::snapshot`].
+pub(super) fn written(table: &Table, id: i64, selection: Selection) -> Result<Snapshot> {
+    match table.snapshot(id) {
+        Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && selection == Selection::Changelog => table.changelog(id),
+        found => found,
     }
 }
 

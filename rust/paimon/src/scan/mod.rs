@@ -2,6 +2,7 @@
 
 pub(crate) mod altered;
 mod buckets;
+pub mod changes;
 pub mod context;
 pub mod deletions;
 mod difference;

@@ -3,8 +3,9 @@
 
 use frazil_core::error::Result;
 
-use super::context::ReadContext;
 use super::pack::Weights;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
 
 /// How the rows of a bucket lie in its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +43,8 @@ impl ReadMode {
     ///
     /// # Errors
     /// `InvalidArgument` naming an option that cannot be meant.
-    pub fn try_new(read: &ReadContext) -> Result<Self> {
-        let options = &read.options;
-        let kind = if read.has_primary_key() {
+    pub fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
+        let kind = if !schema.primary_keys.is_empty() {
             let engine = options.text("merge-engine").unwrap_or("deduplicate").trim().to_ascii_lowercase();
             let vectors = options.boolean("deletion-vectors.enabled", false)?
                 && !options.boolean("deletion-vectors.merge-on-read", false)?;

@@ -104,7 +104,7 @@ impl Plan {
             filter: request.filter.clone(),
             view: request.view,
         };
-        let mode = ReadMode::try_new(&read)?;
+        let mode = ReadMode::try_new(&read.schema, &read.options)?;
         let mut metrics = ScanMetrics::default();
         let metadata = MetadataReader { table, read: &read, request, context, mode };
         let (Judged { entries, verdicts, dropped }, schemas) = metadata.entries(&mut metrics)?;

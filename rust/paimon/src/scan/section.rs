@@ -114,6 +114,30 @@ impl KeyRanges {
         pairs.find(|(file, next)| !self.follows(*next, *file))
     }
 
+    /// The files of `files` whose keys overlap those of one that `marks`, which are among them. Numbers are below
+    /// [`KeyRanges::len`].
+    pub(crate) fn overlapping(&self, files: &[usize], marks: impl Fn(&usize) -> bool) -> Vec<usize> {
+        let mut marked: Vec<usize> = files.iter().copied().filter(|file| marks(file)).collect();
+        marked.sort_by(|a, b| self.min.row(*a).cmp(&self.min.row(*b)));
+        // Ranges that do not overlap, ascending: a file with the least key of each, and one with the greatest.
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for file in marked {
+            match ranges.last_mut() {
+                Some((_, last)) if !self.follows(file, *last) => {
+                    if self.max.row(file) > self.max.row(*last) {
+                        *last = file;
+                    }
+                }
+                _ => ranges.push((file, file)),
+            }
+        }
+        let overlaps = |file: &usize| {
+            let next = ranges.partition_point(|(_, last)| self.follows(*file, *last));
+            ranges.get(next).is_some_and(|(first, _)| !self.follows(*first, *file))
+        };
+        files.iter().copied().filter(overlaps).collect()
+    }
+
     /// Fills runs with files in the order of their smallest keys, each time the run that ends first.
     fn runs(&self, files: Vec<usize>) -> Section {
         let mut runs: Vec<Vec<usize>> = Vec::new();

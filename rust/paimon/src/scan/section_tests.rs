@@ -76,6 +76,19 @@ fn a_range_that_ends_before_it_begins_is_corrupt() {
 
 proptest! {
     #[test]
+    fn overlapping_files_share_a_key_with_a_marked_one(
+        starts in prop::collection::vec((0..60_i32, 0..12_i32, any::<bool>()), 0..40),
+    ) {
+        let spans: Vec<(i32, i32)> = starts.iter().map(|(min, length, _)| (*min, min + length)).collect();
+        let marked = |file: usize| starts[file].2;
+        let shares = |a: usize, b: usize| spans[a].0 <= spans[b].1 && spans[b].0 <= spans[a].1;
+        let files: Vec<usize> = (0..spans.len()).collect();
+        let expected: Vec<usize> =
+            files.iter().copied().filter(|a| files.iter().any(|b| marked(*b) && shares(*a, *b))).collect();
+        prop_assert_eq!(ints(&spans).overlapping(&files, |file| marked(*file)), expected);
+    }
+
+    #[test]
     fn sections_share_no_key_and_runs_ascend(starts in prop::collection::vec((0..60_i32, 0..12_i32), 0..40)) {
         let files: Vec<(i32, i32)> = starts.into_iter().map(|(min, length)| (min, min + length)).collect();
         let sections = all(&ints(&files));

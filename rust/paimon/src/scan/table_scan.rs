@@ -175,6 +175,27 @@ impl TableScan {
         }
     }
 
+    /// Whether it reads partitions of another branch, too.
+    pub(super) fn has_fallback(&self) -> bool {
+        self.options.fallback_branch().is_some_and(|branch| branch != self.table.branch())
+    }
+
+    /// Plan other snapshots of the table with another filter, and without a limit.
+    ///
+    /// # Errors
+    /// As [`Plan::try_new`].
+    pub(super) fn plan_of(
+        &self,
+        selection: Selection,
+        snapshots: Vec<Snapshot>,
+        filter: &BoundPredicate,
+        workers: usize,
+        context: &Context,
+    ) -> Result<Plan> {
+        let request = PlanRequest { filter: filter.clone(), ..self.request(selection, snapshots, None, workers) };
+        Plan::try_new(&self.table, &request, context)
+    }
+
     fn request(
         &self,
         selection: Selection,

@@ -1,5 +1,6 @@
 //! Paimon tables: scans, plans, splits, rows, commits.
 
+mod changes;
 mod commit;
 mod compact;
 mod filter;
@@ -21,6 +22,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::PaimonTable>()?;
     module.add_class::<scan::PaimonScan>()?;
     module.add_class::<plan::PaimonPlan>()?;
+    module.add_class::<changes::PaimonChangeScan>()?;
+    module.add_class::<changes::PaimonChangePlan>()?;
+    module.add_class::<changes::PaimonChangeStage>()?;
     module.add_class::<split::PaimonSplit>()?;
     module.add_class::<split::PaimonDataFile>()?;
     module.add_class::<split::PaimonDeletionFile>()?;

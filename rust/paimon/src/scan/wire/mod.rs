@@ -10,6 +10,7 @@
 //! 1      false   7            …
 //! ```
 
+pub mod changes;
 pub mod context;
 mod rows;
 

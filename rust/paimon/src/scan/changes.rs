@@ -1,0 +1,451 @@
+//! What snapshots changed, commit by commit.
+//!
+//! | table | read of a snapshot |
+//! |---|---|
+//! | with a `changelog-producer` | the changelog files that the snapshot wrote |
+//! | any other, and what OVERWRITE commits did | the rows of the state before and of the state after, of files that differ |
+//!
+//! Compactions change no rows, except where readers pass over files of level 0: there they make rows visible.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+use frazil_core::changes::{
+    ChangeMode, ChangePairs, change_schema, changed_rows, check_selected, filter_of_identifiers,
+};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::pack::first_fit_decreasing;
+use frazil_core::predicate::eval::evaluate;
+use frazil_core::predicate::{BoundPredicate, Predicate};
+use frazil_core::row_pairs::{ChangeType, PairSpec, RowPairs};
+
+use super::context::{ReadContext, View, find};
+use super::incremental::{check_range, has_changelog, written};
+use super::mode::{ReadMode, TableKind};
+use super::plan::{Plan, Selection};
+use super::table_scan::{ScanOptions, TableScan};
+use super::task::SplitTask;
+use crate::read::output::{MetadataColumn, Output, narrowed};
+use crate::read::rows::FieldColumns;
+use crate::read::scan_read::ScanRead;
+use crate::spec::snapshot::{CommitKind, Snapshot};
+use crate::spec::types::{DataField, arrow_fields};
+use crate::table::{SnapshotChoice, Table};
+
+/// What is asked of a table.
+#[derive(Debug, Clone)]
+pub struct ChangeOptions {
+    /// Rows for which this is true.
+    pub row_filter: Predicate,
+    /// Columns of the table; `*` for all.
+    pub selected_fields: Vec<String>,
+    /// Whether `ID` is another column than `id`.
+    pub case_sensitive: bool,
+    /// The snapshot after which to begin; None for before the first.
+    pub after: Option<i64>,
+    /// The last snapshot; None for the newest.
+    pub until: Option<i64>,
+    /// How deletes and inserts are paired.
+    pub mode: ChangeMode,
+}
+
+/// A read of changes that is bound to snapshots and a schema. Immutable.
+#[derive(Debug, Clone)]
+pub struct ChangeScan {
+    scan: TableScan,
+    /// What is returned.
+    wanted: Arc<Wanted>,
+    /// The rows that are compared: those that the filter may need.
+    compared: BoundPredicate,
+    mode: ChangeMode,
+    /// The positions of the columns that identify rows; none to compute no updates.
+    identifiers: Vec<usize>,
+    commits: Vec<Commit>,
+    until: Option<i64>,
+}
+
+/// Which rows are returned, and which of their columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// Columns of the table, perhaps of a ROW some fields only.
+    pub fields: Vec<DataField>,
+    /// Rows for which this is true.
+    pub filter: BoundPredicate,
+}
+
+#[derive(Debug, Clone)]
+struct Commit {
+    ordinal: i32,
+    snapshot: Snapshot,
+    reads: Reads,
+}
+
+#[derive(Debug, Clone)]
+enum Reads {
+    /// The changelog files of the snapshot.
+    Changelog,
+    /// The state after it, and the one before; None for an empty table.
+    States(Option<Box<Snapshot>>),
+}
+
+/// Where rows come from, and so what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The changelog, whose rows say it.
+    Changelog,
+    /// The state before a commit.
+    Before,
+    /// The state after it.
+    After,
+}
+
+impl Side {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Changelog, Self::Before, Self::After];
+
+    /// The name outside.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Changelog => "changelog",
+            Self::Before => "before",
+            Self::After => "after",
+        }
+    }
+}
+
+/// The splits of one commit: read together, because their rows are paired, or each alone.
+#[derive(Debug, Clone)]
+pub struct ChangeStage {
+    /// The number of the snapshot in the range.
+    pub ordinal: i32,
+    /// The snapshot.
+    pub snapshot_id: i64,
+    /// What is read; splits of one side share how they are read.
+    pub splits: Vec<(Side, SplitTask)>,
+    /// What is returned.
+    pub wanted: Arc<Wanted>,
+    /// The positions of the columns that identify rows if rows are paired; None if each split is read alone.
+    pub pairing: Option<Vec<usize>>,
+    /// Whether updates of a changelog stay updates, or become deletes and inserts.
+    pub has_updates: bool,
+}
+
+impl ChangeScan {
+    /// Bind a read of changes. Columns are those of the newest schema.
+    ///
+    /// # Errors
+    /// `NoSuchSnapshot`; `InvalidArgument` for a column or literal that does not fit, or updates of rows that nothing
+    /// identifies; `Unsupported` for a table with `scan.fallback-branch`.
+    pub fn try_new(table: &Table, options: &ChangeOptions) -> Result<Self> {
+        let scan = TableScan::try_new(
+            table,
+            &ScanOptions {
+                row_filter: options.row_filter.clone(),
+                snapshot: SnapshotChoice::Latest,
+                view: View::Rows,
+                options: BTreeMap::new(),
+                limit: None,
+                case_sensitive: options.case_sensitive,
+            },
+        )?;
+        if scan.has_fallback() {
+            return Err(Error::unsupported("changes of a table with `scan.fallback-branch`"));
+        }
+        let schema = scan.schema();
+        let output =
+            Output::select(schema, (View::Rows, scan.options()), &options.selected_fields, options.case_sensitive)?;
+        if let Some(column) = output.metadata.first() {
+            let message = format!("`{}` cannot be selected from the changes of a table", column.name());
+            return Err(Error::invalid(message).hint("select columns of the table"));
+        }
+        check_selected(output.fields.iter().map(|field| field.name.as_str()))?;
+        let identifiers = match &options.mode {
+            ChangeMode::Updates(names) => identifiers(&scan, names, options.case_sensitive)?,
+            _ => Vec::new(),
+        };
+        // Of an update both rows are needed, whichever of them the filter wants.
+        let compared = match options.mode {
+            ChangeMode::Updates(_) => {
+                let ids = identifiers.iter().filter_map(|&at| schema.fields.get(at)).map(|field| field.id);
+                filter_of_identifiers(scan.filter(), &ids.collect::<Vec<_>>())
+            }
+            _ => scan.filter().clone(),
+        };
+        let wanted = Arc::new(Wanted { fields: output.fields, filter: scan.filter().clone() });
+        let (commits, until) = commits(table, &scan, options)?;
+        Ok(Self { wanted, compared, mode: options.mode.clone(), identifiers, commits, until, scan })
+    }
+
+    /// The schema of the changes.
+    pub fn schema(&self) -> SchemaRef {
+        self.wanted.schema()
+    }
+
+    /// Rows for which this is true.
+    pub fn filter(&self) -> &BoundPredicate {
+        self.scan.filter()
+    }
+
+    /// The last snapshot of the range.
+    pub fn until(&self) -> Option<i64> {
+        self.until
+    }
+
+    /// Plan the stages, the oldest commit first; manifests are read on at most `workers` threads.
+    ///
+    /// # Errors
+    /// As [`Plan::try_new`].
+    pub fn plan(&self, workers: usize, context: &Context) -> Result<Vec<ChangeStage>> {
+        let mut stages = Vec::new();
+        for commit in &self.commits {
+            context.check()?;
+            let stage = match &commit.reads {
+                Reads::Changelog => self.changelog(commit, workers, context),
+                Reads::States(before) => self.states(commit, before.as_deref(), workers, context),
+            };
+            let stage = stage.map_err(|e| e.with("snapshot", commit.snapshot.id))?;
+            stages.extend(Some(stage).filter(|stage| !stage.splits.is_empty()));
+        }
+        Ok(stages)
+    }
+
+    fn changelog(&self, commit: &Commit, workers: usize, context: &Context) -> Result<ChangeStage> {
+        let snapshots = vec![commit.snapshot.clone()];
+        let plan = self.scan.plan_of(Selection::Changelog, snapshots, &self.wanted.filter, workers, context)?;
+        let output =
+            Output { fields: self.wanted.fields.clone(), metadata: vec![MetadataColumn::RowKind], images: false };
+        Ok(self.stage(commit, tasks(&plan, Side::Changelog, &self.wanted.filter, output)?, None))
+    }
+
+    fn states(
+        &self,
+        commit: &Commit,
+        before: Option<&Snapshot>,
+        workers: usize,
+        context: &Context,
+    ) -> Result<ChangeStage> {
+        let plan = |snapshot: Option<&Snapshot>, filter| {
+            let snapshots = snapshot.into_iter().cloned().collect();
+            self.scan.plan_of(Selection::Live, snapshots, filter, workers, context)
+        };
+        let mut after = plan(Some(&commit.snapshot), &self.compared)?;
+        let mut old = plan(before, &self.compared)?;
+        match ReadMode::try_new(self.scan.schema(), self.scan.options())?.kind {
+            TableKind::Append { .. } => after.leave_out_same_files(&mut old),
+            TableKind::DataEvolution => after.leave_out_same_buckets(&mut old),
+            TableKind::PrimaryKey { .. } => after.leave_out_same_keys(&mut old)?,
+        }
+        let pairs = !after.is_empty() && !old.is_empty() && self.mode != ChangeMode::Carryovers;
+        // Where no row is half of an update, the whole filter decides what is read.
+        let (fields, filter) = if pairs {
+            (&self.scan.schema().fields, &self.compared)
+        } else {
+            (&self.wanted.fields, &self.wanted.filter)
+        };
+        let output = Output { fields: fields.clone(), metadata: Vec::new(), images: false };
+        let mut splits = tasks(&old, Side::Before, filter, output.clone())?;
+        splits.extend(tasks(&after, Side::After, filter, output)?);
+        Ok(self.stage(commit, splits, pairs.then(|| self.identifiers.clone())))
+    }
+
+    fn stage(&self, commit: &Commit, splits: Vec<(Side, SplitTask)>, pairing: Option<Vec<usize>>) -> ChangeStage {
+        ChangeStage {
+            ordinal: commit.ordinal,
+            snapshot_id: commit.snapshot.id,
+            splits,
+            wanted: self.wanted.clone(),
+            pairing,
+            has_updates: matches!(self.mode, ChangeMode::Updates(_)),
+        }
+    }
+}
+
+/// The positions of the columns that identify rows: those that are named, else the primary key.
+fn identifiers(scan: &TableScan, names: &[String], case_sensitive: bool) -> Result<Vec<usize>> {
+    let schema = scan.schema();
+    let names = if names.is_empty() { &schema.primary_keys } else { names };
+    if names.is_empty() {
+        return Err(Error::invalid("updates need columns that identify rows, and the table has no primary key")
+            .hint("pass identifier_columns, such as identifier_columns=(\"id\",)"));
+    }
+    let position = |name: &String| {
+        let field = find(&schema.fields, name, case_sensitive)?;
+        let field = field.ok_or_else(|| Error::invalid(format!("no column `{name}`, which is to identify rows")))?;
+        if field.data_type.scalar().is_none() {
+            return Err(Error::invalid(format!("the column `{name}` is nested and cannot identify rows"))
+                .hint("name columns of primitive types"));
+        }
+        let at = schema.fields.iter().position(|own| own.id == field.id);
+        at.ok_or_else(|| Error::internal("a column is not one of its schema"))
+    };
+    names.iter().map(position).collect()
+}
+
+/// The commits of the range that may have changed rows, and its last snapshot.
+fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(Vec<Commit>, Option<i64>)> {
+    let until = match options.until {
+        None => table.latest_snapshot()?.map(|snapshot| snapshot.id),
+        given => given,
+    };
+    let (start, end) = (options.after.unwrap_or(0), until.unwrap_or(0));
+    if start < 0 || end < start {
+        return Err(Error::invalid(format!("changes after snapshot {start} up to {end}"))
+            .hint("the first snapshot is not newer than the last"));
+    }
+    if start == end {
+        return Ok((Vec::new(), until));
+    }
+    let is_net = options.mode == ChangeMode::Net;
+    let has_changelog = has_changelog(scan.options()) && !is_net;
+    let selection = if has_changelog { Selection::Changelog } else { Selection::Live };
+    check_range(table, start, end, selection).map_err(|e| match options.after {
+        None => e.with("from_snapshot_id_exclusive", "not given, so that the first snapshot is 1"),
+        Some(_) => e,
+    })?;
+    let independent = ReadMode::try_new(scan.schema(), scan.options())?.independent();
+    let mut commits = Vec::new();
+    for id in if is_net { end..=end } else { start + 1..=end } {
+        let snapshot = written(table, id, selection)?;
+        let before = if is_net { start } else { id - 1 };
+        let states = || Ok::<_, Error>(Reads::States(state(table, before)?.map(Box::new)));
+        let reads = match snapshot.commit_kind {
+            _ if is_net => states()?,
+            CommitKind::Analyze => continue,
+            CommitKind::Overwrite => states()?,
+            _ if has_changelog => Reads::Changelog,
+            CommitKind::Compact if !independent => continue,
+            CommitKind::Append | CommitKind::Compact => states()?,
+        };
+        let ordinal = i32::try_from(id - start - 1).map_err(|_| Error::unsupported("changes of so many snapshots"))?;
+        commits.push(Commit { ordinal, snapshot, reads });
+    }
+    Ok((commits, until))
+}
+
+/// A snapshot with which another is compared; None for the empty table before the first.
+fn state(table: &Table, id: i64) -> Result<Option<Snapshot>> {
+    if id == 0 {
+        return Ok(None);
+    }
+    match table.snapshot(id) {
+        Err(e) if e.kind() == ErrorKind::NoSuchSnapshot => Err(Error::new(
+            ErrorKind::NoSuchSnapshot,
+            format!("snapshot {id}, with which snapshot {} is compared, has expired", id + 1),
+        )
+        .hint(format!("begin after it: from_snapshot_id_exclusive={}", id + 1))),
+        found => found.map(Some),
+    }
+}
+
+/// The schema of the rows of a split with the columns of changes.
+fn schema_of(split: &SplitTask) -> SchemaRef {
+    change_schema(&arrow_fields(&split.read.output.fields))
+}
+
+fn tasks(plan: &Plan, side: Side, filter: &BoundPredicate, output: Output) -> Result<Vec<(Side, SplitTask)>> {
+    let context = ReadContext { filter: filter.clone(), ..ReadContext::clone(plan.read()) };
+    let read = Arc::new(ScanRead::try_new(Arc::new(context), output)?);
+    let task = |index| Ok((side, SplitTask { read: read.clone(), split: plan.split(index)?, before: None }));
+    (0..plan.len()).map(task).collect()
+}
+
+impl Wanted {
+    /// The schema of the changes.
+    pub fn schema(&self) -> SchemaRef {
+        change_schema(&arrow_fields(&self.fields))
+    }
+
+    /// The rows that the filter wants of rows of `read`, with the columns that are returned.
+    fn of(&self, read: &ReadContext, mut rows: RecordBatch) -> Result<Option<RecordBatch>> {
+        let fields = &read.schema.fields;
+        if read.filter != self.filter && self.filter != BoundPredicate::True {
+            let keep = evaluate(&self.filter, &FieldColumns::new(fields, rows.columns()), rows.num_rows())?;
+            rows = filter_record_batch(&rows, &BooleanArray::new(keep, None))?;
+        }
+        if rows.num_rows() == 0 {
+            return Ok(None);
+        }
+        let column = |wanted: &DataField| {
+            let found = fields.iter().zip(rows.columns()).find(|(field, _)| field.id == wanted.id);
+            let (field, column) = found.ok_or_else(|| Error::internal("a selected column was not read"))?;
+            narrowed(column, field, wanted)
+        };
+        let mut columns = self.fields.iter().map(column).collect::<Result<Vec<_>>>()?;
+        columns.extend(rows.columns().iter().skip(fields.len()).cloned());
+        Ok(Some(RecordBatch::try_new(self.schema(), columns)?))
+    }
+}
+
+impl ChangeStage {
+    /// Rows of a split with the columns of changes.
+    ///
+    /// # Errors
+    /// `Internal` for rows of another split.
+    pub fn rows(&self, index: usize, rows: &RecordBatch) -> Result<RecordBatch> {
+        let (side, split) =
+            self.splits.get(index).ok_or_else(|| Error::internal("rows of a split that is not there"))?;
+        let own = split.read.output.fields.len();
+        let types = match side {
+            Side::Before => {
+                StringArray::from_iter_values(std::iter::repeat_n(ChangeType::Delete.name(), rows.num_rows()))
+            }
+            Side::After => {
+                StringArray::from_iter_values(std::iter::repeat_n(ChangeType::Insert.name(), rows.num_rows()))
+            }
+            Side::Changelog => self.types(rows.columns().get(own))?,
+        };
+        let columns: Vec<ArrayRef> = rows.columns().iter().take(own).cloned().collect();
+        changed_rows(schema_of(split), columns, types, (self.ordinal, self.snapshot_id))
+    }
+
+    /// Change types by the kinds of rows.
+    fn types(&self, kinds: Option<&ArrayRef>) -> Result<StringArray> {
+        let kinds = kinds.and_then(|column| column.as_string_opt::<i32>());
+        let kinds = kinds.ok_or_else(|| Error::internal("a changelog without kinds of rows"))?;
+        let name = |kind: Option<&str>| {
+            let change = match kind {
+                Some("-U") if self.has_updates => ChangeType::UpdateBefore,
+                Some("+U") if self.has_updates => ChangeType::UpdateAfter,
+                Some("-U" | "-D") => ChangeType::Delete,
+                Some("+U" | "+I") => ChangeType::Insert,
+                other => return Err(Error::internal(format!("unknown kind of a row: {other:?}"))),
+            };
+            Ok(change.name())
+        };
+        kinds.iter().map(|kind| name(kind).map(Some)).collect()
+    }
+
+    /// Begin to pair the rows of the stage, holding about `limit_bytes` of them in memory; None if they are not paired.
+    ///
+    /// # Errors
+    /// `Unsupported` for columns that cannot be compared.
+    pub fn pairs(&self, limit_bytes: usize) -> Result<Option<ChangePairs>> {
+        let (Some(identifiers), Some((_, split))) = (self.pairing.clone(), self.splits.first()) else {
+            return Ok(None);
+        };
+        let read = split.read.context.clone();
+        let spec =
+            PairSpec { values: read.schema.fields.len(), identifiers, null_is_unknown: false, across_commits: false };
+        let pairs = RowPairs::try_new(schema_of(split), spec, limit_bytes)?;
+        let wanted = self.wanted.clone();
+        Ok(Some(ChangePairs::new(pairs, Box::new(move |rows| wanted.of(&read, rows)))))
+    }
+
+    /// What can be read alone, in any process: the stage itself if its rows are paired, else groups of splits of about
+    /// `target_bytes`, each of which counts at least `open_cost_bytes`.
+    pub fn groups(&self, target_bytes: i64, open_cost_bytes: i64) -> Vec<Self> {
+        if self.pairing.is_some() {
+            return vec![self.clone()];
+        }
+        let weight = |(_, split): &(Side, SplitTask)| {
+            i64::try_from(split.split.size_bytes()).unwrap_or(i64::MAX).max(open_cost_bytes)
+        };
+        let groups = first_fit_decreasing(self.splits.clone(), target_bytes, weight);
+        groups.into_iter().map(|splits| Self { splits, ..self.clone() }).collect()
+    }
+}

@@ -1,0 +1,176 @@
+//! Changes between snapshots of a Paimon table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frazil_core::changes::ChangeMode;
+use frazil_core::error::Error;
+use frazil_core::predicate::Predicate;
+use frazil_paimon::scan::changes::{ChangeOptions, ChangeScan, ChangeStage};
+use frazil_paimon::scan::wire::changes as wire;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::split::PaimonSplit;
+use super::table::PaimonTable;
+use crate::arrow::{self, ArrowBatch};
+use crate::changes::ChangePairs;
+use crate::errors::OrRaise;
+use crate::files::Files;
+use crate::interrupt::{detached, interruptible};
+
+/// A read of changes that is bound to snapshots and a schema.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonChangeScan(ChangeScan);
+
+/// The splits to read, in stages.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonChangePlan(Vec<Arc<ChangeStage>>);
+
+/// Splits of one commit that are read together, or that can each be read alone.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonChangeStage(Arc<ChangeStage>);
+
+#[pymethods]
+impl PaimonChangeScan {
+    /// `snapshots` is `(from, to)`; `mode` is `carryovers`, `changes`, `net` or `updates`.
+    #[new]
+    #[pyo3(signature = (table, *, row_filter, selected_fields, case_sensitive, snapshots, mode, identifier_columns))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
+    fn new(
+        py: Python<'_>,
+        table: &PaimonTable,
+        row_filter: &str,
+        selected_fields: Vec<String>,
+        case_sensitive: bool,
+        snapshots: (Option<i64>, Option<i64>),
+        mode: &str,
+        identifier_columns: Vec<String>,
+    ) -> PyResult<Self> {
+        detached(py, || {
+            let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let mode = ChangeMode::from_name(mode, identifier_columns)?;
+            let (after, until) = snapshots;
+            let options = ChangeOptions { row_filter, selected_fields, case_sensitive, after, until, mode };
+            ChangeScan::try_new(&table.0, &options).map(Self)
+        })
+    }
+
+    /// The schema of the changes, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        arrow::schema(py, self.0.schema())
+    }
+
+    /// The last snapshot of the range.
+    #[getter]
+    fn snapshot_id(&self) -> Option<i64> {
+        self.0.until()
+    }
+
+    /// The filter as it was bound, as SQL.
+    #[getter]
+    fn filter(&self) -> String {
+        self.0.filter().to_string()
+    }
+
+    /// Plans the read on at most `workers` threads.
+    fn plan(&self, py: Python<'_>, workers: usize) -> PyResult<PaimonChangePlan> {
+        let stages = interruptible(py, |context| self.0.plan(workers, context))?;
+        Ok(PaimonChangePlan(stages.into_iter().map(Arc::new).collect()))
+    }
+}
+
+#[pymethods]
+impl PaimonChangePlan {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A stage.
+    fn stage(&self, py: Python<'_>, index: usize) -> PyResult<PaimonChangeStage> {
+        let stage =
+            self.0.get(index).cloned().ok_or_else(|| Error::invalid(format!("stage {index} of {}", self.0.len())));
+        stage.map(PaimonChangeStage).or_raise(py)
+    }
+
+    /// What was planned, by name.
+    fn metrics(&self) -> BTreeMap<&'static str, usize> {
+        let splits = || self.0.iter().flat_map(|stage| &stage.splits);
+        BTreeMap::from([
+            ("stages", self.0.len()),
+            ("paired_stages", self.0.iter().filter(|stage| stage.pairing.is_some()).count()),
+            ("splits", splits().count()),
+            ("files", splits().map(|(_, split)| split.split.files.len()).sum()),
+        ])
+    }
+
+    /// Changes are counted by reading them.
+    fn count(&self) -> (u64, Vec<usize>) {
+        (0, (0..self.0.len()).collect())
+    }
+
+    /// Wire forms of what can be read alone: stages whose rows are paired, and the splits of the others.
+    fn groups<'py>(
+        &self,
+        py: Python<'py>,
+        target_bytes: i64,
+        open_cost_bytes: i64,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let groups = interruptible(py, |_| {
+            let groups = self.0.iter().flat_map(|stage| stage.groups(target_bytes, open_cost_bytes));
+            groups.map(|stage| wire::write(&stage)).collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(groups.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+    }
+}
+
+#[pymethods]
+impl PaimonChangeStage {
+    /// Reads the wire form of a stage; files are read through the storage of `files`.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, content: &[u8], files: &Files) -> PyResult<Self> {
+        let stage = detached(py, || wire::read(content, files.0.storage()))?;
+        Ok(Self(Arc::new(stage)))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.splits.len()
+    }
+
+    /// The number of the snapshot in the range.
+    #[getter]
+    fn ordinal(&self) -> i32 {
+        self.0.ordinal
+    }
+
+    /// The snapshot.
+    #[getter]
+    fn snapshot_id(&self) -> i64 {
+        self.0.snapshot_id
+    }
+
+    /// The schema of the changes, as a `pyarrow.Schema`.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        arrow::schema(py, self.0.wanted.schema())
+    }
+
+    /// A split, and where it is from: `changelog`, `before` or `after` the commit.
+    fn split(&self, py: Python<'_>, index: usize) -> PyResult<(&'static str, PaimonSplit)> {
+        let found = self.0.splits.get(index);
+        let found = found.ok_or_else(|| Error::invalid(format!("split {index} of {}", self.0.splits.len())));
+        let (side, split) = found.or_raise(py)?;
+        Ok((side.name(), PaimonSplit::new(split.clone())))
+    }
+
+    /// Rows of a split with the columns of changes.
+    fn rows<'py>(&self, py: Python<'py>, index: usize, rows: ArrowBatch) -> PyResult<Bound<'py, PyAny>> {
+        let ArrowBatch(rows) = rows;
+        let rows = detached(py, || self.0.rows(index, &rows))?;
+        arrow::record_batch(py, rows)
+    }
+
+    /// What pairs the rows of the stage, holding about `memory_bytes` of them; None if each split can be read alone.
+    fn pairs(&self, py: Python<'_>, memory_bytes: usize) -> PyResult<Option<ChangePairs>> {
+        Ok(detached(py, || self.0.pairs(memory_bytes))?.map(ChangePairs::new))
+    }
+}
