@@ -17,14 +17,18 @@ from histories.paimon.oracle import Oracle, missing
 from histories.paimon.reads import Read, Rows
 from interop.conftest import WHOLE
 from support.canonical import canonical_rows
-from support.paimon_values import NESTED, TYPES
+from support.paimon_values import FORMATS, NESTED, TYPES, values_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from frazil.paimon import Table
 
-CODECS = ["zstd", "snappy", "gzip", "lz4", "none"]
+CODECS = {
+    "parquet": ["zstd", "snappy", "gzip", "lz4", "none"],
+    "orc": ["zstd", "snappy", "zlib", "lz4", "none"],
+    "avro": ["zstd", "zstandard", "snappy", "deflate", "null"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +134,55 @@ def test_statistics_do_not_hide_rows(oracle: Oracle, mode: str) -> None:
     check_filters(oracle, table)
 
 
+@pytest.mark.parametrize("data_format", FORMATS)
+@pytest.mark.parametrize("keyed", [False, True])
+def test_every_type_of_every_format_is_read_and_found(oracle: Oracle, data_format: str, keyed: bool) -> None:  # noqa: FBT001
+    values = values_for(data_format) | {"blanks": ("CHAR(4)", ["a ", " b"])}
+    name = f"f_{data_format}_{keyed}"
+    options: dict[str, Any] = {"bucket": 1, "primary_keys": ["id", "text"]} if keyed else {}
+    options |= {"file.format": data_format, "metadata.stats-mode": "full"}
+    columns = [("id", "INT"), *((name, text) for name, (text, _) in values.items())]
+    table = create(oracle, name, columns, **options)
+    for i in range(2):
+        table.append([{"id": i, **{name: found[i] for name, (_, found) in values.items()}, "text": "x" * 30 * (i + 1)}])
+    nulls = {name: found[0] for name, (text, found) in values.items() if text.endswith("NOT NULL")}
+    table.append([{"id": 9, **nulls, "text": "t"}])
+    assert oracle.adopt([], name).rejected == ()
+    check(oracle, table)
+    check_filters(oracle, table)
+    assert len(ours(table)) == 3
+    write = Write(("id", "whole", "text", "day", "short_decimal"), (("+I", 100, 1, "of Java", "2024-02-29", "1.25"),))
+    assert oracle.adopt([write], name).rejected == (None,)
+    check(oracle, table)
+    table.compact()
+    check(oracle, table)
+    check_filters(oracle, table)
+    assert oracle.adopt([write, Compact(full=True)], name).rejected == (None, None)
+    check(oracle, table)
+    assert len(ours(table)) == 5 - keyed
+
+
+@pytest.mark.parametrize("keys", [(), ("id",)])
+def test_levels_of_other_formats_are_read_and_compacted(oracle: Oracle, keys: tuple[str, ...]) -> None:
+    per_level = {"file.format.per.level": "0:avro,5:orc", "file.compression.per.level": "0:deflate,5:snappy"}
+    options: dict[str, Any] = {"bucket": 1, "primary_keys": keys} if keys else {}
+    name = f"l_{len(keys)}"
+    table = create(oracle, name, [("id", "BIGINT"), ("name", "STRING"), ("code", "CHAR(3)")], **per_level, **options)
+    for start in (0, 2):
+        table.append([{"id": i, "name": f"n{i}", "code": "a "} for i in range(start, start + 3)])
+    write = Write(("id", "name", "code"), (("+I", 7, "java", "ab"),))
+    assert oracle.adopt([write], name).rejected == (None,)
+    check(oracle, table)
+    table.compact()
+    check(oracle, table)
+    check_filters(oracle, table)
+    assert oracle.adopt([write, Compact(full=True)], name).rejected == (None, None)
+    check(oracle, table)
+    table.append([{"id": 2, "name": "again"}])
+    table.compact()
+    check(oracle, table)
+
+
 @pytest.mark.parametrize("buckets", [None, 3])
 def test_partitions_and_buckets_are_read_and_appended_to(oracle: Oracle, buckets: int | None) -> None:
     columns = [("id", "BIGINT"), ("day", "DATE"), ("region", "STRING"), ("name", "STRING")]
@@ -160,9 +213,10 @@ def test_partitions_and_buckets_are_read_and_appended_to(oracle: Oracle, buckets
     check(oracle, table)
 
 
-@pytest.mark.parametrize("codec", CODECS)
-def test_every_codec_is_read(oracle: Oracle, codec: str) -> None:
-    table = create(oracle, f"c_{codec}", [("id", "BIGINT"), ("name", "STRING")], **{"file.compression": codec})
+@pytest.mark.parametrize(("data_format", "codec"), [(name, codec) for name, found in CODECS.items() for codec in found])
+def test_every_codec_is_read(oracle: Oracle, data_format: str, codec: str) -> None:
+    options = {"file.compression": codec, "file.format": data_format}
+    table = create(oracle, f"c_{data_format}_{codec}", [("id", "BIGINT"), ("name", "STRING")], **options)
     table.append(pa.table({"id": range(5_000), "name": [f"{i % 100}" for i in range(5_000)]}))
     assert oracle.adopt([], table.location.rpartition("/")[2]).rejected == ()
     check(oracle, table)

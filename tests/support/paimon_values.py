@@ -47,3 +47,35 @@ NESTED: dict[str, tuple[str, list[Any]]] = {
     "counts": ("MULTISET<STRING>", [[("a", 2), ("b", 1)], None]),
 }
 """The same of nested types; maps are lists of pairs."""
+
+NANOS: dict[str, tuple[str, list[Any]]] = {
+    "nano": ("TIMESTAMP(9)", [at(2024, 2, 29, 1, 2, 3, 4), at(1970, 1, 1)]),
+    "tenth": ("TIMESTAMP(7)", [None, at(2200, 1, 1, 0, 0, 0, 1)]),
+    "moment_ns": ("TIMESTAMP(9) WITH LOCAL TIME ZONE", [dt.datetime(2024, 2, 29, 1, 2, 3, 999_999, dt.UTC), None]),
+    "nanos": ("ARRAY<TIMESTAMP(9)>", [[at(2024, 2, 29), None], []]),
+    "times": ("ROW<t TIMESTAMP(3), n TIMESTAMP(9)>", [{"t": at(1, 1, 1), "n": None}, {"t": None, "n": at(2000, 1, 1)}]),
+}
+"""The same of timestamps with seven to nine digits."""
+
+FORMATS = ["parquet", "orc", "avro"]
+
+_NOT_IN_ORC = {"fixed", "bytes", "counts"}
+_NOT_IN_AVRO = {"counts", *NANOS}
+_OF_ORC: dict[str, tuple[str, list[Any]]] = {
+    # pyarrow does not write fractions of seconds before 1970 into ORC files, nor years before 1677.
+    # Before 1582 Java does not find rows by dates in its own ORC files.
+    "day": ("DATE", [dt.date(1600, 2, 29), dt.date(9999, 12, 31)]),
+    "milli": ("TIMESTAMP(3)", [at(1900, 1, 1), at(2024, 1, 1, 0, 0, 0, 1000)]),
+    "micro": ("TIMESTAMP(6)", [at(2024, 2, 29, 1, 2, 3, 4), at(1969, 12, 31)]),
+    "times": ("ROW<t TIMESTAMP(3), n TIMESTAMP(9)>", [{"t": at(1700, 1, 1), "n": None}, None]),
+}
+
+
+def values_for(data_format: str) -> dict[str, tuple[str, list[Any]]]:
+    """Return the types that files of a format hold, flat and nested, with two values of each."""
+    found = TYPES | NESTED | NANOS
+    if data_format == "orc":
+        return {name: one for name, one in found.items() if name not in _NOT_IN_ORC} | _OF_ORC
+    if data_format == "avro":
+        return {name: one for name, one in found.items() if name not in _NOT_IN_AVRO}
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from frazil.files.write.leaves import FIELD_ID
 from frazil.files.write.options import WriterOptions
 from frazil.paimon._types import type_of_arrow
 
@@ -15,20 +16,33 @@ if TYPE_CHECKING:
 
 __all__ = ["type_name", "utc_offset_ms", "writer_options"]
 
+_PARQUET_HINT = "set the option `file.format` to parquet"
+
 
 def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> WriterOptions:
     """Return how the files of a write are written."""
-    codec, level, target_file_bytes, row_group_bytes = rows.file()
+    data_format, codec, level, target_file_bytes, row_group_bytes = rows.file()
     return WriterOptions(
-        format="parquet",
+        format=data_format,
         target_file_bytes=target_file_bytes,
         codec=codec,
         level=level,
         row_group_bytes=row_group_bytes,
         # Java looks up the shortest bytes of a decimal in dictionaries, which hold 16 bytes: it would find no rows.
         fixed_dictionaries=False,
+        int96_nanoseconds=True,
         type_name=type_name,
+        parquet_hint=_PARQUET_HINT,
+        # The ORC library has two levels of its codecs: the fastest, and their default.
+        compression_strategy="speed" if level is None or level <= 1 else "compression",
+        orc_attributes=_orc_attributes,
+        avro_encoder=rows.avro_writer,
     )
+
+
+def _orc_attributes(field: pa.Field) -> dict[str, str]:
+    """Return the id of a field, as Java stores it."""
+    return {"paimon.id": field.metadata[FIELD_ID].decode()}
 
 
 def type_name(data_type: pa.DataType) -> str:

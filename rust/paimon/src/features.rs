@@ -23,7 +23,7 @@ macro_rules! features {
 features! {
     FILE_LAYOUTS = "File layouts", &["paimon/src/table.rs", "paimon/src/table/numbered.rs", "paimon/src/write/path.rs"], &["*"], Yes("hints `LATEST` and `EARLIEST` may be stale or absent"), Yes("in the main branch");
     SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs", "paimon/src/schema/create.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), Yes("`create_table`; changes not");
-    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all but VECTOR"), Yes("all but BLOB and TIMESTAMP(7) to (9)");
+    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all but VECTOR"), Yes("all but BLOB, as far as the file format has them");
     SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs", "paimon/src/spec/snapshot_write.rs", "paimon/src/commit"], &["*"], Yes("versions 1 to 3"), Yes("APPEND, OVERWRITE, COMPACT");
     TAGS_BRANCHES_CONSUMERS = "Tags, branches, consumers", &["paimon/src/table.rs", "paimon/src/table/texts.rs", "paimon/src/spec/consumer.rs"], &["tags_*", "branches_pk", "branch_*", "cl_consumer"], Yes(""), No("not written");
     TIME_TRAVEL = "Time travel", &["paimon/src/table/choice.rs"], &["tags_pk", "expire_pk"], Yes("`scan.creation-time-millis` refused"), No("only read");
@@ -34,7 +34,7 @@ features! {
     DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), Yes("append tables, `bucket` = -1 or above 0");
     SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("only read");
     LSM_TREES = "LSM trees", &["paimon/src/scan/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), Yes("level 0, and full compactions");
-    DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet");
+    DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "paimon/src/write/format.rs", "paimon/src/write/avro_schema.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet, ORC, Avro, by level too");
     SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/read/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
     MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), Yes("all but first-row");
     AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), Yes("");

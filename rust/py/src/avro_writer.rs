@@ -17,6 +17,23 @@ use crate::write::RowWriter;
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct AvroWriter(Mutex<Option<Writer>>);
 
+impl AvroWriter {
+    /// Begin a file of this schema with these entries in its header.
+    pub(crate) fn begin(
+        schema: &str,
+        metadata: &[(&str, &str)],
+        codec: &str,
+        level: Option<i32>,
+    ) -> Result<Self, Error> {
+        let writer = Writer::new(schema, metadata, Codec::parse(codec.as_bytes())?, ids::random()?)?;
+        let writer = match level {
+            Some(level) => writer.with_level(level)?,
+            None => writer,
+        };
+        Ok(Self(Mutex::new(Some(writer))))
+    }
+}
+
 #[pymethods]
 impl AvroWriter {
     /// A file of the columns of a write. Codecs are named as Avro names them.
@@ -24,15 +41,9 @@ impl AvroWriter {
     fn new(py: Python<'_>, rows: &RowWriter, codec: &str, level: Option<i32>) -> PyResult<Self> {
         let schema = rows.with(py, |writer| Ok(writer.schema().clone()))?;
         detached(py, || {
-            let text = avro_schema("table", &schema.fields)?;
-            let codec = Codec::parse(codec.as_bytes())?;
             let json = schema.to_json();
-            let writer = Writer::new(&text, &[("iceberg.schema", json.as_str())], codec, ids::random()?)?;
-            let writer = match level {
-                Some(level) => writer.with_level(level)?,
-                None => writer,
-            };
-            Ok(Self(Mutex::new(Some(writer))))
+            let text = avro_schema("table", &schema.fields)?;
+            Self::begin(&text, &[("iceberg.schema", json.as_str())], codec, level)
         })
     }
 

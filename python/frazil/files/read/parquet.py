@@ -100,9 +100,8 @@ class ParquetFile:
         columns = [top for top, field in enumerate(self.schema) for _ in range(leaf_count(field.type))]
         tops = {columns[leaf] for leaf in int96}
         read = list(dict.fromkeys(columns[leaf] for leaf in leaves))
-        far = [leaf for leaf in leaves if columns[leaf] in tops]
         places = {read.index(top): columns.index(top) for top in sorted(tops)}
-        wide = _read(self._open("us", self._file.metadata), groups, far, batch_rows)
+        wide = _read(self._open("us", self._file.metadata), groups, int96, batch_rows)
 
         def read_exactly(name: str, leaf: int) -> pa.Array:
             return _native.int96_timestamps(self._files, self._path, name, leaf, groups)

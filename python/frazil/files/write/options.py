@@ -113,6 +113,8 @@ class WriterOptions:
     """Parquet: a longer dictionary of a column chunk is given up."""
     fixed_dictionaries: bool = True
     """Parquet: whether columns of fixed-length byte arrays, such as long decimals, may have dictionaries."""
+    int96_nanoseconds: bool = False
+    """Parquet: whether timestamps in nanoseconds are stored as INT96; other timestamps never are."""
     without_statistics: frozenset[str] = frozenset()
     """Parquet: paths of the leaves that get no statistics."""
     sorted_by: tuple[SortedColumn, ...] = ()

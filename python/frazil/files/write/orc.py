@@ -10,6 +10,7 @@ from pyarrow import orc
 
 from frazil.errors import UnsupportedError
 from frazil.files.write.leaves import is_variant
+from frazil.files.write.stored import as_stored, without_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OrcFormat"]
 
-_MICROSECONDS, _NANOSECONDS = 1_000_000, 1_000_000_000
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _FARTHEST_NS = (1 << 63) - 1
 
 _DICTIONARY_SHARE = 0.8
@@ -60,7 +61,7 @@ class _OrcWriter:
 
     def write(self, rows: pa.Table) -> None:
         columns = [
-            _without_hidden(_stored(_without_offsets(rows.column(field.name)), field.type)) for field in self._schema
+            _without_hidden(as_stored(without_offsets(rows.column(field.name)), field.type)) for field in self._schema
         ]
         # pyarrow cannot flatten lists of extension types, which stored values do not have.
         for column, field in zip(columns, self._schema, strict=True):
@@ -108,6 +109,8 @@ def _orc_field(field: pa.Field, options: WriterOptions) -> pa.Field:
         data_type = pa.binary()
     elif pa.types.is_time64(data_type):
         data_type = pa.int64()
+    elif pa.types.is_time32(data_type):
+        data_type = pa.int32()
     elif pa.types.is_struct(data_type):
         data_type = pa.struct([_orc_field(part, options) for part in data_type])
     elif pa.types.is_map(data_type):
@@ -135,8 +138,8 @@ def _check_timestamps(values: Any, name: str, hint: str) -> None:
     elif pa.types.is_timestamp(data_type):
         ticks = values.cast(pa.int64())
         least, greatest = pc.min_max(ticks).values()
-        second = _NANOSECONDS if data_type.unit == "ns" else _MICROSECONDS
-        farthest = _FARTHEST_NS // (_NANOSECONDS // second)
+        second = _PER_SECOND[data_type.unit]
+        farthest = _FARTHEST_NS // (_PER_SECOND["ns"] // second)
         if not least.is_valid or (least.as_py() >= 0 and greatest.as_py() <= farthest):
             return
         before = ticks.filter(pc.less(ticks, 0))
@@ -145,32 +148,6 @@ def _check_timestamps(values: Any, name: str, hint: str) -> None:
             what = "with a fraction of a second before 1970" if fraction else "outside 1677-2262"
             message = f"the column `{name}` holds moments {what}, which ORC files of pyarrow do not hold right"
             raise UnsupportedError(message, context={"column": name}, hint=hint)
-
-
-def _without_offsets(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of which no array, at whatever depth, begins after the start of its buffers.
-
-    pyarrow's ORC writer takes values of other rows for those in a struct that has an offset, or whose fields have one.
-    """
-    if not pa.types.is_nested(column.type):
-        return column
-    return pa.chunked_array([_copied(chunk) if _has_offset(chunk) else chunk for chunk in column.chunks], column.type)
-
-
-def _copied(values: pa.Array) -> pa.Array:
-    return pa.concat_arrays([values, values[:0]])
-
-
-def _has_offset(values: pa.Array) -> bool:
-    if isinstance(values, pa.ExtensionArray):
-        return _has_offset(values.storage)
-    if values.offset:
-        return True
-    if isinstance(values, pa.StructArray):
-        return any(_has_offset(values.field(index)) for index in range(values.type.num_fields))
-    if isinstance(values, pa.MapArray):
-        return _has_offset(values.keys) or _has_offset(values.items)
-    return isinstance(values, pa.ListArray) and _has_offset(values.values)
 
 
 def _without_hidden(values: Any) -> Any:
@@ -192,23 +169,3 @@ def _without_hidden(values: Any) -> Any:
         elements = _without_hidden(values.values)
         return pa.ListArray.from_arrays(values.offsets, elements, type=data_type, mask=values.is_null())
     return values
-
-
-def _stored(values: Any, data_type: pa.DataType) -> Any:
-    """Return the values as ORC stores them; nested ones have no offsets."""
-    if isinstance(values, pa.ChunkedArray):
-        return pa.chunked_array([_stored(chunk, data_type) for chunk in values.chunks], data_type)
-    if isinstance(values, pa.ExtensionArray):
-        values = values.storage
-    if values.type == data_type:
-        return values
-    if pa.types.is_struct(data_type):
-        parts = [_stored(part, field.type) for part, field in zip(values.flatten(), data_type, strict=True)]
-        return pa.StructArray.from_arrays(parts, fields=list(data_type), mask=values.is_null())
-    if pa.types.is_map(data_type):
-        keys, items = _stored(values.keys, data_type.key_type), _stored(values.items, data_type.item_type)
-        return pa.MapArray.from_arrays(values.offsets, keys, items, type=data_type, mask=values.is_null())
-    if pa.types.is_list(data_type):
-        elements = _stored(values.values, data_type.value_type)
-        return pa.ListArray.from_arrays(values.offsets, elements, type=data_type, mask=values.is_null())
-    return values.cast(data_type)

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from frazil._extras import has_pyarrow
 from frazil.files.write.leaves import leaves, stored_schema
-from frazil.files.write.parquet_footer import VariantSink, variant_groups
+from frazil.files.write.parquet_footer import AnnotatingSink, schema_annotations
+from frazil.files.write.stored import as_stored, with_types, without_offsets
 
 if TYPE_CHECKING:
     from frazil.files.write.leaves import Leaf
@@ -41,9 +42,15 @@ class ParquetFormat:
 
     def __init__(self, schema: pa.Schema, options: WriterOptions) -> None:
         """Arrange the columns and the arguments of pyarrow."""
-        self._schema = stored_schema(schema)
+        columns = stored_schema(schema)
+        has_int96 = options.int96_nanoseconds and any(
+            leaf.type == pa.timestamp("ns", leaf.type.tz)
+            for leaf in leaves(columns)
+            if pa.types.is_timestamp(leaf.type)
+        )
+        self._schema = pa.schema([with_types(field, _without_timestamp) for field in columns]) if has_int96 else columns
         self._leaves = leaves(self._schema)
-        self._variants = variant_groups(self._schema)
+        self._annotations = schema_annotations(columns, self._schema)
         self.group_bytes = options.row_group_bytes
         self._bloom, self._bloom_bytes = options.bloom_filters, options.bloom_max_bytes
         self._dictionaries: list[str] | None = None
@@ -56,6 +63,7 @@ class ParquetFormat:
             "data_page_version": options.page_version,
             "write_statistics": self._with_statistics(options.without_statistics),
             "sorting_columns": self._sorting_columns(options.sorted_by),
+            "use_deprecated_int96_timestamps": has_int96,
         }
         if has_pyarrow(BLOOM_VERSION):
             self._options["max_rows_per_page"] = options.page_rows
@@ -69,7 +77,7 @@ class ParquetFormat:
             sizes = {path: self._bloom_size(first.num_rows, found) for path, found in self._bloom.items()}
             options["bloom_filter_options"] = sizes
         metadata: list[pq.FileMetaData] = []
-        end = VariantSink(sink, self._variants) if self._variants else None
+        end = AnnotatingSink(sink, self._annotations) if self._annotations else None
         writer = pq.ParquetWriter(
             end or sink,
             self._schema,
@@ -119,13 +127,16 @@ class _ParquetWriter:
         schema: pa.Schema,
         leaves: list[Leaf],
         metadata: list[pq.FileMetaData],
-        end: VariantSink | None,
+        end: AnnotatingSink | None,
     ) -> None:
         self._writer, self._schema, self._leaves, self._metadata, self._end = writer, schema, leaves, metadata, end
 
     def write(self, rows: pa.Table) -> None:
         if rows.num_columns != len(self._schema):
             rows = rows.select(self._schema.names)
+        if rows.schema.types != self._schema.types:
+            columns = [as_stored(without_offsets(rows.column(field.name)), field.type) for field in self._schema]
+            rows = pa.Table.from_arrays(columns, schema=self._schema)
         self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
 
     def close(self) -> WrittenColumns:
@@ -144,6 +155,11 @@ class _ParquetWriter:
             first = columns[0]
             offsets.append(first.dictionary_page_offset or first.data_page_offset)
         return sizes, offsets
+
+
+def _without_timestamp(data_type: pa.DataType) -> pa.DataType:
+    """Return an integer for timestamps that are not stored as INT96."""
+    return pa.int64() if pa.types.is_timestamp(data_type) and data_type.unit != "ns" else data_type
 
 
 def _is_fixed(data_type: pa.DataType) -> bool:

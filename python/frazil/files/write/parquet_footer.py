@@ -1,10 +1,13 @@
-"""Says in the footer of a Parquet file which groups are variants, for which pyarrow's writer has no words.
+"""Annotates the schema in the footer of a Parquet file with types that pyarrow's writer does not write there.
 
 A file ends with `FileMetaData` in Thrift's compact protocol, its length as four bytes, and `PAR1`:
 
     FileMetaData  = 1: version | 2: list<SchemaElement> | ...
     SchemaElement = 1: type | ... | 9: field_id | 10: logicalType
     LogicalType   = 16: VariantType (1: specification_version, i8)
+                  | 8: TimestampType (1: isAdjustedToUTC, bool | 2: unit, a union of 1: MILLIS | 2: MICROS)
+
+pyarrow writes all timestamps of a file as INT96, or none. Where some are, it writes the others as integers.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from frazil.files.write.leaves import is_variant
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["VariantSink", "variant_groups"]
+__all__ = ["AnnotatingSink", "schema_annotations"]
 
 _TAIL_BYTES = 8
 
@@ -30,18 +33,23 @@ _VARIANT = bytes([0x1C, 0x0C, 0x20, 0x13, 0x01, 0x00, 0x00])
 _FIELD_ID, _SCHEMA = 9, 2
 
 
-def variant_groups(schema: pa.Schema) -> list[int]:
-    """Find the elements of the file's schema that are variants; the root is element 0."""
-    elements = [found for field in schema for found in _elements(field)]
-    return [position for position, found in enumerate(elements, start=1) if found]
+def schema_annotations(schema: pa.Schema, stored: pa.Schema) -> dict[int, bytes]:
+    """Find the annotations by element of the file's schema; the root is element 0.
+
+    Args:
+        schema: The columns.
+        stored: The same columns as pyarrow writes them, with integers for some timestamps.
+    """
+    elements = [found for pair in zip(schema, stored, strict=True) for found in _elements(*pair)]
+    return {position: found for position, found in enumerate(elements, start=1) if found is not None}
 
 
-class VariantSink:
+class AnnotatingSink:
     """What pyarrow writes a file to: passes it on, but for its end, which is held to be changed."""
 
-    def __init__(self, sink: Any, groups: list[int]) -> None:
-        """For the groups that `variant_groups` finds."""
-        self._sink, self._groups = sink, groups
+    def __init__(self, sink: Any, found: dict[int, bytes]) -> None:
+        """For the annotations that `schema_annotations` finds."""
+        self._sink, self._annotations = sink, found
         self._held: bytearray | None = None
         self.closed = False
 
@@ -50,7 +58,7 @@ class VariantSink:
         self._held = bytearray()
 
     def finish(self) -> None:
-        """Pass on what is held, with the variants in the footer."""
+        """Pass on what is held, with the annotations in the footer."""
         held = bytes(self._held or b"")
         length = int.from_bytes(held[-_TAIL_BYTES:-4], "little")
         start = len(held) - _TAIL_BYTES - length
@@ -58,7 +66,7 @@ class VariantSink:
             message = "a footer was written before its file was closed"
             raise InternalError(message)
         self._sink.write(held[:start])
-        self._sink.write(_annotated(held[start:], self._groups))
+        self._sink.write(_annotated(held[start:], self._annotations))
 
     def write(self, data: Any) -> int:
         """Take bytes."""
@@ -90,8 +98,8 @@ class VariantSink:
         """Do nothing: the sink is its owner's."""
 
 
-def _annotated(footer: bytes, groups: list[int]) -> bytes:
-    """Give the footer, length and magic included, with these groups of its schema as variants."""
+def _annotated(footer: bytes, found: dict[int, bytes]) -> bytes:
+    """Return the footer, length and magic included, with these annotations of its schema."""
     cursor = CompactCursor(footer)
     for kind, field in cursor.fields():
         if field == _SCHEMA:
@@ -104,27 +112,36 @@ def _annotated(footer: bytes, groups: list[int]) -> bytes:
         for kind, field in cursor.fields():
             cursor.skip(kind)
             last = field
-        if element in groups:
+        if element in found:
             if last != _FIELD_ID:
                 message = f"the element {element} of a schema ends with its field {last}"
                 raise InternalError(message)
             end = cursor.position - 1
-            out += [footer[copied:end], _VARIANT]
+            out += [footer[copied:end], found[element]]
             copied = end
     metadata = b"".join([*out, footer[copied:-_TAIL_BYTES]])
     return metadata + len(metadata).to_bytes(4, "little") + footer[-4:]
 
 
-def _elements(field: pa.Field) -> Iterator[bool]:
-    data_type = field.type
-    yield is_variant(field)
+def _elements(field: pa.Field, stored: pa.Field) -> Iterator[bytes | None]:
+    data_type, stored_type = field.type, stored.type
     if pa.types.is_struct(data_type):
-        for part in data_type:
-            yield from _elements(part)
+        yield _VARIANT if is_variant(field) else None
+        for part, stored_part in zip(data_type, stored_type, strict=True):
+            yield from _elements(part, stored_part)
     elif pa.types.is_map(data_type):
-        yield False
-        yield from _elements(data_type.key_field)
-        yield from _elements(data_type.item_field)
+        yield from (None, None)
+        yield from _elements(data_type.key_field, stored_type.key_field)
+        yield from _elements(data_type.item_field, stored_type.item_field)
     elif pa.types.is_list(data_type):
-        yield False
-        yield from _elements(data_type.value_field)
+        yield from (None, None)
+        yield from _elements(data_type.value_field, stored_type.value_field)
+    else:
+        yield None if data_type == stored_type else _timestamp(data_type)
+
+
+def _timestamp(data_type: pa.DataType) -> bytes:
+    """Return the annotation of a timestamp that pyarrow writes as an integer."""
+    is_adjusted = 0x11 if data_type.tz is not None else 0x12
+    unit = {"ms": 0x1C, "us": 0x2C}[data_type.unit]
+    return bytes([0x1C, 0x8C, is_adjusted, 0x1C, unit, 0x00, 0x00, 0x00, 0x00])

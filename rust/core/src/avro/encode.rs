@@ -3,8 +3,8 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
-    Time32MillisecondType, Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time32MillisecondType, Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType,
 };
 use arrow_array::{
@@ -277,9 +277,11 @@ fn fixed_decimal_to(value: i128, size: usize, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The 32-bit numbers under a type.
+/// The 32-bit numbers under a type, or of a narrower one.
 fn int(array: &ArrayRef) -> Option<PrimitiveArray<Int32Type>> {
     match array.data_type() {
+        DataType::Int8 => Some(array.as_primitive_opt::<Int8Type>()?.unary(i32::from)),
+        DataType::Int16 => Some(array.as_primitive_opt::<Int16Type>()?.unary(i32::from)),
         DataType::Int32 => array.as_primitive_opt::<Int32Type>().cloned(),
         DataType::Date32 => reinterpreted::<Date32Type, Int32Type>(array),
         DataType::Time32(TimeUnit::Millisecond) => reinterpreted::<Time32MillisecondType, Int32Type>(array),

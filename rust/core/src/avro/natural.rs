@@ -87,10 +87,10 @@ pub(super) fn data_type(schema: &Schema) -> Result<DataType> {
     })
 }
 
-/// A map of these two fields, which are named as Arrow names them.
+/// A map of these two fields, which are named as Arrow names them. Keys are not NULL in Arrow, whatever the schema says.
 fn map(parts: &Fields) -> Result<DataType> {
     let [key, value] = parts.as_ref() else { return Err(Error::corrupt("a map entry of other than two fields")) };
-    let key = key.as_ref().clone().with_name("key");
+    let key = key.as_ref().clone().with_name("key").with_nullable(false);
     let value = value.as_ref().clone().with_name("value");
     let entries = Field::new("entries", DataType::Struct(Fields::from(vec![key, value])), false);
     Ok(DataType::Map(Arc::new(entries), false))

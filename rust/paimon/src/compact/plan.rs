@@ -172,7 +172,7 @@ impl Rule {
             let now = Now { ms, hour: i32::try_from(hour).unwrap_or(0) };
             return Ok(Self::Keyed { picker, full: request.full, now, key_types });
         }
-        let target = FileSpec::from_options(options, false)?.target_bytes;
+        let target = FileSpec::from_options(options, None)?.target_bytes;
         Ok(Self::Append(SmallFiles {
             full: request.full,
             target_bytes: i64::try_from(target).unwrap_or(i64::MAX),

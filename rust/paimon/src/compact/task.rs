@@ -18,9 +18,11 @@ use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
 use crate::table::Table;
 use crate::write::align::Align;
+use crate::write::avro_schema::avro_schema;
 use crate::write::change::{BucketChange, Home, Increment};
 use crate::write::file::{EntrySettings, FileBuilder, FileSpec};
 use crate::write::file_schema::FileSchema;
+use crate::write::format::Blanks;
 use crate::write::kinds;
 use crate::write::path::{DataFilePaths, partition_folder};
 use crate::write::side_files::SideFiles;
@@ -35,7 +37,7 @@ pub(super) struct Shared {
     files: Files,
     snapshot: i64,
     entries: Arc<EntrySettings>,
-    spec: FileSpec,
+    blanks: Blanks,
     naming: Naming,
 }
 
@@ -49,7 +51,7 @@ impl Shared {
             files: table.files().clone(),
             snapshot,
             entries: Arc::new(EntrySettings::try_new(schema, options, utc_offset_ms)?),
-            spec: FileSpec::from_options(options, !schema.primary_keys.is_empty())?,
+            blanks: Blanks::try_new(schema, options)?,
             naming: Naming::from_options(options)?,
             options: options.clone(),
         })
@@ -65,6 +67,7 @@ pub struct CompactTask {
     folder: String,
     removed: ManifestEntries,
     level: i32,
+    spec: FileSpec,
     align: Align,
     /// The columns of files of tables with a primary key, and the places of the key columns.
     keyed: Option<(FileSchema, Vec<usize>)>,
@@ -90,7 +93,9 @@ impl CompactTask {
             let places = keys.filter_map(|key| schema.fields.iter().position(|field| field.name == key)).collect();
             Ok((FileSchema::try_new(schema, align.arrow(), &shared.options)?, places))
         });
+        let spec_level = (!schema.primary_keys.is_empty()).then_some(level);
         Ok(Self {
+            spec: FileSpec::from_options(&shared.options, spec_level)?,
             keyed: keyed.transpose()?,
             folder: partition_folder(schema, &home.partition, &shared.naming)?,
             paths: DataFilePaths::try_new(&shared.location, &shared.options)?,
@@ -114,12 +119,20 @@ impl CompactTask {
 
     /// How files are encoded.
     pub fn file(&self) -> &FileSpec {
-        &self.shared.spec
+        &self.spec
     }
 
     /// The columns of files, with field ids.
     pub fn arrow(&self) -> &SchemaRef {
         self.keyed.as_ref().map_or_else(|| self.align.arrow(), |(files, _)| files.arrow())
+    }
+
+    /// The columns of files as the schema of Avro files.
+    ///
+    /// # Errors
+    /// As [`avro_schema`].
+    pub fn avro_schema(&self) -> Result<String> {
+        avro_schema(self.keyed.as_ref().map_or(&self.shared.schema.fields, |(files, _)| files.columns()))
     }
 
     /// Return rows of the split as rows of a file.
@@ -134,6 +147,8 @@ impl CompactTask {
         let values =
             RecordBatch::try_from_iter_with_nullable(fields.into_iter().map(|(name, values)| (name, values, true)))?;
         let values = self.align.align(&values)?;
+        self.shared.blanks.check_keys(&values)?;
+        let values = self.shared.blanks.trimmed(values)?;
         let entries = self.shared.entries.clone();
         let file = self.open.get_or_insert_with(|| FileBuilder::compacted(entries, self.level));
         let Some((schema, places)) = &self.keyed else {

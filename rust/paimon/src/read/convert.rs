@@ -87,7 +87,7 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType, format: FileFormat) -> Re
     let array = &plain(array)?;
     match (&to.root, array.data_type()) {
         (_, A::Null) => Ok(new_null_array(&to.arrow(), array.len())),
-        (T::Char(_), A::Utf8 | A::Binary) if format == FileFormat::Orc => Ok(trimmed(&replaced_text(array)?)),
+        (T::Char(_), A::Utf8 | A::Binary) if format == FileFormat::Orc => Ok(without_blanks(&replaced_text(array)?)),
         (T::Char(_) | T::VarChar(_), A::Utf8 | A::Binary) => replaced_text(array),
         (T::Timestamp(_) | T::LocalZonedTimestamp(_), A::Timestamp(unit, _)) => timestamp(array, *unit, to),
         (T::Decimal(precision, scale), from) if from.is_decimal() => {
@@ -135,7 +135,7 @@ fn without_longer(array: &ArrayRef, precision: u8) -> Result<ArrayRef> {
 }
 
 /// Texts without spaces at their ends.
-fn trimmed(texts: &ArrayRef) -> ArrayRef {
+pub(crate) fn without_blanks(texts: &ArrayRef) -> ArrayRef {
     let texts: &StringArray = texts.as_string();
     if !texts.iter().flatten().any(|text| text.ends_with(' ')) {
         return Arc::new(texts.clone());

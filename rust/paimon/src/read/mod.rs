@@ -25,7 +25,7 @@ pub mod split_reader;
 mod unordered;
 pub mod zip;
 
-mod convert;
+pub(crate) mod convert;
 mod leaves;
 
 use frazil_core::error::{Error, Result};
@@ -48,6 +48,15 @@ impl FileFormat {
             Self::Parquet => "PARQUET",
             Self::Orc => "ORC",
             Self::Avro => "AVRO",
+        }
+    }
+
+    /// How the names of its files end.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Orc => "orc",
+            Self::Avro => "avro",
         }
     }
 

@@ -3,6 +3,7 @@
 
 use frazil_core::error::{Error, Result};
 
+use super::format::check_formats;
 use crate::features::check_readable;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
@@ -34,8 +35,6 @@ const REFUSED_WHEN_GIVEN: &[&str] = &[
     "commit.callbacks",
     "commit.strict-mode.last-safe-snapshot",
     "data-file.external-paths",
-    "file.compression.per.level",
-    "file.format.per.level",
     "metastore.tag-to-partition",
     "tag.callbacks",
     "upsert-key",
@@ -50,7 +49,6 @@ const OF_KEYS: &[&str] = &["rowkind.field", "sequence.field"];
 /// Options of which one value is carried out, which is also the default.
 const ONLY_VALUES: &[(&str, &str)] = &[
     ("changelog-producer", "none"),
-    ("file.format", "parquet"),
     ("manifest.format", "avro"),
     ("metadata.iceberg.storage", "disabled"),
     ("tag.automatic-creation", "none"),
@@ -66,7 +64,8 @@ pub fn check_writable(schema: &TableSchema) -> Result<()> {
     check_readable(schema, &options)?;
     check_keys(schema, &options)?;
     check_options(&options)?;
-    schema.fields.iter().try_for_each(check_type)
+    schema.fields.iter().try_for_each(check_type)?;
+    check_formats(schema, &options)
 }
 
 fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
@@ -131,11 +130,7 @@ fn check_parts(data_type: &DataType) -> Result<()> {
         TypeRoot::Array(part) | TypeRoot::Multiset(part) => check_parts(part),
         TypeRoot::Map(key, value) => check_parts(key).and_then(|()| check_parts(value)),
         TypeRoot::Row(fields) => fields.iter().try_for_each(|field| check_parts(&field.data_type)),
-        // Java writes more digits as INT96, in files of their own rules.
-        TypeRoot::Timestamp(digits) | TypeRoot::LocalZonedTimestamp(digits) if *digits <= 6 => Ok(()),
-        TypeRoot::Blob | TypeRoot::Timestamp(_) | TypeRoot::LocalZonedTimestamp(_) => {
-            Err(Error::unsupported(format!("writing columns of type {data_type}")))
-        }
+        TypeRoot::Blob => Err(Error::unsupported(format!("writing columns of type {data_type}"))),
         _ => Ok(()),
     }
 }
@@ -176,6 +171,8 @@ mod tests {
             ("bucket", "-1"),
             ("bucket", "4"),
             ("file.format", "PARQUET"),
+            ("file.format", "orc"),
+            ("file.format.per.level", "0:avro"),
             ("manifest.format", "avro"),
             ("write-only", "true"),
             ("row-tracking.enabled", "false"),
@@ -197,9 +194,13 @@ mod tests {
             (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "force-lookup": "true"}}), "force-lookup"),
             (json!({"options": {"sequence.field": "v"}}), "sequence.field"),
             (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "BLOB"}}]}), "column: a"),
-            (json!({"fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(9)"}]}), "column: t"),
             (json!({"fields": [{"id": 0, "name": "d", "type": "INT", "defaultValue": "1"}]}), "column: d"),
-            (json!({"fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(7) WITH LOCAL TIME ZONE"}]}), "column: t"),
+            (
+                json!({
+                    "fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(7)"}], "options": {"file.format": "avro"},
+                }),
+                "column: t",
+            ),
         ];
         for (changes, named) in tables {
             let error = checked(&changes).unwrap_err();
@@ -208,7 +209,7 @@ mod tests {
         }
         let values = [
             ("bucket", "-2"),
-            ("file.format", "orc"),
+            ("file.format", "csv"),
             ("manifest.format", "orc"),
             ("metadata.iceberg.storage", "table-location"),
             ("fields.k.default-value", "1"),

@@ -10,13 +10,14 @@ use frazil_core::extremes::extremes;
 
 use crate::binary_row::NO_FIELDS;
 use crate::file_index::{IndexBuilder, IndexOptions};
+use crate::read::FileFormat;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::entries_builder::NewFile;
-use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::DataType;
 
+use super::format::{codec_of, format_of};
 use super::stats::{StatsCollector, StatsSettings, row};
 use super::upsert::Records;
 
@@ -30,61 +31,49 @@ const INDEX_SUFFIX: &str = ".index";
 const DEFAULT_TARGET_BYTES: u64 = 256 << 20;
 const DEFAULT_KEYED_TARGET_BYTES: u64 = 128 << 20;
 const DEFAULT_BLOCK_BYTES: u64 = 128 << 20;
+const DEFAULT_STRIPE_BYTES: u64 = 64 << 20;
 const DEFAULT_LEVEL: i64 = 1;
-
-/// Codecs of Parquet files by the names that the option `file.compression` has for them, and by those of pyarrow.
-const CODECS: &[(&str, &str)] = &[
-    ("zstd", "zstd"),
-    ("snappy", "snappy"),
-    ("gzip", "gzip"),
-    ("brotli", "brotli"),
-    ("lz4", "lz4"),
-    ("lz4_raw", "lz4"),
-    ("none", "none"),
-    ("uncompressed", "none"),
-];
 
 /// How the data files of a write are encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSpec {
-    /// The file format: `parquet`.
-    pub format: &'static str,
-    /// The codec, as pyarrow names it.
+    /// The file format.
+    pub format: FileFormat,
+    /// The codec, as its writer names it.
     pub codec: &'static str,
     /// The level of the codec; None for codecs without levels and for their defaults.
     pub level: Option<i64>,
     /// A file that reaches this length is ended.
     pub target_bytes: u64,
-    /// Bytes of rows in a row group.
+    /// Bytes of rows in a row group or a stripe.
     pub block_bytes: u64,
 }
 
 impl FileSpec {
     /// Return how the options of a table say it, with the defaults of Java. Files of tables with a primary key are
-    /// shorter.
+    /// shorter, and each level may have its own format; `level` is None for append tables.
     ///
     /// # Errors
-    /// `InvalidArgument` for an option that does not parse; `Unsupported` naming a codec that is not written.
-    pub fn from_options(options: &Options, has_primary_key: bool) -> Result<Self> {
-        let target_bytes = if has_primary_key { DEFAULT_KEYED_TARGET_BYTES } else { DEFAULT_TARGET_BYTES };
-        let name = options.text("file.compression").unwrap_or("zstd").trim().to_ascii_lowercase();
-        let Some((_, codec)) = CODECS.iter().find(|(known, _)| *known == name) else {
-            let known: Vec<_> = CODECS.iter().map(|(known, _)| *known).collect();
-            return Err(Error::unsupported(format!("writing files with the codec `{}`", shown(&name)))
-                .with("option", "file.compression")
-                .hint(format!("the codecs are {}", known.join(", "))));
+    /// `InvalidArgument` for an option that does not parse; `Unsupported` naming a format or a codec that is not written.
+    pub fn from_options(options: &Options, level: Option<i32>) -> Result<Self> {
+        let target_bytes = if level.is_some() { DEFAULT_KEYED_TARGET_BYTES } else { DEFAULT_TARGET_BYTES };
+        let format = format_of(options, level)?;
+        let (codec, has_level) = codec_of(format, options, level)?;
+        let codec_level = options.integer("file.compression.zstd-level")?.unwrap_or(DEFAULT_LEVEL);
+        let (own, default) = match format {
+            FileFormat::Orc => ("orc.stripe.size", DEFAULT_STRIPE_BYTES),
+            FileFormat::Parquet | FileFormat::Avro => ("parquet.block.size", DEFAULT_BLOCK_BYTES),
         };
-        let level = options.integer("file.compression.zstd-level")?.unwrap_or(DEFAULT_LEVEL);
         let block_bytes = match options.size_bytes("file.block-size")? {
             Some(size) => Some(size),
-            None => options.size_bytes("parquet.block.size")?,
+            None => options.size_bytes(own)?,
         };
         Ok(Self {
-            format: "parquet",
+            format,
             codec,
-            level: (*codec == "zstd").then_some(level),
+            level: has_level.then_some(codec_level),
             target_bytes: options.size_bytes("target-file-size")?.unwrap_or(target_bytes).max(1),
-            block_bytes: block_bytes.unwrap_or(DEFAULT_BLOCK_BYTES).max(1),
+            block_bytes: block_bytes.unwrap_or(default).max(1),
         })
     }
 }
@@ -270,13 +259,13 @@ mod tests {
 
     fn spec(options: &[(&str, &str)]) -> Result<FileSpec> {
         let options = options.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string()));
-        FileSpec::from_options(&Options::new(options.collect()), false)
+        FileSpec::from_options(&Options::new(options.collect()), None)
     }
 
     #[test]
     fn options_say_how_files_are_encoded() {
         let default = spec(&[]).unwrap();
-        assert_eq!((default.format, default.codec, default.level), ("parquet", "zstd", Some(1)));
+        assert_eq!((default.format, default.codec, default.level), (FileFormat::Parquet, "zstd", Some(1)));
         assert_eq!((default.target_bytes, default.block_bytes), (256 << 20, 128 << 20));
         let given = spec(&[
             ("file.compression", "GZIP"),
@@ -284,11 +273,18 @@ mod tests {
             ("parquet.block.size", "2mb"),
             ("file.compression.zstd-level", "3"),
         ]);
-        let expected =
-            FileSpec { format: "parquet", codec: "gzip", level: None, target_bytes: 1 << 20, block_bytes: 2 << 20 };
+        let expected = FileSpec {
+            format: FileFormat::Parquet,
+            codec: "gzip",
+            level: None,
+            target_bytes: 1 << 20,
+            block_bytes: 2 << 20,
+        };
         assert_eq!(given.unwrap(), expected);
         assert_eq!(spec(&[("file.block-size", "1 kb"), ("parquet.block.size", "2mb")]).unwrap().block_bytes, 1 << 10);
         assert_eq!(spec(&[("file.compression.zstd-level", "9")]).unwrap().level, Some(9));
+        let orc = spec(&[("file.format", "ORC"), ("file.compression.zstd-level", "5")]).unwrap();
+        assert_eq!((orc.format, orc.codec, orc.level, orc.block_bytes), (FileFormat::Orc, "zstd", Some(5), 64 << 20));
         assert_eq!(spec(&[("file.compression", "lzo")]).unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(spec(&[("target-file-size", "much")]).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }

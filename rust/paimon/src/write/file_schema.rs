@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
 
 use super::align::FILE_FIELD_ID;
@@ -15,6 +15,7 @@ use super::upsert::Records;
 use crate::read::projection::SystemColumn;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
+use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// How the names of key columns begin.
 const KEY_PREFIX: &str = "_KEY_";
@@ -28,6 +29,7 @@ const KIND_ID: i32 = i32::MAX - 2;
 #[derive(Debug)]
 pub(crate) struct FileSchema {
     arrow: SchemaRef,
+    columns: Vec<DataField>,
     has_keys: bool,
 }
 
@@ -38,22 +40,35 @@ impl FileSchema {
     /// `InvalidArgument` for options that do not parse.
     pub(crate) fn try_new(schema: &TableSchema, values: &Schema, options: &Options) -> Result<Self> {
         let has_keys = !options.boolean("data-file.thin-mode", false)?;
-        let with_id = |field: Field, id: i32| -> FieldRef {
-            Arc::new(field.with_metadata([(FILE_FIELD_ID.to_string(), id.to_string())].into()))
+        let column = |id: i32, name: String, root: TypeRoot| DataField {
+            id,
+            name,
+            data_type: DataType::required(root),
+            description: None,
+            default_value: None,
         };
         let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
-        let mut fields: Vec<FieldRef> = keys
+        let mut columns: Vec<DataField> = keys
             .filter(|_| has_keys)
             .map(|key| {
-                let field = Field::new(format!("{KEY_PREFIX}{}", key.name), key.data_type.arrow(), false);
-                with_id(field, KEY_ID_BASE.saturating_add(key.id))
+                let id = KEY_ID_BASE.saturating_add(key.id);
+                column(id, format!("{KEY_PREFIX}{}", key.name), key.data_type.root.clone())
             })
             .collect();
-        let number = Field::new(SystemColumn::SequenceNumber.name(), DataType::Int64, false);
-        fields.push(with_id(number, SEQUENCE_ID));
-        fields.push(with_id(Field::new(SystemColumn::ValueKind.name(), DataType::Int8, false), KIND_ID));
-        fields.extend(values.fields().iter().cloned());
-        Ok(Self { arrow: Arc::new(Schema::new(fields)), has_keys })
+        columns.push(column(SEQUENCE_ID, SystemColumn::SequenceNumber.name().to_string(), TypeRoot::BigInt));
+        columns.push(column(KIND_ID, SystemColumn::ValueKind.name().to_string(), TypeRoot::TinyInt));
+        let with_id = |column: &DataField| -> FieldRef {
+            let metadata = [(FILE_FIELD_ID.to_string(), column.id.to_string())];
+            Arc::new(Field::new(&column.name, column.data_type.arrow(), false).with_metadata(metadata.into()))
+        };
+        let fields: Vec<FieldRef> = columns.iter().map(with_id).chain(values.fields().iter().cloned()).collect();
+        columns.extend(schema.fields.iter().cloned());
+        Ok(Self { arrow: Arc::new(Schema::new(fields)), columns, has_keys })
+    }
+
+    /// The columns.
+    pub(crate) fn columns(&self) -> &[DataField] {
+        &self.columns
     }
 
     pub(crate) fn arrow(&self) -> &SchemaRef {

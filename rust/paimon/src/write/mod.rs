@@ -1,10 +1,12 @@
 //! Writing data files.
 
 pub mod align;
+pub mod avro_schema;
 pub mod change;
 pub mod check;
 pub mod file;
 pub(crate) mod file_schema;
+pub(crate) mod format;
 pub mod homes;
 pub mod kinds;
 pub mod path;

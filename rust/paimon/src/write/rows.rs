@@ -27,10 +27,12 @@ use frazil_core::groups::take_rows;
 use frazil_core::sort::RowSorter;
 
 use super::align::Align;
+use super::avro_schema::avro_schema;
 use super::change::{BucketChange, Home, Increment};
 use super::check::check_writable;
 use super::file::{EntrySettings, FileBuilder, FileSpec};
 use super::file_schema::FileSchema;
+use super::format::Blanks;
 use super::homes::{Homes, Part};
 use super::kinds;
 use super::path::{DataFilePaths, partition_folder};
@@ -66,6 +68,7 @@ pub struct RowWriter {
     schema: Arc<TableSchema>,
     memory_bytes: usize,
     align: Align,
+    blanks: Blanks,
     homes: Homes,
     /// What the buckets had before, where rows continue it.
     restorer: Option<Restorer>,
@@ -137,7 +140,8 @@ impl RowWriter {
         };
         Ok(Self {
             restorer: continues.then(|| Restorer::try_new(table, context)).transpose()?,
-            spec: FileSpec::from_options(&of_table, has_key)?,
+            spec: FileSpec::from_options(&of_table, has_key.then_some(0))?,
+            blanks: Blanks::try_new(schema, &of_table)?,
             entries: Arc::new(EntrySettings::try_new(schema, &of_table, options.utc_offset_ms)?),
             paths: DataFilePaths::try_new(table.location(), &of_table)?,
             side_files: SideFiles::new(table.files()),
@@ -171,6 +175,17 @@ impl RowWriter {
         }
     }
 
+    /// The columns of files as the schema of Avro files.
+    ///
+    /// # Errors
+    /// As [`avro_schema`].
+    pub fn avro_schema(&self) -> Result<String> {
+        match &self.way {
+            Way::Append(_) => avro_schema(&self.schema.fields),
+            Way::Upsert(upsert) => avro_schema(upsert.files.columns()),
+        }
+    }
+
     /// Return the rows of a batch that can be written now, with the slots of their files.
     ///
     /// # Errors
@@ -179,6 +194,7 @@ impl RowWriter {
     /// spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
+        let rows = self.blanks.trimmed(rows)?;
         if matches!(self.way, Way::Upsert(_)) {
             self.hold_records(&rows)?;
             return Ok(Vec::new());

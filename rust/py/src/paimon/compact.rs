@@ -13,6 +13,7 @@ use super::rows::FileSpec;
 use super::split::PaimonSplit;
 use super::table::PaimonTable;
 use crate::arrow::{self, ArrowBatch};
+use crate::avro_writer::AvroWriter;
 use crate::interrupt::{detached, interruptible};
 
 /// Rewrites some files of one bucket.
@@ -53,9 +54,14 @@ impl PaimonCompaction {
         self.with(py, |task| Ok(PaimonSplit::new(task.read().clone())))
     }
 
-    /// How files are encoded: codec, level, bytes of a file and of a row group.
+    /// How files are encoded: format, codec, level, bytes of a file and of a row group.
     fn file(&self, py: Python<'_>) -> PyResult<FileSpec> {
         self.with(py, |task| Ok(super::rows::file_spec(task.file())))
+    }
+
+    /// Begins an Avro file. Codecs are named as Avro names them.
+    fn avro_writer(&self, py: Python<'_>, codec: &str, level: Option<i32>) -> PyResult<AvroWriter> {
+        self.with(py, |task| AvroWriter::begin(&task.avro_schema()?, &[], codec, level))
     }
 
     /// The columns of files, with field ids, as a `pyarrow.Schema`.

@@ -11,16 +11,17 @@ use pyo3::types::PyBytes;
 
 use super::table::PaimonTable;
 use crate::arrow::{self, ArrowBatch};
+use crate::avro_writer::AvroWriter;
 use crate::interrupt::{detached, interruptible};
 
 /// Slots with rows of them, as `pyarrow.RecordBatch`.
 type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
 
-/// Codec, its level, bytes of a file, bytes of a row group.
-pub(super) type FileSpec = (&'static str, Option<i64>, u64, u64);
+/// Format, codec, its level, bytes of a file, bytes of a row group.
+pub(super) type FileSpec = (&'static str, &'static str, Option<i64>, u64, u64);
 
 pub(super) fn file_spec(spec: &file::FileSpec) -> FileSpec {
-    (spec.codec, spec.level, spec.target_bytes, spec.block_bytes)
+    (spec.format.extension(), spec.codec, spec.level, spec.target_bytes, spec.block_bytes)
 }
 
 /// Takes rows as users have them and returns rows for files.
@@ -55,7 +56,7 @@ impl PaimonRows {
         Ok(Self(Mutex::new(writer)))
     }
 
-    /// How files are encoded: codec, level, bytes of a file and of a row group.
+    /// How files are encoded: format, codec, level, bytes of a file and of a row group.
     fn file(&self, py: Python<'_>) -> PyResult<FileSpec> {
         self.with(py, |writer| Ok(file_spec(writer.file())))
     }
@@ -64,6 +65,11 @@ impl PaimonRows {
     fn input_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.with(py, |writer| Ok(writer.input().clone()))?;
         arrow::schema(py, schema)
+    }
+
+    /// Begins an Avro file. Codecs are named as Avro names them.
+    fn avro_writer(&self, py: Python<'_>, codec: &str, level: Option<i32>) -> PyResult<AvroWriter> {
+        self.with(py, |writer| AvroWriter::begin(&writer.avro_schema()?, &[], codec, level))
     }
 
     /// The columns of files, with field ids, as a `pyarrow.Schema`.
