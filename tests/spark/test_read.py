@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql.types import StructType
 
 import frazil
 from frazil.errors import InvalidArgumentError
@@ -73,6 +74,22 @@ def test_a_given_schema_chooses_columns_too(spark: SparkSession, table: Where) -
     assert rows(frame.select("id", "v", "_file").toArrow()) == rows(scan.to_arrow())
     with pytest.raises(AnalysisException, match="column `v` is int, not bigint"):
         spark.read.format("frazil").schema("v long").load(path).collect()
+
+
+@pytest.mark.parametrize("options", [{}, {"inspect": "files"}, {"row-filter": "id > 9"}])
+def test_an_empty_schema_keeps_the_rows(spark: SparkSession, table: Where, options: dict[str, str]) -> None:
+    path = table("del_pos_file_parquet_part")
+    frame = spark.read.format("frazil").options(**options)
+    expected = frame.load(path).count()
+    assert expected > 1
+    assert frame.schema(StructType([])).load(path).count() == expected
+    assert frame.schema(StructType([])).load(path).selectExpr("1 AS one").count() == expected
+
+
+def test_an_empty_schema_keeps_the_merged_rows_of_paimon(spark: SparkSession, paimon_table: Where) -> None:
+    path = paimon_table("cl_lookup_avro")
+    frame = spark.read.format("frazil").schema(StructType([])).load(path)
+    assert frame.count() == frazil.load_table(path).scan().count() > 0
 
 
 def test_metadata_columns_are_those_of_the_scan(spark: SparkSession, table: Where) -> None:

@@ -100,6 +100,8 @@ class Conversion:
             UnsupportedError: Spark's type does not hold a value, such as a timestamp of milliseconds far in the future.
         """
         names = self.schema.names
+        if not names:
+            return batch.select([])  # keeps the number of rows, which `from_arrays` does not
         columns = [
             batch.column(index) if convert is None else _named(name, batch.column(index), convert)
             for name, index, convert in zip(names, self._indices, self._converts, strict=True)
