@@ -170,7 +170,7 @@ interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_histories.py tests/interop/test_other_readers.py
 	$(call say,'Having Java read the Paimon tables that frazil writes')
 	FRAZIL_INTEROP=1 FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" $(BIN)/python -m pytest tests/interop/test_java_reads_paimon.py
-	$(call say,'Reading tables that Paimon wrote by random histories')
+	$(call say,'Reading and writing tables in turns with Paimon by random histories')
 	FRAZIL_PAIMON_HISTORIES=30 FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" $(BIN)/python -m pytest tests/histories/paimon
 
 # A DuckDB that has its extensions in the Python registry, which the newest one need not have.
@@ -201,7 +201,7 @@ nightly: test-release $(PAIMON_JAVA)/.installed
 	FRAZIL_HISTORIES=$(HISTORIES) $(CARGO) test --locked --quiet --package frazil-paimon --lib random_histories
 	$(call say,'Comparing $(ICEBERG_HISTORIES) random histories of Iceberg tables with a model')
 	FRAZIL_ICEBERG_HISTORIES=$(ICEBERG_HISTORIES) $(RELEASE)/bin/python -m pytest tests/histories/iceberg
-	$(call say,'Reading $(PAIMON_HISTORIES) tables that Paimon wrote by random histories (an hour on two cores)')
+	$(call say,'Reading and writing $(PAIMON_HISTORIES) tables in turns with Paimon by random histories (an hour on two cores)')
 	FRAZIL_PAIMON_HISTORIES=$(PAIMON_HISTORIES) FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" \
 		$(RELEASE)/bin/python -m pytest --quiet tests/histories/paimon
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +177,67 @@ def test_a_compaction_conflicts_with_another_one_and_leaves_nothing(tmp_path: Pa
         compacting.read_split = original
     assert len([name for name in files(tmp_path / "t") if name.endswith(".parquet")]) == 4
     assert table.refresh().scan().count() == 3
+
+
+def names_and_levels(table: Table) -> list[tuple[str, int]]:
+    return sorted((file["file_path"], file["level"]) for file in table.inspect.files().to_pylist())
+
+
+def test_a_file_that_shares_no_key_only_changes_its_level(tmp_path: Path) -> None:
+    table = create(tmp_path, keys=("id",), bucket=1)
+    table.append([{"id": 1, "part": "x"}])
+    ((name, level),) = names_and_levels(table)
+    assert level == 0
+    done = table.compact()
+    assert (done.added_files, done.removed_files) == (1, 1)
+    assert names_and_levels(table) == [(name, 5)]
+    assert table.scan().count() == 1
+    table.append([{"id": 1, "part": "x", "_ROW_KIND": "-D"}])
+    table.compact()
+    assert names_and_levels(table) == [], "a file with deletes is rewritten in the highest level"
+
+
+def test_a_lost_change_of_level_deletes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = create(tmp_path, keys=("id",), bucket=1)
+    table.append([{"id": 1, "part": "x"}])
+    import frazil.paimon._compacting as compacting
+
+    original = compacting.compacted
+
+    def meanwhile(*args: Any, **options: Any) -> list[bytes]:
+        messages = original(*args, **options)
+        monkeypatch.undo()
+        frazil.load_table(tmp_path / "t").compact()  # type: ignore[attr-defined]
+        return messages
+
+    monkeypatch.setattr(compacting, "compacted", meanwhile)
+    with pytest.raises(errors.CommitConflictError, match="another writer"):
+        table.compact()
+    assert table.refresh().scan().to_arrow()["id"].to_pylist() == [1]
+
+
+def test_overwritten_buckets_are_in_the_highest_level(tmp_path: Path) -> None:
+    for upgrade, level in [("true", 5), ("false", 0)]:
+        folder = tmp_path / upgrade
+        table = create(folder, keys=("id",), bucket=1, **{"overwrite-upgrade": upgrade})
+        table.overwrite([{"id": 1, "part": "x"}])
+        assert [found for _, found in names_and_levels(table)] == [level]
+
+
+def test_files_are_compacted_with_the_newest_schema(tmp_path: Path) -> None:
+    table = create(tmp_path, keys=("id",), bucket=1)
+    for i in range(2):
+        table.append([{"id": i, "part": "x", "n": i}])
+    schema = json.loads((tmp_path / "t/schema/schema-0").read_text())
+    fields = [field for field in schema["fields"] if field["name"] != "n"]
+    fields.append({"id": schema["highestFieldId"] + 1, "name": "new", "type": "INT"})
+    schema.update(id=1, fields=fields, highestFieldId=schema["highestFieldId"] + 1)
+    (tmp_path / "t/schema/schema-1").write_text(json.dumps(schema))
+    table = table.refresh()
+    table.compact()
+    assert set(table.inspect.files()["schema_id"].to_pylist()) == {1}
+    assert table.scan().to_arrow().column_names == ["id", "part", "deep", "new"]
+    assert table.scan().count() == 2
 
 
 def test_wrong_partitions_and_views_are_named(tmp_path: Path) -> None:

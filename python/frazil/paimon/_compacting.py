@@ -24,7 +24,7 @@ def compacted(
 
     If it fails, new files are deleted.
     """
-    tasks = _native.PaimonCompaction.plan(
+    tasks, upgrades = _native.PaimonCompaction.plan(
         table, full=full, partitions=partitions, utc_offset_ms=utc_offset_ms(), workers=config.max_workers
     )
     writers = []
@@ -40,4 +40,4 @@ def compacted(
                 writer.abort()
                 writer.rows.abort()
             raise
-    return [task.message() for task in tasks]
+    return [*upgrades, *(task.message() for task in tasks)]

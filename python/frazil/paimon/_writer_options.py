@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from frazil.files.write.leaves import FIELD_ID
+import pyarrow as pa
+
+from frazil.files.write.leaves import FIELD_ID, leaves
 from frazil.files.write.options import WriterOptions
 from frazil.paimon._types import type_of_arrow
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from frazil import _native
 
 __all__ = ["type_name", "utc_offset_ms", "writer_options"]
@@ -31,6 +31,8 @@ def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> Write
         # Java looks up the shortest bytes of a decimal in dictionaries, which hold 16 bytes: it would find no rows.
         fixed_dictionaries=False,
         int96_nanoseconds=True,
+        # Parquet leaves NaN out of bounds, but Java's readers count it as the greatest value: they would skip it.
+        without_statistics=frozenset(leaf.path for leaf in leaves(rows.schema()) if pa.types.is_floating(leaf.type)),
         type_name=type_name,
         parquet_hint=_PARQUET_HINT,
         # The ORC library has two levels of its codecs: the fastest, and their default.

@@ -1,5 +1,6 @@
 """Carry out histories by seed: `python -m histories.paimon 17` replays one, `python -m histories.paimon 0 2000` many.
 
+With `--twins` each history is also that of a table of which frazil carries out some steps (`twins.py`).
 A failure is printed with its seed and a smaller history, unless `--whole` is asked for.
 """
 
@@ -9,11 +10,13 @@ import argparse
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from histories.paimon.compare import compare
 from histories.paimon.generate import random_history
 from histories.paimon.oracle import Oracle, OracleError
 from histories.paimon.shrink import shrink
+from histories.paimon.twins import compare_twins, random_twin, smaller
 
 
 def main() -> int:
@@ -23,23 +26,29 @@ def main() -> int:
     parser.add_argument("end", type=int, nargs="?")
     parser.add_argument("--whole", action="store_true", help="print the history as it is")
     parser.add_argument("--place", type=Path, help="make the tables in this folder and leave the last one there")
+    parser.add_argument("--twins", action="store_true", help="write a twin of each table with frazil")
     asked = parser.parse_args()
     end = asked.first + 1 if asked.end is None else asked.end
     with tempfile.TemporaryDirectory() as folder:
         oracle = Oracle(asked.place or Path(folder) / "warehouse")
         counts: Counter[str] = Counter()
         for seed in range(asked.first, end):
-            counts += carry_out(seed, oracle, whole=asked.whole)
+            counts += carry_out(seed, oracle, TWINS if asked.twins else READS, whole=asked.whole)
         oracle.close()
     print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
     return int(counts["failed"] > 0)
 
 
-def carry_out(seed: int, oracle: Oracle, *, whole: bool = False) -> Counter[str]:
+READS = (random_history, compare, shrink)
+TWINS = (random_twin, compare_twins, smaller)
+
+
+def carry_out(seed: int, oracle: Oracle, kind: Any, *, whole: bool = False) -> Counter[str]:
     """Carry out one history, print what differs, and return what was counted."""
-    history = random_history(seed)
+    make, compare_all, make_smaller = kind
+    history = make(seed)
     try:
-        found = compare(history, oracle)
+        found = compare_all(history, oracle)
     except OracleError as error:
         print(f"seed {seed}: Java failed: {error}\n{history}")
         return Counter(histories=1, unanswered=1)
@@ -51,7 +60,7 @@ def carry_out(seed: int, oracle: Oracle, *, whole: bool = False) -> Counter[str]
         if whole:
             print(history, flush=True)
         else:
-            print(*shrink(history, failure, oracle), sep="\n", flush=True)
+            print(*make_smaller(history, failure, oracle), sep="\n", flush=True)
     return counts
 
 

@@ -69,6 +69,13 @@ def compare(history: History, oracle: Oracle, reads: Sequence[Read] | None = Non
     outcome = oracle.run(history)
     if not outcome.created:
         return Comparison(outcome, [], 0, 0)
+    return compare_reads(history, oracle, outcome, oracle.table, reads)
+
+
+def compare_reads(
+    history: History, oracle: Oracle, outcome: Outcome, folder: Path, reads: Sequence[Read] | None = None
+) -> Comparison:
+    """Compare what both read of a table that Java has open: random reads, or those that are asked for."""
     rng = Random(history.seed)  # noqa: S311 - not a secret
     reads = random_reads(rng, outcome) if reads is None else reads
     failures = []
@@ -78,7 +85,7 @@ def compare(history: History, oracle: Oracle, reads: Sequence[Read] | None = Non
         if isinstance(answer, str):
             unread += 1
             continue
-        found = Comparer(history, read, answer, oracle.table).failures(Random(history.seed))  # noqa: S311
+        found = Comparer(history, read, answer, folder).failures(Random(history.seed))  # noqa: S311
         failures += [failure for failure in found if not expected(history, read, f"{failure.what} {failure.text}")]
     return Comparison(outcome, failures, len(reads) - unread, unread)
 

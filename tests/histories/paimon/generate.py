@@ -41,7 +41,11 @@ POOL = 4
 def random_history(seed: int) -> History:
     """Return the history of a seed."""
     rng = Random(seed)  # noqa: S311 - not a secret
-    plan = random_table(rng)
+    return history_of(rng, random_table(rng), seed)
+
+
+def history_of(rng: Random, plan: Plan, seed: int) -> History:
+    """Return a random history of a table."""
     create = plan.create()
     state = State(rng, plan)
     steps: list[Step] = [state.write()]

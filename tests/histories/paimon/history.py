@@ -177,8 +177,16 @@ class Truncate:
     partitions: tuple[tuple[tuple[str, str], ...], ...] = ()
 
 
+@dataclass(frozen=True)
+class Ours:
+    """A step that frazil carries out, not Java."""
+
+    step: Write | Compact | Truncate
+
+
 Step: TypeAlias = (
     Write
+    | Ours
     | Concurrently
     | Compact
     | DeletePositions

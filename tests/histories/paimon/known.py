@@ -7,6 +7,7 @@ is not tested.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ def comparable_key(value: Any, root: str) -> bool:
     if root == "CHAR" and isinstance(value, str):
         return not value.endswith(" ")
     if isinstance(value, str) and "T" in value:
-        return not "1582-10-05" <= value < "1582-10-15"
+        return not "1582-10-04" <= value < "1582-10-15"
     return not (isinstance(value, float) and (math.isnan(value) or (value == 0 and math.copysign(1, value) < 0)))
 
 
@@ -66,6 +67,22 @@ DIFF_OF_FILES = (
 """Why `diff` of tables with keys is not compared with Java's own. The kinds of its rows are not compared at all: those
 of a state depend on whether its files were merged."""
 
+JAVA_FAILS = (
+    # Two commits of one writer compact the same files of a bucket of an append table.
+    "File deletion conflicts detected",
+    # A double that does not fit the decimal that its column became is NULL, and is written as if it were not.
+    "Decimal.toUnscaledLong()",
+    # `collect` with `distinct` of rows, of which one is NULL.
+    "InternalRow.getRowKind()",
+    # The bundle does not have the classes of every codec.
+    "NoClassDefFoundError",
+    # Retracts leave NULL, which Java's files do not hold; its readers return it where files do.
+    "the aggregate function produced null value when retracting",
+    # The function is asked for a retract although another column removes the whole row; the order of columns decides.
+    "does not support retraction",
+)
+"""Errors of Java where frazil carries out the step."""
+
 # Differences
 
 
@@ -82,10 +99,27 @@ def _says(*parts: str) -> Callable[[History, Read, str], bool]:
     return lambda _history, _read, text: all(part in text for part in parts)
 
 
+def _writes_orc(history: History) -> bool:
+    return any("format" in name and "orc" in value for name, value in history.create.options)
+
+
+def _same_but_for_signs_of_zeros(text: str) -> bool:
+    lines = [line.replace('"-0.0"', '"0.0"') for line in text.splitlines()]
+    ours, theirs = (
+        Counter(line.partition("{")[2] for line in lines if line.startswith(side) and "{" in line)
+        for side in ("frazil", "java")
+    )
+    return ours == theirs != Counter()
+
+
 DIFFERENCES = (
     Known(
         "a timestamp that nanoseconds in 64 bits cannot hold is an error, because Arrow cannot hold it",
         _says("UnsupportedError", "does not fit 64 bits"),
+    ),
+    Known(
+        "Java's ORC reader returns a batch of zeros with the sign of the first one",
+        lambda history, _read, text: _writes_orc(history) and _same_but_for_signs_of_zeros(text),
     ),
 )
 

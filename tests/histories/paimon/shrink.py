@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from histories.paimon.compare import compare
-from histories.paimon.history import Concurrently, Write
+from histories.paimon.history import Concurrently, Ours, Write
 from histories.shrink import fewer, simplest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from histories.paimon.compare import Failure
     from histories.paimon.history import History, Step
     from histories.paimon.oracle import Oracle
+
+    Again: TypeAlias = Callable[[History, Failure], list[Failure]]
+    """Carries out a history and returns the failures in what failed before."""
 
 TRIES = 150
 """Histories that are carried out for one failure, at most."""
@@ -22,6 +25,11 @@ TRIES = 150
 
 def shrink(history: History, failure: Failure, oracle: Oracle) -> tuple[History, Failure]:
     """Return a smaller history with the same kind of failure in the same read, and that failure."""
+    return shrunk(history, failure, lambda candidate, _: compare(candidate, oracle, [failure.read]).failures)
+
+
+def shrunk(history: History, failure: Failure, again: Again) -> tuple[History, Failure]:
+    """Return a smaller history that still fails in the same way when it is carried out again, and the failure."""
     tries = iter(range(TRIES))
     smallest = history, failure
 
@@ -29,7 +37,7 @@ def shrink(history: History, failure: Failure, oracle: Oracle) -> tuple[History,
         nonlocal smallest
         if next(tries, None) is None:
             return False
-        found = compare(candidate, oracle, [failure.read]).failures
+        found = again(candidate, failure)
         same = next((other for other in found if other.what == failure.what), None)
         if same:
             smallest = candidate, same
@@ -65,6 +73,8 @@ def _without(history: History, name: str) -> History:
 def _project(step: Step, name: str) -> Step:
     if isinstance(step, Concurrently):
         return Concurrently(tuple(_project(write, name) for write in step.writes))  # type: ignore[arg-type]
+    if isinstance(step, Ours):
+        return Ours(_project(step.step, name))  # type: ignore[arg-type]
     if not isinstance(step, Write) or name not in step.columns:
         return step
     at = step.columns.index(name)
@@ -75,6 +85,8 @@ def _project(step: Step, name: str) -> Step:
 def _smaller(step: Step) -> Iterator[Step]:
     if isinstance(step, Concurrently):
         yield from step.writes
+    if isinstance(step, Ours):
+        yield from (Ours(smaller) for smaller in _smaller(step.step))  # type: ignore[arg-type]
     if not isinstance(step, Write):
         return
     half = len(step.rows) // 2

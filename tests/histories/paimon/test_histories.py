@@ -1,6 +1,7 @@
-"""Tables that Paimon (Java) wrote by random histories, read by both.
+"""Tables that Paimon (Java) wrote by random histories, read by both, and twins of which frazil writes one.
 
-`FRAZIL_PAIMON_HISTORIES` says how many; `PYTHONPATH=tests python -m histories.paimon SEED` replays one.
+`FRAZIL_PAIMON_HISTORIES` says how many; `PYTHONPATH=tests python -m histories.paimon SEED` replays one, and
+`python -m histories.paimon --twins SEED` a pair of twins.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from histories.paimon.compare import compare
 from histories.paimon.generate import random_history
 from histories.paimon.oracle import Oracle, missing
 from histories.paimon.shrink import shrink
+from histories.paimon.twins import compare_twins, random_twin, smaller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +40,15 @@ def test_frazil_reads_what_java_reads(seed: int, oracle: Oracle) -> None:
     if failures:
         smaller, failure = shrink(history, failures[0], oracle)
         pytest.fail(f"seed {seed}: {len(failures)} reads differ, the first: {failures[0]}\n\n{smaller}\n{failure}")
+
+
+@pytest.mark.parametrize("seed", range(HISTORIES))
+def test_a_table_that_frazil_writes_is_like_the_one_of_java(seed: int, oracle: Oracle) -> None:
+    history = random_twin(seed)
+    failures = compare_twins(history, oracle).failures
+    if failures:
+        least, failure = smaller(history, failures[0], oracle)
+        pytest.fail(f"seed {seed}: {failures[0]}\n\n{least}\n{failure}")
 
 
 def test_a_history_prints_as_code_that_makes_it() -> None:

@@ -1,5 +1,7 @@
 //! Deletes the files of changes that are not committed.
 
+use std::collections::HashSet;
+
 use frazil_core::error::Result;
 
 use crate::spec::data_file_meta::DataFileMeta;
@@ -22,9 +24,13 @@ fn new_files(table: &Table, change: &BucketChange) -> Vec<String> {
     let Ok(folder) = folder(table, &change.home) else { return Vec::new() };
     let mut found = Vec::new();
     for increment in [&change.append, &change.compact] {
+        // A file that only changes its level is not new.
+        let old: HashSet<&str> = increment.removed.file_names().iter().flatten().collect();
         for entries in [&increment.added, &increment.changelog] {
             for file in (0..entries.len()).filter_map(|row| entries.file(row).ok()) {
-                found.extend(locations(&folder, &file));
+                if !old.contains(file.file_name.as_str()) {
+                    found.extend(locations(&folder, &file));
+                }
             }
         }
         found.extend(index_files(table, increment));

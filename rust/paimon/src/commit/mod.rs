@@ -30,6 +30,7 @@ mod overwrite_tests;
 mod request;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,7 @@ use frazil_core::retry::{Retry, pause};
 use frazil_core::storage::publish::Swap;
 
 use crate::spec::options::Options;
+use crate::spec::snapshot::CommitKind;
 use crate::table::Table;
 use crate::write::check::check_writable;
 
@@ -47,6 +49,7 @@ use changes::Changes;
 use manifests::MetadataWriter;
 use merge::ManifestMerger;
 use merge_plan::MergeSettings;
+use upgrade::upgraded;
 
 pub use crate::write::change::{BucketChange, Home, Increment};
 pub use clean::abort;
@@ -83,8 +86,11 @@ fn committed(
 ) -> Result<Committed> {
     request.check()?;
     check_writable(table.schema())?;
-    let (written, compacted) = Changes::of(changes, request)?;
+    let (mut written, compacted) = Changes::of(changes, request)?;
     let options = Options::new(table.schema().options.clone());
+    if written.kind == CommitKind::Overwrite {
+        written.added = upgraded(written.added, table.schema(), &options)?;
+    }
     // An overwrite of partitions that have new files needs new files.
     let replaces = matches!(request.overwrite, Some(Overwrite::Table | Overwrite::Partitions(_)));
     let nothing = written.is_empty() && !replaces;

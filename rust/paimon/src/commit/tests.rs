@@ -528,6 +528,19 @@ fn aborted_changes_leave_no_files() {
 }
 
 #[test]
+fn an_aborted_change_of_level_deletes_no_file() {
+    let (storage, table) = created(&json!({}));
+    let append = change(&["a"]).append;
+    let name = append.added.file(0).unwrap().file_name;
+    let location = format!("{ROOT}/bucket-0/{name}");
+    storage.put(&location, Bytes::new()).unwrap();
+    let compact =
+        Increment { added: append.added.at_level(5).unwrap(), removed: append.added, ..Increment::empty().unwrap() };
+    assert_eq!(abort(&table, &[BucketChange { compact, ..change(&[]) }]), 0);
+    assert!(storage.size(&location).is_ok());
+}
+
+#[test]
 fn retries_have_the_defaults_of_java() {
     let retry = retry(&Options::default()).unwrap();
     assert_eq!((retry.retries, retry.total), (10, Duration::MAX));

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! pick    which files of a bucket with keys are merged, and into which level
+//! upgrade which of them only change their level
 //! plan    which files of which bucket are rewritten
 //! task    reads them, merged, and writes the files that replace them; a commit makes a COMPACT snapshot
 //! ```
@@ -13,6 +14,7 @@ mod pick_tests;
 pub mod plan;
 mod strategy;
 pub mod task;
+mod upgrade;
 
 pub use levels::{Levels, Run};
 pub use pick::{Now, Picker, Unit, pick_full};

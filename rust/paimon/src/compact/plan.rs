@@ -11,21 +11,25 @@ use frazil_core::error::{Error, Result};
 use frazil_core::predicate::Predicate;
 
 use super::task::{CompactTask, Shared};
-use super::{Levels, Now, Picker, Strategy, Unit, pick_full};
+use super::upgrade::Upgrades;
+use super::{Levels, Now, Picker, Strategy, pick_full};
 use crate::commit::{Overwrite, Replaced};
 use crate::read::output::Output;
 use crate::read::scan_read::ScanRead;
 use crate::scan::context::{ReadContext, View};
+use crate::scan::plan::Selection;
+use crate::scan::section::KeyRanges;
 use crate::scan::split::DataSplit;
 use crate::scan::table_scan::{ScanOptions, TableScan};
-use crate::scan::task::{SplitTask, TaskPlan};
+use crate::scan::task::SplitTask;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::{ManifestEntries, Wanted};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
+use crate::spec::snapshot::Snapshot;
 use crate::spec::types::DataType;
 use crate::table::{SnapshotChoice, Table};
-use crate::write::change::Home;
+use crate::write::change::{BucketChange, Home, Increment};
 use crate::write::check::check_writable;
 use crate::write::file::FileSpec;
 
@@ -48,38 +52,60 @@ pub struct CompactRequest {
     pub workers: usize,
 }
 
+/// What is to be done.
+#[derive(Debug, Default)]
+pub struct CompactPlan {
+    /// Files to be rewritten, each task those of one bucket.
+    pub tasks: Vec<CompactTask>,
+    /// Files that only change their level.
+    pub upgrades: Vec<BucketChange>,
+}
+
 /// Return what is to be rewritten, bucket by bucket.
 ///
 /// # Errors
 /// `Unsupported` for tables that are not written; `InvalidArgument` for partitions that do not exist.
-pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Result<Vec<CompactTask>> {
+pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Result<CompactPlan> {
     let schema = table.schema();
     check_writable(schema)?;
-    let Some(snapshot) = table.latest_snapshot()? else { return Ok(Vec::new()) };
+    let mut planned = CompactPlan::default();
+    let Some(snapshot) = table.latest_snapshot()? else { return Ok(planned) };
     let live = selected(table, table.live_files(&snapshot, None, Wanted::ALL, context)?, request)?;
     let options = Options::new(schema.options.clone());
     let has_key = !schema.primary_keys.is_empty();
-    let splits = splits(table, snapshot.id, has_key, request.workers, context)?;
+    let splits = splits(table, &snapshot, has_key, request.workers, context)?;
     let shared = Arc::new(Shared::try_new(table, &options, snapshot.id, request.utc_offset_ms)?);
     let rule = Rule::try_new(schema, &options, request)?;
-    let mut tasks = Vec::new();
-    for (home, rows) in by_home(&live) {
+    for (home, rows) in Home::rows(&live) {
         let entries = live.take(&UInt32Array::from(rows))?;
-        for Pick { files, level, keeps_retracts } in rule.pick(&entries)? {
-            let removed = entries.take(&UInt32Array::from(files))?;
-            let read = splits.get(&home).ok_or_else(|| Error::internal("a bucket was not planned"))?;
-            let files = (0..removed.len()).map(|row| removed.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
-            let split =
-                DataSplit { files, deletion_files: Vec::new(), raw_convertible: !has_key, ..read.split.clone() };
-            let mut read = SplitTask { split, ..read.clone() };
-            if keeps_retracts {
-                let context = ReadContext { view: View::AuditLog, ..read.read.context.as_ref().clone() };
-                read.read = Arc::new(ScanRead::try_new(Arc::new(context), read.read.output.clone())?);
+        let read = splits.get(&home).ok_or_else(|| Error::internal("a bucket was not planned"))?;
+        for Pick { rewritten, upgraded, level, keeps_retracts } in rule.pick(&entries)? {
+            let upgraded = entries.take(&UInt32Array::from(upgraded))?;
+            if !upgraded.is_empty() {
+                let compact = Increment { added: upgraded.at_level(level)?, removed: upgraded, ..Increment::empty()? };
+                planned.upgrades.push(BucketChange {
+                    home: home.clone(),
+                    total_buckets: read.split.total_buckets,
+                    base_snapshot: Some(snapshot.id),
+                    append: Increment::empty()?,
+                    compact,
+                });
             }
-            tasks.push(CompactTask::try_new(shared.clone(), read, home.clone(), removed, level)?);
+            for files in rewritten {
+                let removed = entries.take(&UInt32Array::from(files))?;
+                let files = (0..removed.len()).map(|row| removed.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
+                let split =
+                    DataSplit { files, deletion_files: Vec::new(), raw_convertible: !has_key, ..read.split.clone() };
+                let mut read = SplitTask { split, ..read.clone() };
+                if keeps_retracts {
+                    let context = ReadContext { view: View::AuditLog, ..read.read.context.as_ref().clone() };
+                    read.read = Arc::new(ScanRead::try_new(Arc::new(context), read.read.output.clone())?);
+                }
+                planned.tasks.push(CompactTask::try_new(shared.clone(), read, home.clone(), removed, level)?);
+            }
         }
     }
-    Ok(tasks)
+    Ok(planned)
 }
 
 /// The files of the partitions that were asked for.
@@ -96,17 +122,17 @@ fn selected(table: &Table, live: ManifestEntries, request: &CompactRequest) -> R
     Ok(selected)
 }
 
-/// A split of each bucket, to be read with all columns.
+/// A split of each bucket, to be read with all columns of the newest schema, which may be newer than the snapshot.
 fn splits(
     table: &Table,
-    snapshot: i64,
+    snapshot: &Snapshot,
     has_key: bool,
     workers: usize,
     context: &Context,
 ) -> Result<HashMap<Home, SplitTask>> {
     let options = ScanOptions {
         row_filter: Predicate::True,
-        snapshot: SnapshotChoice::Id(snapshot),
+        snapshot: SnapshotChoice::Latest,
         view: View::Rows,
         options: BTreeMap::new(),
         limit: None,
@@ -118,29 +144,23 @@ fn splits(
         columns.extend(["_ROW_KIND", "_SEQUENCE_NUMBER"].map(str::to_string));
     }
     let output = Output::select(scan.schema(), (View::Rows, scan.options()), &columns, true)?;
-    let plan = TaskPlan::try_new(&scan, &output, workers, context)?;
+    let plan = scan.plan_of(Selection::Live, vec![snapshot.clone()], scan.filter(), workers, context)?;
+    let read = Arc::new(ScanRead::try_new(plan.read().clone(), output)?);
     let mut found: HashMap<Home, SplitTask> = HashMap::new();
     for at in 0..plan.len() {
-        let task = plan.task(at)?;
-        let home = Home { partition: task.split.partition.clone().into(), bucket: task.split.bucket };
-        found.entry(home).or_insert(task);
+        let split = plan.split(at)?;
+        let home = Home { partition: split.partition.clone().into(), bucket: split.bucket };
+        found.entry(home).or_insert_with(|| SplitTask { read: read.clone(), split, before: None });
     }
     Ok(found)
 }
 
-/// The places of entries by bucket.
-fn by_home(live: &ManifestEntries) -> BTreeMap<Home, Vec<u32>> {
-    let mut homes: BTreeMap<Home, Vec<u32>> = BTreeMap::new();
-    for ((row, partition), bucket) in (0_u32..).zip(live.partitions()).zip(live.buckets().values()) {
-        let home = Home { partition: partition.unwrap_or_default().into(), bucket: *bucket };
-        homes.entry(home).or_default().push(row);
-    }
-    homes
-}
-
-/// Files that are rewritten together.
+/// Files that become fewer, and the level of those that replace them.
 struct Pick {
-    files: Vec<u32>,
+    /// Files that are rewritten together.
+    rewritten: Vec<Vec<u32>>,
+    /// Files that only change their level.
+    upgraded: Vec<u32>,
     level: i32,
     /// Whether rows that delete stay, since older files may have what they delete.
     keeps_retracts: bool,
@@ -148,7 +168,7 @@ struct Pick {
 
 /// Decides which files of a bucket are rewritten.
 enum Rule {
-    Keyed { picker: Picker, full: bool, now: Now, key_types: Vec<DataType> },
+    Keyed { picker: Picker, full: bool, now: Now, key_types: Vec<DataType>, upgrades: Upgrades },
     Append(SmallFiles),
 }
 
@@ -170,7 +190,8 @@ impl Rule {
             let ms = now_ms();
             let hour = ms.saturating_add(request.utc_offset_ms).rem_euclid(MS_PER_DAY) / MS_PER_HOUR;
             let now = Now { ms, hour: i32::try_from(hour).unwrap_or(0) };
-            return Ok(Self::Keyed { picker, full: request.full, now, key_types });
+            let upgrades = Upgrades::try_new(options)?;
+            return Ok(Self::Keyed { picker, full: request.full, now, key_types, upgrades });
         }
         let target = FileSpec::from_options(options, None)?.target_bytes;
         Ok(Self::Append(SmallFiles {
@@ -184,23 +205,31 @@ impl Rule {
     fn pick(&self, entries: &ManifestEntries) -> Result<Vec<Pick>> {
         match self {
             Self::Append(small) => {
-                let pick = |files| Pick { files, level: 0, keeps_retracts: false };
+                let pick =
+                    |files| Pick { rewritten: vec![files], upgraded: Vec::new(), level: 0, keeps_retracts: false };
                 Ok(small.pick(entries).into_iter().map(pick).collect())
             }
-            Self::Keyed { picker, full, now, key_types } => {
+            Self::Keyed { picker, full, now, key_types, upgrades } => {
                 let files = (0..entries.len()).map(|row| entries.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
                 let levels = Levels::try_new(&files, key_types, picker.strategy().levels)?;
                 // What was picked before is not known here: each call begins anew.
                 let unit = if *full { pick_full(&levels, &|_| false) } else { picker.clone().pick(&levels, *now) };
-                let pick = |unit: Unit| Pick {
-                    files: unit.files.iter().filter_map(|file| u32::try_from(*file).ok()).collect(),
+                let Some(unit) = unit else { return Ok(Vec::new()) };
+                let keys = KeyRanges::of_files(&files, key_types)?;
+                let work = upgrades.split(&unit, &files, &keys, levels.max_level());
+                Ok(vec![Pick {
+                    rewritten: work.rewritten.iter().map(|files| numbers(files)).collect(),
+                    upgraded: numbers(&work.upgraded),
                     level: unit.output_level,
                     keeps_retracts: !levels.drops_deletes(unit.output_level),
-                };
-                Ok(unit.map(pick).into_iter().collect())
+                }])
             }
         }
     }
+}
+
+fn numbers(files: &[usize]) -> Vec<u32> {
+    files.iter().filter_map(|file| u32::try_from(*file).ok()).collect()
 }
 
 impl SmallFiles {

@@ -66,19 +66,14 @@ impl Strategy {
     /// # Errors
     /// `InvalidArgument` naming an option that does not parse or is out of range.
     pub fn try_new(options: &Options) -> Result<Self> {
-        let name = "num-sorted-run.compaction-trigger";
-        let trigger = integer(options, name)?.unwrap_or(5);
-        if trigger < 1 {
-            return Err(Error::invalid(format!("the option `{name}` is {trigger}; it must be at least 1")));
-        }
-        let stop = integer(options, "num-sorted-run.stop-trigger")?.unwrap_or(trigger.saturating_add(3));
-        let levels = integer(options, "num-levels")?.unwrap_or(trigger.saturating_add(1));
+        let trigger = options.compaction_trigger()?;
+        let stop = options.integer_32("num-sorted-run.stop-trigger")?.unwrap_or(trigger.saturating_add(3));
         Ok(Self {
             compaction_trigger: trigger,
             stop_trigger: stop.max(trigger),
-            levels,
-            size_amplification_percent: integer(options, "compaction.max-size-amplification-percent")?.unwrap_or(200),
-            size_ratio_percent: integer(options, "compaction.size-ratio")?.unwrap_or(1),
+            levels: options.levels()?,
+            size_amplification_percent: options.integer_32("compaction.max-size-amplification-percent")?.unwrap_or(200),
+            size_ratio_percent: options.integer_32("compaction.size-ratio")?.unwrap_or(1),
             off_peak: OffPeak::try_new(options)?,
             early_full: EarlyFull::try_new(options)?,
             level_0: Level0::try_new(options, trigger)?,
@@ -89,9 +84,9 @@ impl Strategy {
 impl OffPeak {
     /// None where an hour is -1, or both are the same.
     fn try_new(options: &Options) -> Result<Option<Self>> {
-        let start_hour = integer(options, "compaction.offpeak.start.hour")?.unwrap_or(-1);
-        let end_hour = integer(options, "compaction.offpeak.end.hour")?.unwrap_or(-1);
-        let ratio_percent = integer(options, "compaction.offpeak-ratio")?.unwrap_or(0);
+        let start_hour = options.integer_32("compaction.offpeak.start.hour")?.unwrap_or(-1);
+        let end_hour = options.integer_32("compaction.offpeak.end.hour")?.unwrap_or(-1);
+        let ratio_percent = options.integer_32("compaction.offpeak-ratio")?.unwrap_or(0);
         let is_on = start_hour != -1 && end_hour != -1 && start_hour != end_hour;
         Ok(is_on.then_some(Self { start_hour, end_hour, ratio_percent }))
     }
@@ -139,14 +134,7 @@ impl Level0 {
         if !mode.eq_ignore_ascii_case("gentle") {
             return Err(Error::invalid(format!("the option `{name}` is `{mode}`, expected radical or gentle")));
         }
-        let interval = integer(options, "lookup-compact.max-interval")?.unwrap_or(trigger.saturating_mul(2));
+        let interval = options.integer_32("lookup-compact.max-interval")?.unwrap_or(trigger.saturating_mul(2));
         Ok(Self::Delay(interval.max(trigger)))
     }
-}
-
-fn integer(options: &Options, name: &str) -> Result<Option<i32>> {
-    let Some(number) = options.integer(name)? else { return Ok(None) };
-    i32::try_from(number)
-        .map(Some)
-        .map_err(|_| Error::invalid(format!("the option `{name}` is {number}, which is not a number of 32 bits")))
 }

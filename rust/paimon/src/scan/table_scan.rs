@@ -184,7 +184,7 @@ impl TableScan {
     ///
     /// # Errors
     /// As [`Plan::try_new`].
-    pub(super) fn plan_of(
+    pub(crate) fn plan_of(
         &self,
         selection: Selection,
         snapshots: Vec<Snapshot>,

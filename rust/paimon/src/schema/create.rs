@@ -14,6 +14,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::Files;
 use frazil_core::storage::publish::{Swap, settle};
 
+use crate::merge::MergeSpec;
 use crate::spec::json::{self, Object, shown};
 use crate::spec::options::Options;
 use crate::spec::schema::{NEWEST_VERSION, TableSchema};
@@ -84,7 +85,8 @@ impl Definition {
         }
         let mut highest_field_id = -1;
         for field in &mut self.fields {
-            number(field, &mut highest_field_id);
+            field.id = next_id(&mut highest_field_id);
+            number_fields(&mut field.data_type, &mut highest_field_id);
         }
         let schema = TableSchema {
             version: NEWEST_VERSION,
@@ -99,9 +101,14 @@ impl Definition {
         };
         check_writable(&schema)?;
         let options = Options::new(schema.options.clone());
+        check_named_columns(&schema)?;
         check_buckets(&schema, &options)?;
         // Refuses modes of statistics and file indexes that no file could have.
         EntrySettings::try_new(&schema, &options, 0)?;
+        if !schema.primary_keys.is_empty() {
+            // Refuses merge engines, sequence fields and sequence groups that no row could be merged by.
+            MergeSpec::try_new(&schema, &options)?;
+        }
         Ok(schema)
     }
 
@@ -156,6 +163,24 @@ impl Definition {
     }
 }
 
+/// Refuses options `fields.<columns>.<what>` of columns that there are not, as Java does (`validateFieldsPrefix`): it
+/// would not open the table.
+fn check_named_columns(schema: &TableSchema) -> Result<()> {
+    for option in schema.options.keys() {
+        let Some(rest) = option.strip_prefix("fields.") else { continue };
+        for name in rest.split('.').next().unwrap_or_default().split(',') {
+            if name != "default-aggregate-function" && schema.field(name).is_none() {
+                return Err(Error::invalid(format!(
+                    "the option `{}` names `{}`, which is not a column",
+                    shown(option),
+                    shown(name)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Refuses bucket keys that say nothing, or not enough.
 fn check_buckets(schema: &TableSchema, options: &Options) -> Result<()> {
     let keys = options.list("bucket-key");
@@ -195,27 +220,27 @@ fn is_nested(data_type: &DataType) -> bool {
     matches!(data_type.root, TypeRoot::Array(_) | TypeRoot::Map(..) | TypeRoot::Multiset(_) | TypeRoot::Row(_))
 }
 
-/// Gives a field the next id, then the fields in it.
-fn number(field: &mut DataField, highest: &mut i32) {
-    *highest = highest.saturating_add(1);
-    field.id = *highest;
-    number_type(&mut field.data_type, highest);
-}
-
-fn number_type(data_type: &mut DataType, highest: &mut i32) {
+/// Numbers the fields of rows: those in a field before the field itself, as Java does (`ReassignFieldId`).
+fn number_fields(data_type: &mut DataType, highest: &mut i32) {
     match &mut data_type.root {
-        TypeRoot::Array(element) | TypeRoot::Multiset(element) => number_type(element, highest),
+        TypeRoot::Array(element) | TypeRoot::Multiset(element) => number_fields(element, highest),
         TypeRoot::Map(key, value) => {
-            number_type(key, highest);
-            number_type(value, highest);
+            number_fields(key, highest);
+            number_fields(value, highest);
         }
         TypeRoot::Row(fields) => {
             for field in fields {
-                number(field, highest);
+                number_fields(&mut field.data_type, highest);
+                field.id = next_id(highest);
             }
         }
         _ => {}
     }
+}
+
+fn next_id(highest: &mut i32) -> i32 {
+    *highest = highest.saturating_add(1);
+    *highest
 }
 
 /// Create a table in the folder `location`, and return it.

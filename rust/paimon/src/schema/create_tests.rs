@@ -59,17 +59,28 @@ fn columns_and_the_fields_in_them_are_numbered() {
     let mut fields = definition(&json!({"fields": fields})).fields;
     let mut highest = -1;
     for field in &mut fields {
-        number(field, &mut highest);
+        field.id = next_id(&mut highest);
+        number_fields(&mut field.data_type, &mut highest);
     }
     assert_eq!((fields.iter().map(|field| field.id).collect::<Vec<_>>(), highest), (vec![0, 5, 7], 7));
     let TypeRoot::Row(inner) = &fields[0].data_type.root else { panic!("a row") };
-    assert_eq!(inner.iter().map(|field| field.id).collect::<Vec<_>>(), [1, 2]);
+    // The fields in `y` have the ids before that of `y`, as in Java.
+    assert_eq!(inner.iter().map(|field| field.id).collect::<Vec<_>>(), [1, 4]);
 }
 
 #[test]
 fn names_and_keys_that_no_table_has_are_invalid() {
     let field = |name: &str| json!({"id": 0, "name": name, "type": "INT"});
     let cases = [
+        (json!({"options": {"fields.nope.stats-mode": "full"}}), "names `nope`, which is not a column"),
+        (json!({"options": {"fields.k,nope.sequence-group": "v"}}), "names `nope`"),
+        (
+            json!({"primaryKeys": ["k"], "options": {
+                "bucket": "1", "merge-engine": "partial-update", "fields.v.sequence-group": "w",
+            }}),
+            "no column",
+        ),
+        (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "sequence.field": "w"}}), "`w`"),
         (json!({"fields": []}), "at least one column"),
         (json!({"fields": [field("")]}), "needs a name"),
         (json!({"fields": [field("  ")]}), "needs a name"),

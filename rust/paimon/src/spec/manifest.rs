@@ -175,20 +175,28 @@ impl ManifestEntries {
         &self.batch
     }
 
-    /// The same files in entries of a kind: [`ADD`] or [`DELETE`].
+    /// The same entries, all of one kind.
     ///
     /// # Errors
     /// None that a caller could cause.
-    pub(crate) fn with_kind(&self, kind: i32) -> Result<Self> {
+    pub fn with_kind(&self, kind: i32) -> Result<Self> {
+        self.with_number("_KIND", kind)
+    }
+
+    /// The same entries, with their files in one level.
+    ///
+    /// # Errors
+    /// `CorruptData` for a negative level.
+    pub fn at_level(&self, level: i32) -> Result<Self> {
+        self.with_number("_LEVEL", level)
+    }
+
+    fn with_number(&self, name: &str, number: i32) -> Result<Self> {
         let schema = self.batch.schema();
-        let kinds = |(field, column): (&FieldRef, &ArrayRef)| -> ArrayRef {
-            if field.name() == "_KIND" {
-                Arc::new(Int32Array::from(vec![kind; self.len()]))
-            } else {
-                Arc::clone(column)
-            }
+        let column = |(field, column): (&FieldRef, &ArrayRef)| -> ArrayRef {
+            if field.name() == name { Arc::new(Int32Array::from(vec![number; self.len()])) } else { Arc::clone(column) }
         };
-        let columns = schema.fields().iter().zip(self.batch.columns()).map(kinds).collect();
+        let columns = schema.fields().iter().zip(self.batch.columns()).map(column).collect();
         Self::try_new(RecordBatch::try_new(schema, columns)?)
     }
 

@@ -113,6 +113,38 @@ impl Options {
         bucket.ok_or_else(|| refused("bucket", self.text("bucket").unwrap_or_default(), "-2, -1 or above 0"))
     }
 
+    /// A number of 32 bits; None where there is none.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another value.
+    pub fn integer_32(&self, name: &str) -> Result<Option<i32>> {
+        let Some(number) = self.integer(name)? else { return Ok(None) };
+        i32::try_from(number)
+            .map(Some)
+            .map_err(|_| Error::invalid(format!("the option `{name}` is {number}, which is not a number of 32 bits")))
+    }
+
+    /// The number of sorted runs of a bucket from which on a merge is due (`num-sorted-run.compaction-trigger`).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a number below 1.
+    pub fn compaction_trigger(&self) -> Result<i32> {
+        let name = "num-sorted-run.compaction-trigger";
+        let trigger = self.integer_32(name)?.unwrap_or(5);
+        if trigger < 1 {
+            return Err(Error::invalid(format!("the option `{name}` is {trigger}; it must be at least 1")));
+        }
+        Ok(trigger)
+    }
+
+    /// The number of levels of a bucket (`num-levels`).
+    ///
+    /// # Errors
+    /// As [`Options::compaction_trigger`].
+    pub fn levels(&self) -> Result<i32> {
+        Ok(self.integer_32("num-levels")?.unwrap_or(self.compaction_trigger()?.saturating_add(1)))
+    }
+
     /// The folder of the table, relative to it, with the folders of partitions and buckets
     /// (`data-file.path-directory`): segments separated by `/`, none for the table's own folder.
     ///

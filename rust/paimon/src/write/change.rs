@@ -1,5 +1,6 @@
 //! What a writer did to one bucket, and its form between processes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frazil_core::envelope::{self, Kind};
@@ -60,6 +61,18 @@ struct Header {
     base_snapshot: Option<i64>,
     /// How many entries each list has: removed, added and changelog of `append`, then of `compact`.
     entries: [usize; 6],
+}
+
+impl Home {
+    /// Return the rows of entries by bucket.
+    pub(crate) fn rows(entries: &ManifestEntries) -> BTreeMap<Self, Vec<u32>> {
+        let mut homes: BTreeMap<Self, Vec<u32>> = BTreeMap::new();
+        for ((row, partition), bucket) in (0_u32..).zip(entries.partitions()).zip(entries.buckets().values()) {
+            let home = Self { partition: partition.unwrap_or_default().into(), bucket: *bucket };
+            homes.entry(home).or_default().push(row);
+        }
+        homes
+    }
 }
 
 impl Increment {

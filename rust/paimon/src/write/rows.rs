@@ -38,7 +38,7 @@ use super::kinds;
 use super::path::{DataFilePaths, partition_folder};
 use super::restore::Restorer;
 use super::side_files::SideFiles;
-use super::upsert::{Records, Upserts, is_retract};
+use super::upsert::{Records, Upserts};
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
 use crate::spec::json::shown;
 use crate::spec::options::Options;
@@ -318,8 +318,8 @@ impl RowWriter {
         upsert.rows = upsert.rows.saturating_add(rows.num_rows());
         let places: Vec<usize> = (0..count).collect();
         let (mut rows, mut found) = (rows.project(&places)?, found);
-        if upsert.records.ignores_deletes() {
-            let kept: BooleanArray = found.values().iter().map(|kind| Some(!is_retract(*kind))).collect();
+        if found.values().iter().any(|kind| upsert.records.ignores(*kind)) {
+            let kept: BooleanArray = found.values().iter().map(|kind| Some(!upsert.records.ignores(*kind))).collect();
             rows = filter_record_batch(&rows, &kept)?;
             found = filter(&found, &kept)?.as_primitive().clone();
         }

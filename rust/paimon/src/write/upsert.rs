@@ -16,6 +16,7 @@ use arrow_row::SortField;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema, SchemaRef, SortOptions};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
+use frazil_core::expression::widened;
 use frazil_core::floats::{canonical, one_nan};
 use frazil_core::sort::RowSorter;
 
@@ -23,13 +24,16 @@ use crate::merge::{MergeSpec, Merger, Step, with_nullable_values};
 use crate::read::projection::SystemColumn;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
-use crate::spec::types::DataField;
+use crate::spec::types::{DataField, arrow_fields};
 
 /// The name of the column that says which slot a sorted row belongs to. Files do not have it.
 const SLOT: &str = "_SLOT";
 
+/// The row kind -U.
+const UPDATE_BEFORE: i8 = 1;
+
 /// Row kinds that take back what an earlier record added: -U and -D.
-const RETRACTS: [i8; 2] = [1, 3];
+const RETRACTS: [i8; 2] = [UPDATE_BEFORE, 3];
 
 /// Rows that are sorted or merged at once.
 const STEP_ROWS: usize = 8192;
@@ -49,13 +53,17 @@ pub(crate) struct Records {
 pub(crate) struct Upserts {
     spec: MergeSpec,
     context: Context,
-    /// The columns of the table, sequence numbers and row kinds.
+    /// The columns of the table, as files have them.
+    values: SchemaRef,
+    /// The columns of the table, sequence numbers and row kinds, as reads have them.
     merged: SchemaRef,
     /// The same with the slot.
     sorted: SchemaRef,
     /// The places of the key and of the sequence fields.
     keys: Vec<usize>,
     order: Vec<usize>,
+    /// `ignore-update-before`.
+    ignores_update_before: bool,
     sorter: RowSorter,
     /// Sorted rows that were not merged yet.
     waiting: Option<RecordBatch>,
@@ -83,7 +91,8 @@ impl Upserts {
         let may_be_null = |(field, value): (&FieldRef, &DataField)| -> FieldRef {
             Arc::new(field.as_ref().clone().with_nullable(value.data_type.nullable))
         };
-        let mut fields: Vec<FieldRef> = aligned.fields().iter().zip(&values.fields).map(may_be_null).collect();
+        let of_files: Vec<FieldRef> = aligned.fields().iter().zip(&values.fields).map(may_be_null).collect();
+        let mut fields = arrow_fields(&values.fields).to_vec();
         let system = |column: SystemColumn| Arc::new(Field::new(column.name(), column.data_type().arrow(), true));
         fields.extend([SystemColumn::SequenceNumber, SystemColumn::ValueKind].map(system));
         let merged = Arc::new(ArrowSchema::new(fields.clone()));
@@ -102,10 +111,12 @@ impl Upserts {
         Ok(Self {
             spec,
             context: context.clone(),
+            values: Arc::new(ArrowSchema::new(of_files)),
             merged,
             sorted: Arc::new(ArrowSchema::new(fields)),
             keys,
             order,
+            ignores_update_before: options.boolean("ignore-update-before", false)?,
             sorter: RowSorter::new(sort, memory_bytes)?,
             waiting: None,
             running: None,
@@ -116,13 +127,13 @@ impl Upserts {
 
     /// The schema of the columns of the table in [`Records`].
     pub(crate) fn values(&self) -> SchemaRef {
-        let count = self.merged.fields().len().saturating_sub(2);
-        Arc::new(ArrowSchema::new(self.merged.fields().iter().take(count).cloned().collect::<Vec<_>>()))
+        self.values.clone()
     }
 
-    /// Whether rows that delete are left out.
-    pub(crate) fn ignores_deletes(&self) -> bool {
-        self.spec.ignores_deletes()
+    /// Whether rows of this kind are left out.
+    pub(crate) fn ignores(&self, kind: i8) -> bool {
+        (self.spec.ignores_deletes() && RETRACTS.contains(&kind))
+            || (self.ignores_update_before && kind == UPDATE_BEFORE)
     }
 
     /// The columns of the key.
@@ -141,16 +152,28 @@ impl Upserts {
         for place in &self.order {
             keys.push(canonical(records.values.column(*place))?);
         }
-        let mut columns = records.columns();
+        let mut columns = self.merged_columns(records)?;
         columns.push(Arc::new(slots));
         let rows = RecordBatch::try_new(self.sorted.clone(), columns)?;
         self.sorter.push(rows, &keys)
     }
 
+    /// The columns of a merge.
+    fn merged_columns(&self, records: &Records) -> Result<Vec<ArrayRef>> {
+        let fields = self.merged.fields().iter();
+        let columns = records.values.columns().iter().zip(fields);
+        let mut columns =
+            columns.map(|(column, field)| widened(column, field.data_type())).collect::<Result<Vec<_>>>()?;
+        columns.push(Arc::new(records.sequences.clone()));
+        columns.push(Arc::new(records.kinds.clone()));
+        Ok(columns)
+    }
+
     /// Refuses retracts that the merge engine cannot apply to a row: it would fail when the rows are read.
     fn probe(&mut self, records: &Records) -> Result<()> {
-        for (kind, is_known) in RETRACTS.into_iter().zip(&mut self.probed) {
-            let row = records.kinds.values().iter().position(|found| *found == kind).filter(|_| !*is_known);
+        for (at, kind) in RETRACTS.into_iter().enumerate() {
+            let is_known = self.probed.get(at).is_some_and(|known| *known);
+            let row = records.kinds.values().iter().position(|found| *found == kind).filter(|_| !is_known);
             let Some(row) = row else { continue };
             let mut merger = Merger::try_new(&self.spec, self.merged.clone(), vec![0], &self.context)?;
             let of = |kind: i8, number: i64| {
@@ -160,7 +183,7 @@ impl Upserts {
                     sequences: vec![number].into(),
                     kinds: vec![kind].into(),
                 };
-                RecordBatch::try_new(self.merged.clone(), one.columns())
+                Ok::<_, Error>(RecordBatch::try_new(self.merged.clone(), self.merged_columns(&one)?)?)
             };
             let mut batches = vec![None, Some(of(kind, 1)?), Some(of(0, 0)?)];
             loop {
@@ -170,7 +193,9 @@ impl Upserts {
                     Step::Done => break,
                 }
             }
-            *is_known = true;
+            if let Some(known) = self.probed.get_mut(at) {
+                *known = true;
+            }
         }
         Ok(())
     }
@@ -230,14 +255,14 @@ impl Upserts {
     }
 
     fn records(&self, slot: usize, batch: &RecordBatch) -> Result<Records> {
-        let values = self.values();
-        let count = values.fields().len();
-        let (columns, system) = batch.columns().split_at_checked(count).ok_or_else(no_columns)?;
+        let (columns, system) = batch.columns().split_at_checked(self.values.fields().len()).ok_or_else(no_columns)?;
         let [sequences, kinds] = system else { return Err(no_columns()) };
+        let columns = columns.iter().zip(self.values.fields());
+        let columns = columns.map(|(column, field)| widened(column, field.data_type())).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(Records {
             slot,
-            values: RecordBatch::try_new_with_options(values, columns.to_vec(), &options)?,
+            values: RecordBatch::try_new_with_options(self.values.clone(), columns, &options)?,
             sequences: sequences.as_primitive_opt().ok_or_else(no_columns)?.clone(),
             kinds: kinds.as_primitive_opt().ok_or_else(no_columns)?.clone(),
         })
@@ -245,14 +270,6 @@ impl Upserts {
 }
 
 impl Records {
-    /// The columns of a merge.
-    fn columns(&self) -> Vec<ArrayRef> {
-        let mut columns = self.values.columns().to_vec();
-        columns.push(Arc::new(self.sequences.clone()));
-        columns.push(Arc::new(self.kinds.clone()));
-        columns
-    }
-
     /// The first `count` records, and the rest, if there are more.
     fn split_at(self, count: usize) -> (Self, Option<Self>) {
         let rows = self.values.num_rows();
@@ -272,11 +289,6 @@ impl Records {
     pub(crate) fn retracts(&self) -> usize {
         self.kinds.values().iter().filter(|kind| RETRACTS.contains(kind)).count()
     }
-}
-
-/// Return whether a row kind takes back what was added.
-pub(crate) fn is_retract(kind: i8) -> bool {
-    RETRACTS.contains(&kind)
 }
 
 fn slots(rows: &RecordBatch) -> Result<&UInt32Array> {

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use frazil_core::error::{Error, Result};
 use frazil_paimon::compact::plan::{self, CompactRequest};
 use frazil_paimon::compact::task::CompactTask;
+use frazil_paimon::write::change::BucketChange;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -32,21 +33,27 @@ impl PaimonCompaction {
 
 #[pymethods]
 impl PaimonCompaction {
-    /// Return the compactions of the newest snapshot: those that are due, or for `full` all that leave fewer files.
+    /// Return the compactions of the newest snapshot: those that are due, or for `full` all that leave fewer files; and
+    /// commit messages of files that only change their level.
     /// `partitions` are values of partition columns, as text; none for all partitions.
     #[staticmethod]
     #[pyo3(signature = (table, *, full, partitions, utc_offset_ms, workers))]
-    fn plan(
-        py: Python<'_>,
+    fn plan<'py>(
+        py: Python<'py>,
         table: &PaimonTable,
         full: bool,
         partitions: Vec<BTreeMap<String, Option<String>>>,
         utc_offset_ms: i64,
         workers: usize,
-    ) -> PyResult<Vec<Self>> {
+    ) -> PyResult<(Vec<Self>, Vec<Bound<'py, PyBytes>>)> {
         let request = CompactRequest { full, partitions, utc_offset_ms, workers };
-        let tasks = interruptible(py, |context| plan::plan(&table.0, &request, context))?;
-        Ok(tasks.into_iter().map(|task| Self(Mutex::new(task))).collect())
+        let (tasks, upgrades) = interruptible(py, |context| {
+            let planned = plan::plan(&table.0, &request, context)?;
+            let upgrades = planned.upgrades.iter().map(BucketChange::seal).collect::<Result<Vec<_>>>()?;
+            Ok((planned.tasks, upgrades))
+        })?;
+        let tasks = tasks.into_iter().map(|task| Self(Mutex::new(task))).collect();
+        Ok((tasks, upgrades.iter().map(|message| PyBytes::new(py, message)).collect()))
     }
 
     /// The files that are read, as a split.

@@ -1,0 +1,371 @@
+"""Twins: a table that Java writes, and one with the same history of which frazil carries out some steps.
+
+After each step both must have the same rows, snapshots and files, as Java reads them.
+`python -m histories.paimon --twins 17` replays one, `python -m histories.paimon --twins 0 2000` many.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import shutil
+from dataclasses import replace
+from decimal import Decimal
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import frazil
+from frazil.errors import FrazilError
+from histories.paimon.compare import KIND, Comparison, Failure, Normal, compare_reads
+from histories.paimon.generate import history_of
+from histories.paimon.history import MAIN, Compact, History, Ours, Truncate, Write
+from histories.paimon.java_process import TABLE
+from histories.paimon.known import JAVA_FAILS
+from histories.paimon.reads import Outcome, Read, Rows
+from histories.paimon.shrink import shrunk
+from histories.paimon.tables import Plan, random_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from frazil.paimon import Table
+    from histories.paimon.history import Step
+    from histories.paimon.oracle import Oracle
+
+TWIN = "u"
+OURS = 0.65
+"""How many of the steps that frazil knows are its own."""
+FINDS = 12
+"""Rows that Java must find by the value of a column."""
+
+NOT_WRITTEN = (
+    *("changelog-producer", "changelog-producer.row-deduplicate", "deletion-vectors.enabled", "force-lookup"),
+    *("deletion-vectors.bitmap64", "full-compaction.delta-commits", "manifest.format", "row-tracking.enabled"),
+    *("changelog-file.format", "changelog-file.prefix"),
+)
+"""Options that frazil refuses to write with, or that mean nothing without them."""
+
+
+# Which tables and steps
+
+
+def random_twin(seed: int) -> History:
+    """Return the history of a seed; it is always the same one."""
+    rng = Random(f"twin {seed}")  # noqa: S311 - not a secret
+    plan = random_table(rng)
+    while not _is_written(plan):
+        plan = random_table(rng)
+    _make_writable(rng, plan)
+    history = history_of(rng, plan, seed)
+    return replace(history, steps=tuple(_by_somebody(rng, step) for step in history.steps))
+
+
+def _is_written(plan: Plan) -> bool:
+    """Return whether frazil writes tables of this kind. A column `_ROW_KIND` would leave no name for the kinds."""
+    if plan.keys and not set(plan.partitions) <= set(plan.keys):
+        return False
+    is_ambiguous = plan.keys and any(column.name == KIND for column in plan.columns)
+    return plan.options.get("merge-engine") != "first-row" and not is_ambiguous
+
+
+def _make_writable(rng: Random, plan: Plan) -> None:
+    """Leave out what frazil does not write, and compactions that only one of the twins would start by itself."""
+    for name in NOT_WRITTEN:
+        plan.options.pop(name, None)
+    plan.options["write-only"] = "true"
+    # Java's write buffer sorts by sequence fields as if they ascended (docs/paimon.md, "Where Java differs").
+    plan.options.pop("sequence.field.sort-order", None)
+    if plan.keys and int(plan.options.get("bucket", "-1")) < 1:
+        plan.options["bucket"] = rng.choice(("1", "2", "3"))
+    plan.columns = [column for column in plan.columns if column.type.root != "VARIANT"]
+
+
+def _by_somebody(rng: Random, step: Step) -> Step:
+    if isinstance(step, Write):
+        step = replace(step, writer="", options=())
+    known = isinstance(step, Write | Compact | Truncate) and getattr(step, "branch", MAIN) == MAIN
+    return Ours(step) if known and rng.random() < OURS else step  # type: ignore[arg-type]
+
+
+# Carrying out
+
+
+class NotMeant(Exception):
+    """A row does not fit the table, because a step before has been left out."""
+
+
+class Twins:
+    """A table of Java and its twin, while they get the same steps."""
+
+    def __init__(self, history: History, oracle: Oracle) -> None:
+        """Make nothing yet."""
+        self._history = history
+        self._oracle = oracle
+        self._folder: Path = oracle.table.parent / TWIN
+        self.outcome = Outcome((), {}, {})
+        """Of the twin; nothing if frazil does not write the table."""
+        self.steps = 0
+        """Steps that frazil carried out."""
+
+    def failures(self) -> Iterator[Failure]:
+        """Carry out the history and yield what differs; nothing is done after the first difference between the two."""
+        created = self._oracle.run(replace(self._history, steps=()))
+        refused = self._created()
+        if refused and refused.startswith("UnsupportedError"):
+            # Java refuses columns that a format does not hold when they are written.
+            return
+        if not created.created or refused:
+            yield from self._differ("create", refused, created.rejected[0])
+            return
+        if found := self._schemas():
+            yield found
+            return
+        for number, step in enumerate(self._history.steps):
+            try:
+                found = self._step(number, step)
+            except NotMeant:
+                break
+            if found:
+                yield found
+                return
+            if self._is_stuck:
+                break
+        self.outcome = self._oracle.adopt([], TWIN)
+        yield from compare_reads(self._history, self._oracle, self.outcome, self._folder).failures
+        yield from self._lost()
+
+    def _created(self) -> str | None:
+        """Make the twin, and return why it was refused."""
+        create = self._history.create
+        # The folder of the last history is gone only if Java made a table since.
+        shutil.rmtree(self._folder, ignore_errors=True)
+        catalog = frazil.load_catalog("lake", type="paimon", warehouse=str(self._folder.parent.parent))
+        columns = [(column.name, _sql(column.type)) for column in create.columns]
+        keys = {"primary_keys": create.primary_keys, "partition_keys": create.partition_keys}
+        try:
+            catalog.create_table(f"db.{TWIN}", columns, **keys, options=dict(create.options))
+        except FrazilError as error:
+            return f"{type(error).__name__}: {error}"
+        return None
+
+    def _schemas(self) -> Failure | None:
+        ours, theirs = (
+            json.loads((folder / "schema" / "schema-0").read_bytes()) for folder in (self._folder, self._oracle.table)
+        )
+        for schema in (ours, theirs):
+            schema.pop("timeMillis")
+        return None if ours == theirs else Failure(Read(), "schema", f"frazil {ours}\njava   {theirs}")
+
+    def _step(self, number: int, step: Step) -> Failure | None:
+        ours = isinstance(step, Ours)
+        plain = step.step if isinstance(step, Ours) else step
+        outcome = self._oracle.adopt([plain], TABLE)
+        expected, states = outcome.rejected[0], outcome.snapshots
+        theirs = self._oracle.read([Read()])[0]
+        refused = self._own(plain) if ours else None
+        if not ours or (refused and refused.startswith("UnsupportedError")):
+            refused = self._oracle.adopt([plain], TWIN).rejected[0]
+        self._is_stuck = expected is not None
+        if refused is None and expected is not None and any(text in expected for text in JAVA_FAILS):
+            return None
+        if (refused is None) != (expected is None):
+            return next(self._differ(f"step {number}", refused, expected))
+        twin = self._oracle.adopt([], TWIN)
+        found = self._oracle.read([Read()])[0]
+        what = f"step {number}{', of frazil' if ours else ''}: {str(plain)[:300]}"
+        if isinstance(plain, Compact) and not plain.full:
+            # The lengths of files decide what is merged, and they are not the same.
+            self._is_stuck |= twin.snapshots != states or self._files_differ(what) is not None
+            return self._rows_differ(what, found, theirs)
+        # Java's commits expire snapshots.
+        if any(kept[-len(states.get(branch, ())) :] != states.get(branch) for branch, kept in twin.snapshots.items()):
+            return Failure(Read(), "snapshots", f"{what}\ntwin {twin.snapshots}\njava {states}")
+        return self._rows_differ(what, found, theirs) or self._files_differ(what)
+
+    def _differ(self, what: str, refused: str | None, expected: str | None) -> Iterator[Failure]:
+        if (refused is None) != (expected is None):
+            yield Failure(Read(), "refusal", f"{what}\ntwin {refused}\njava {expected}")
+
+    def _own(self, step: Any) -> str | None:
+        """Carry out a step of the twin by frazil, and return why it was refused."""
+        table: Any = frazil.load_table(self._folder, format="paimon")
+        try:
+            carry_out(table, step)
+        except FrazilError as error:
+            return f"{type(error).__name__}: {error}"
+        self.steps += 1
+        return None
+
+    def _rows_differ(self, what: str, twin: Rows | str, java: Rows | str) -> Failure | None:
+        if isinstance(twin, str) or isinstance(java, str):
+            same = isinstance(twin, str) and isinstance(java, str)
+            return None if same else Failure(Read(), "unreadable", f"{what}\ntwin {twin}\njava {java}")
+        table: Any = frazil.load_table(self._folder, format="paimon")
+        form = Normal(self._history, table.scan().schema())
+        ours, theirs = form.lines(twin.rows), form.lines(java.rows)
+        if ours == theirs:
+            return None
+        text = "\n".join([*(f"twin {row}" for row in ours if row not in theirs), *(f"java {row}" for row in theirs)])
+        return Failure(Read(), "rows of twins", f"{what}\n{text}")
+
+    def _files_differ(self, what: str) -> Failure | None:
+        """Compare all that manifests say of files but names, sizes and times."""
+        ours, theirs = (_files(folder, self._history) for folder in (self._folder, self._oracle.table))
+        if ours == theirs:
+            return None
+        text = "\n".join(
+            [*(f"twin {file}" for file in ours if file not in theirs), *(f"java {f}" for f in theirs if f not in ours)]
+        )
+        return Failure(Read(), "files", f"{what}\n{text}")
+
+    def _lost(self) -> Iterator[Failure]:
+        """Yield rows that Java does not find by the value of a column, but finds in its own table.
+
+        Statistics or indexes hide them.
+        """
+        everything = self._oracle.read([Read()])[0]
+        if isinstance(everything, str):
+            return
+        rng = Random(self._history.seed)  # noqa: S311 - not a secret
+        wanted = [(name, row) for name, _ in everything.columns for row in everything.rows]
+        wanted = rng.sample(wanted, min(FINDS, len(wanted)))
+        lost = self._not_found(wanted)
+        self._oracle.adopt([], TABLE)
+        hidden = self._not_found(lost)
+        yield from (Failure(Read(), "lost", f"{name!r}: {row}") for name, row in lost if (name, row) not in hidden)
+
+    def _not_found(self, wanted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Return the columns and rows that Java does not find in the table that it has open."""
+        everything = self._oracle.read([Read()])[0]
+        rows = [] if isinstance(everything, str) else everything.rows
+        there = [(name, row) for name, row in wanted if row in rows]
+        found = self._oracle.read([Read(equal_to_row=(name, rows.index(row))) for name, row in there])
+        found_in = [row in _rows(answer) for (_, row), answer in zip(there, found, strict=True)]
+        return [one for one in wanted if one not in there or not found_in[there.index(one)]]
+
+
+def _rows(answer: Rows | str) -> list[Any]:
+    return [] if isinstance(answer, str) else answer.rows
+
+
+_SAME = (
+    *("partition", "bucket", "file_format", "schema_id", "level", "record_count", "min_key", "max_key"),
+    *("min_sequence_number", "max_sequence_number", "deleteRowCount", "file_source", "write_cols"),
+)
+"""Not the statistics of values: frazil has some that Java lacks, and no bounds where values are NaN."""
+
+
+def _files(folder: Path, history: History) -> list[str]:
+    table: Any = frazil.load_table(folder, format="paimon")
+    # Java leaves out numbers when it writes to many buckets at once; without keys only their order counts.
+    fields = [name for name in _SAME if history.create.primary_keys or not name.endswith("_sequence_number")]
+    return sorted(str(row) for row in table.inspect.files(selected_fields=fields).to_pylist())
+
+
+def carry_out(table: Table, step: Any) -> None:
+    """Do a step with frazil."""
+    match step:
+        case Compact(full=full):
+            # The driver of Java has no full compaction of tables without buckets.
+            has_buckets = int(table.options.get("bucket", "-1")) > 0
+            table.compact(full=full and has_buckets)
+        case Truncate(partitions=()):
+            table.truncate()
+        case Truncate(partitions=partitions):
+            table.drop_partitions([dict(partition) for partition in partitions])
+        case Write(overwrite=None):
+            table.append(rows_of(table, step))
+        case Write(overwrite=partition):
+            is_dynamic = table.partition_keys and table.options.get("dynamic-partition-overwrite") != "false"
+            if is_dynamic:
+                table.dynamic_partition_overwrite(rows_of(table, step))
+            else:
+                table.overwrite(rows_of(table, step), partitions=[dict(partition)] if partition else None)
+
+
+# Types and values
+
+
+def _sql(kind: Any) -> str:
+    """Return a type as SQL, names in back quotes."""
+    inner = [_sql(part) for part in kind.parts]
+    if kind.root != "ROW":
+        return str(kind) if not inner else f"{kind.root}<{', '.join(inner)}>{'' if kind.nullable else ' NOT NULL'}"
+    fields = ", ".join(f"`{name}` {part}" for name, part in zip(kind.names, inner, strict=True))
+    return f"ROW<{fields}>{'' if kind.nullable else ' NOT NULL'}"
+
+
+def rows_of(table: Table, step: Write) -> pa.Table:
+    """Return the rows of a write as Arrow; columns that the table does not have are left out."""
+    schema = table.scan().schema()
+    if KIND in schema.names:
+        raise NotMeant
+    try:
+        arrays = {
+            name: pa.array([_plain(row[at], schema.field(name).type) for row in step.rows], schema.field(name).type)
+            for at, name in enumerate(step.columns, start=1)
+            if name in schema.names
+        }
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise NotMeant from error
+    if table.primary_keys and "rowkind.field" not in table.options:
+        arrays[KIND] = pa.array([row[0] for row in step.rows], pa.string())
+    return pa.table(arrays)
+
+
+def _plain(value: Any, kind: pa.DataType) -> Any:
+    """Return a value of a history as Python's for Arrow."""
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return [(_plain(key, kind.key_type), _plain(item, kind.item_type)) for key, item in value]
+    if pa.types.is_list(kind):
+        return [_plain(part, kind.value_type) for part in value]
+    if pa.types.is_struct(kind):
+        return {field.name: _plain(part, field.type) for field, part in zip(kind.fields, value, strict=True)}
+    convert = next((make for is_it, make in _ATOMS if is_it(kind)), None)
+    return convert(value, kind) if convert else value
+
+
+def _ticks(value: str, kind: pa.DataType) -> int:
+    whole, _, fraction = value.partition(".")
+    seconds = (dt.datetime.fromisoformat(whole) - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1)  # noqa: DTZ001
+    nanoseconds = seconds * 10**9 + int(fraction.ljust(9, "0") or 0)
+    return nanoseconds // {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
+
+
+_ATOMS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any, Any], Any]], ...] = (
+    (pa.types.is_decimal, lambda value, _: Decimal(value)),
+    (pa.types.is_date, lambda value, _: dt.date.fromisoformat(value)),
+    (pa.types.is_time, lambda value, _: dt.time.fromisoformat(value)),
+    (pa.types.is_timestamp, _ticks),
+)
+
+
+# Histories that fail
+
+
+def compare_twins(history: History, oracle: Oracle) -> Comparison:
+    """Carry out a history and return what differs."""
+    twins = Twins(history, oracle)
+    failures = list(twins.failures())
+    return Comparison(twins.outcome, failures, twins.steps, 0)
+
+
+def smaller(history: History, failure: Failure, oracle: Oracle) -> tuple[History, Failure]:
+    """Return a smaller history that fails in the same way, and its failure."""
+
+    def again(candidate: History, last: Failure) -> list[Failure]:
+        return [found for found in compare_twins(candidate, oracle).failures if _kind(found) == _kind(last)]
+
+    return shrunk(history, failure, again)
+
+
+def _kind(failure: Failure) -> str:
+    """Return what a failure says but for values, so that another error is another failure."""
+    errors = re.findall(r"\b[A-Z]\w+(?:Error|Exception)\b", failure.text)
+    return f"{failure.what} {errors}"
