@@ -617,8 +617,9 @@ class PaimonCompaction:
         *,
         full: bool,
         partitions: Sequence[dict[str, str | None]],
+        row_filter: str,
         utc_offset_ms: int,
-        workers: int,
+        written: Sequence[bytes] | None,
     ) -> tuple[list[PaimonCompaction], list[bytes]]: ...
     def read(self) -> PaimonSplit: ...
     # Format, codec, its level, bytes of a file, bytes of a row group.

@@ -120,7 +120,8 @@ def test_small_files_of_append_tables_are_joined(tmp_path: Path, bucketed: bool)
 
 
 def test_only_buckets_with_many_runs_are_due(tmp_path: Path) -> None:
-    table = create(tmp_path, keys=("id",), bucket=1, **{"num-sorted-run.compaction-trigger": 3})
+    options = {"num-sorted-run.compaction-trigger": 3, "write-only": "true"}
+    table = create(tmp_path, keys=("id",), bucket=1, **options)
     for i in range(2):
         table.append([{"id": i, "part": "x"}])
     assert table.compact(full=False).snapshot_id is None
@@ -135,7 +136,8 @@ def test_only_buckets_with_many_runs_are_due(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_picked_runs_are_merged_and_deletes_stay_above_older_rows(tmp_path: Path, seed: int) -> None:
     seeded = random.Random(seed)  # noqa: S311 - not a secret
-    table = create(tmp_path, keys=("id",), bucket=1, **{"num-sorted-run.compaction-trigger": 2})
+    options = {"num-sorted-run.compaction-trigger": 2, "write-only": "true"}
+    table = create(tmp_path, keys=("id",), bucket=1, **options)
     table.append(pa.table({"id": range(3_000), "part": [f"{i * 7919:x}" for i in range(3_000)]}))
     table.compact()
     model = set(range(3_000))
@@ -177,6 +179,88 @@ def test_a_compaction_conflicts_with_another_one_and_leaves_nothing(tmp_path: Pa
         compacting.read_split = original
     assert len([name for name in files(tmp_path / "t") if name.endswith(".parquet")]) == 4
     assert table.refresh().scan().count() == 3
+
+
+def operations(table: Table) -> list[str]:
+    return [snapshot.operation for snapshot in table.snapshots()]
+
+
+def test_a_write_compacts_the_buckets_that_it_made_deep(tmp_path: Path) -> None:
+    table = create(tmp_path, keys=("part", "id"), partitioned=True, bucket=1)
+    for i in range(4):
+        table.append([{"id": i, "part": "x"}, {"id": i, "part": "y"}])
+    assert operations(table) == ["append"] * 4
+    done = table.append([{"id": 1, "part": "x", "n": 5, "_ROW_KIND": "+U"}], commit_user="me", identifier=7)
+    assert operations(table)[4:] == ["append", "compact"]
+    assert (done.snapshot_id, done.added_files, done.removed_files) == (5, 1, 0)
+    newest = table.inspect.snapshots().to_pylist()[-1]
+    assert (newest["commit_user"], newest["commit_identifier"]) == ("me", 7)
+    levels = {file["partition"]: file["level"] for file in table.inspect.files().to_pylist()}
+    assert table.inspect.files().num_rows == 5
+    assert levels == {"{x}": 5, "{y}": 0}, "the other bucket was not written"
+    assert table.append([{"id": 9, "part": "x"}], commit_user="me", identifier=7).attempts == 0
+    assert len(operations(table)) == 6
+    found = {(row["id"], row["part"]): row["n"] for row in table.scan().to_arrow().to_pylist()}
+    assert found == {(i, part): 5 if (i, part) == (1, "x") else None for i in range(4) for part in "xy"}
+
+
+def test_small_files_of_fixed_buckets_are_joined_by_writes(tmp_path: Path) -> None:
+    table = create(tmp_path, bucket=1, **{"bucket-key": "id", "compaction.min.file-num": 3})
+    for i in range(3):
+        table.append([{"id": i, "part": "x"}])
+    assert operations(table) == ["append"] * 3 + ["compact"]
+    assert table.scan().to_arrow()["id"].to_pylist() == [0, 1, 2]
+    assert table.inspect.files().num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "options", [{"write-only": "true"}, {"write.compaction-skip": "true"}, {"bucket": -1}], ids=str
+)
+def test_other_tables_are_compacted_by_others(tmp_path: Path, options: dict[str, Any]) -> None:
+    table = create(tmp_path, **{"bucket": 1, "bucket-key": "id"} | options if "bucket" not in options else options)
+    for i in range(8):
+        table.append([{"id": i, "part": "x"}])
+    assert operations(table) == ["append"] * 8
+
+
+@pytest.mark.parametrize("error", [errors.StorageError, errors.CommitConflictError])
+def test_a_compaction_that_fails_keeps_the_rows_that_were_written(
+    tmp_path: Path, error: type[errors.FrazilError], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = create(tmp_path, keys=("id",), bucket=1)
+    for i in range(4):
+        table.append([{"id": i, "part": "x"}])
+    import frazil.paimon._compacting as compacting
+
+    def broken(_split: Any) -> Any:
+        raise error("broken")
+
+    monkeypatch.setattr(compacting, "read_split", broken)
+    before = files(tmp_path)
+    assert table.append([{"id": 4, "part": "x"}]).snapshot_id == 5
+    logged = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert ["broken" in record.getMessage() for record in logged] == [True] * (error is errors.StorageError)
+    assert len([name for name in files(tmp_path) - before if name.endswith(".parquet")]) == 1
+    assert table.scan().to_arrow()["id"].to_pylist() == list(range(5))
+    monkeypatch.undo()
+    table.append([{"id": 5, "part": "x"}])
+    assert operations(table)[-1] == "compact"
+
+
+def test_partitions_are_chosen_by_their_keys(tmp_path: Path) -> None:
+    table = create(tmp_path, keys=("part", "id"), partitioned=True, bucket=1)
+    for _ in range(2):
+        table.append([{"id": 1, "part": part} for part in ("a", "b", "c")])
+    table.compact(where="part >= 'b'")
+    levels = sorted((file["partition"], file["level"]) for file in table.inspect.files().to_pylist())
+    assert levels == [("{a}", 0), ("{a}", 0), ("{b}", 5), ("{c}", 5)]
+    assert table.compact(where="part = 'z'").snapshot_id is None
+    assert table.compact(partitions=[{"part": "a"}], where="part = 'b'").snapshot_id is None
+    before = files(tmp_path)
+    for where, named in [("id = 1", "column: id"), ("part = 'a' or n is null", "column: n"), ("nope = 1", "nope")]:
+        with pytest.raises(errors.InvalidArgumentError, match=named):
+            table.compact(where=where)
+    assert files(tmp_path) == before
 
 
 def names_and_levels(table: Table) -> list[tuple[str, int]]:

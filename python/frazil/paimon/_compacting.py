@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frazil import _native
@@ -14,19 +15,38 @@ from frazil.paimon._writer_options import utc_offset_ms, writer_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["compacted"]
+__all__ = ["Wanted", "compacted"]
 
 
-def compacted(
-    table: _native.PaimonTable, files: _native.Files, *, full: bool, partitions: Sequence[dict[str, str | None]]
-) -> list[bytes]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which files are compacted."""
+
+    full: bool = False
+    """Whether each bucket is compacted that would have fewer files; otherwise those with many."""
+    partitions: Sequence[dict[str, str | None]] = ()
+    """Values of partition columns; none for all partitions."""
+    row_filter: str = ""
+    """SQL about partition columns; empty for all partitions."""
+    written: Sequence[bytes] | None = None
+    """Commit messages: only their buckets are compacted."""
+
+
+def compacted(table: _native.PaimonTable, files: _native.Files, wanted: Wanted) -> list[bytes]:
     """Rewrite files, one bucket at a time, and return the messages to be committed.
 
     If it fails, new files are deleted.
     """
     tasks, upgrades = _native.PaimonCompaction.plan(
-        table, full=full, partitions=partitions, utc_offset_ms=utc_offset_ms(), workers=config.max_workers
+        table,
+        full=wanted.full,
+        partitions=wanted.partitions,
+        row_filter=wanted.row_filter,
+        utc_offset_ms=utc_offset_ms(),
+        written=wanted.written,
     )
+    if not tasks:
+        return upgrades
     writers = []
     with reported(config.progress) as progress:
         try:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import time
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from frazil import _native
-from frazil._arguments import property_texts, text, whole_number
+from frazil._arguments import filter_text, property_texts, text, whole_number
 from frazil._operation import operation_of
 from frazil._write_result import WriteResult
-from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from frazil._native import Files, PaimonCommit, PaimonTable
     from frazil.files.write.writer import DataFileWriter
+    from frazil.paimon._compacting import Wanted
 
+_LOGGER = logging.getLogger(__name__)
 _LONG_LIMIT = 1 << 63
 _USER_PREFIX = "commit.user-prefix"
 
@@ -56,7 +59,10 @@ class Writing:
     ) -> WriteResult:
         """Add rows; if the table has a primary key, they update rows with the same key.
 
-        Afterwards this handle is at the new state.
+        Unless the option `write-only` is true, buckets that have many files afterwards are compacted in a snapshot of
+        their own: those with `num-sorted-run.compaction-trigger` sorted runs of tables with a primary key, and those
+        with `compaction.min.file-num` small files of other tables with a fixed number of buckets. A compaction that
+        fails is logged; the rows are written. Afterwards this handle is at the new state.
 
         Args:
             data: Anything that gives Arrow (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a list
@@ -70,7 +76,7 @@ class Writing:
             snapshot_properties: Properties of the snapshot.
 
         Returns:
-            What was added. `snapshot_id` is None if there were no rows.
+            What was added, without what was compacted. `snapshot_id` is None if there were no rows.
 
         Raises:
             InvalidArgumentError: A column that the table does not have, or a value that does not fit its column; the
@@ -151,7 +157,13 @@ class Writing:
         return self._write("drop_partitions", [], _About(), "partitions", partitions)
 
     @operation_of
-    def compact(self, *, full: bool = True, partitions: Sequence[Mapping[str, Any]] | None = None) -> WriteResult:
+    def compact(
+        self,
+        *,
+        full: bool = True,
+        partitions: Sequence[Mapping[str, Any]] | None = None,
+        where: str | bool = True,
+    ) -> WriteResult:
         """Rewrite the files of buckets into fewer ones, in one snapshot; rows stay the same.
 
         The files of a bucket of a table with a primary key become one sorted run without deleted rows. Of other tables,
@@ -161,27 +173,46 @@ class Writing:
             full: Whether each bucket is compacted that would have fewer files. If False, only buckets with
                 `num-sorted-run.compaction-trigger` sorted runs, or with `compaction.min.file-num` small files.
             partitions: Which partitions are compacted, as in `overwrite`; None for all.
+            where: SQL about partition columns, such as `day < '2024-03-01'`; True for all partitions.
 
         Returns:
             The files that were added and removed. `snapshot_id` is None if there was nothing to compact.
 
         Raises:
-            InvalidArgumentError: No partition has the values of `partitions`.
+            InvalidArgumentError: No partition has the values of `partitions`, or `where` is about other columns.
             UnsupportedError: The table is of a kind that is not written yet; the message names it.
             CommitConflictError: Another writer compacted or overwrote the files; the table is as it was before.
             CommitStateUnknownError: It is not known whether the commit took effect; nothing was deleted.
         """
-        from frazil.paimon._compacting import compacted
+        from frazil.paimon._compacting import Wanted
 
         began = time.perf_counter()
         self._check_view("compact")
         table = self._native.refresh()
         commit = _native.PaimonCommit(table, user=self._user(None, None))
-        partitions = () if partitions is None else partitions
-        messages = compacted(table, self._files, full=full, partitions=[_partition(one) for one in partitions])
-        result = self._committed(commit, messages, began)
+        wanted = Wanted(
+            full=full, partitions=[_partition(one) for one in partitions or ()], row_filter=filter_text(where)
+        )
+        result = self._compacted(table, commit, wanted, began)
         self._native = table
+        return result
+
+    def _compacted(self, table: PaimonTable, commit: PaimonCommit, wanted: Wanted, began: float) -> WriteResult:
+        from frazil.paimon._compacting import compacted
+
+        result = self._committed(commit, compacted(table, self._files, wanted), began)
         return dataclasses.replace(result, inserted_rows=0, deleted_rows=0)
+
+    def _compact_written(self, table: PaimonTable, commit: PaimonCommit, messages: list[bytes], began: float) -> None:
+        """Compact the buckets that were written, as far as it is time. What was written is committed, so it stays."""
+        from frazil.paimon._compacting import Wanted
+
+        try:
+            self._compacted(table, commit, Wanted(written=messages), began)
+        except CommitConflictError as error:
+            _LOGGER.info("compaction after a write: another writer was first: %s", error)
+        except FrazilError as error:
+            _LOGGER.warning("the rows are written to %s, but the compaction after it failed: %s", self._place(), error)
 
     def _check_view(self, method: str) -> None:
         if self._view != "rows":
@@ -210,6 +241,8 @@ class Writing:
         )
         messages = _written(table, self._files, data, overwrites=overwrite is not None).rows.messages()
         result = self._committed(commit, messages, began)
+        if overwrite is None and result.attempts:
+            self._compact_written(table, commit, messages, began)
         self._native = table
         return result
 

@@ -27,7 +27,7 @@ from histories.paimon.history import (
     Type,
     Write,
 )
-from histories.paimon.known import comparable_key
+from histories.paimon.known import comparable_key, comparable_sequence
 from histories.paimon.tables import Plan, new_column, random_table
 from histories.paimon.values import ATOMS, NUMBERS, TEXTS, atom, random_type, random_value
 
@@ -155,7 +155,11 @@ class State:
             return rng.choice(self._pool(column))
         if column.type.root in ("INT", "BIGINT", "SMALLINT") and rng.random() < 0.5:
             return rng.randint(0, 5)
-        return random_value(rng, column.type, nulls)
+        value = random_value(rng, column.type, nulls)
+        sequence = self.plan.options.get("sequence.field", "").split(",")
+        while column.name in sequence and not comparable_sequence(value, sequence):
+            value = random_value(rng, column.type, nulls)
+        return value
 
     def _pool(self, column: Column) -> list[Any]:
         found = self.pools.get(column.name)

@@ -4,6 +4,7 @@
 //! pick    which files of a bucket with keys are merged, and into which level
 //! upgrade which of them only change their level
 //! plan    which files of which bucket are rewritten
+//! reads   how they are read
 //! task    reads them, merged, and writes the files that replace them; a commit makes a COMPACT snapshot
 //! ```
 
@@ -12,6 +13,7 @@ mod pick;
 #[cfg(test)]
 mod pick_tests;
 pub mod plan;
+mod reads;
 mod strategy;
 pub mod task;
 mod upgrade;

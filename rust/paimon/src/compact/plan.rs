@@ -1,34 +1,31 @@
 //! Which files are rewritten together. Those of append tables are picked by their length (Java's
 //! `AppendCompactCoordinator` and `BucketedAppendCompactManager`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arrow_array::{BinaryArray, UInt32Array};
+use arrow_array::{BinaryArray, BooleanArray, UInt32Array};
 use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::Predicate;
+use frazil_core::predicate::bind::bind;
+use frazil_core::predicate::{BoundColumn, Predicate};
 
+use super::reads::{Reads, read_context, total_buckets};
 use super::task::{CompactTask, Shared};
 use super::upgrade::Upgrades;
 use super::{Levels, Now, Picker, Strategy, pick_full};
 use crate::commit::{Overwrite, Replaced};
-use crate::read::output::Output;
-use crate::read::scan_read::ScanRead;
-use crate::scan::context::{ReadContext, View};
-use crate::scan::plan::Selection;
+use crate::scan::context::ReadContext;
+use crate::scan::partitions::Partitions;
 use crate::scan::section::KeyRanges;
-use crate::scan::split::DataSplit;
-use crate::scan::table_scan::{ScanOptions, TableScan};
-use crate::scan::task::SplitTask;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::{ManifestEntries, Wanted};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::types::DataType;
-use crate::table::{SnapshotChoice, Table};
+use crate::table::Table;
 use crate::write::change::{BucketChange, Home, Increment};
 use crate::write::check::check_writable;
 use crate::write::file::FileSpec;
@@ -44,12 +41,14 @@ pub struct CompactRequest {
     /// Whether each bucket becomes one sorted run, and small files are joined however few they are. Otherwise files are
     /// picked as by a writer.
     pub full: bool,
+    /// Buckets that a writer wrote, if that writer compacts; otherwise all are looked at.
+    pub written: Option<BTreeSet<Home>>,
     /// The partitions, as in an overwrite; none for all.
     pub partitions: Vec<BTreeMap<String, Option<String>>>,
+    /// Which of the partitions, by their keys.
+    pub partition_filter: Predicate,
     /// How far the clock of this machine is ahead of UTC.
     pub utc_offset_ms: i64,
-    /// Threads that plan.
-    pub workers: usize,
 }
 
 /// What is to be done.
@@ -70,89 +69,88 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     check_writable(schema)?;
     let mut planned = CompactPlan::default();
     let Some(snapshot) = table.latest_snapshot()? else { return Ok(planned) };
-    let live = selected(table, table.live_files(&snapshot, None, Wanted::ALL, context)?, request)?;
     let options = Options::new(schema.options.clone());
-    let has_key = !schema.primary_keys.is_empty();
-    let splits = splits(table, &snapshot, has_key, request.workers, context)?;
-    let shared = Arc::new(Shared::try_new(table, &options, snapshot.id, request.utc_offset_ms)?);
+    if request.written.is_some() && !compacts_itself(schema, &options)? {
+        return Ok(planned);
+    }
     let rule = Rule::try_new(schema, &options, request)?;
+    let read = read_context(table, &options);
+    let live = selected(&read, live(table, &snapshot, request, context)?, request)?;
+    let mut picked = Vec::new();
     for (home, rows) in Home::rows(&live) {
+        if request.written.as_ref().is_some_and(|written| !written.contains(&home)) {
+            continue;
+        }
         let entries = live.take(&UInt32Array::from(rows))?;
-        let read = splits.get(&home).ok_or_else(|| Error::internal("a bucket was not planned"))?;
-        for Pick { rewritten, upgraded, level, keeps_retracts } in rule.pick(&entries)? {
-            let upgraded = entries.take(&UInt32Array::from(upgraded))?;
-            if !upgraded.is_empty() {
-                let compact = Increment { added: upgraded.at_level(level)?, removed: upgraded, ..Increment::empty()? };
-                planned.upgrades.push(BucketChange {
-                    home: home.clone(),
-                    total_buckets: read.split.total_buckets,
-                    base_snapshot: Some(snapshot.id),
-                    append: Increment::empty()?,
-                    compact,
-                });
-            }
-            for files in rewritten {
-                let removed = entries.take(&UInt32Array::from(files))?;
-                let files = (0..removed.len()).map(|row| removed.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
-                let split =
-                    DataSplit { files, deletion_files: Vec::new(), raw_convertible: !has_key, ..read.split.clone() };
-                let mut read = SplitTask { split, ..read.clone() };
-                if keeps_retracts {
-                    let context = ReadContext { view: View::AuditLog, ..read.read.context.as_ref().clone() };
-                    read.read = Arc::new(ScanRead::try_new(Arc::new(context), read.read.output.clone())?);
-                }
-                planned.tasks.push(CompactTask::try_new(shared.clone(), read, home.clone(), removed, level)?);
-            }
+        let picks = rule.pick(&entries)?;
+        picked.extend(picks.into_iter().map(|pick| (home.clone(), entries.clone(), pick)));
+    }
+    if picked.is_empty() {
+        return Ok(planned);
+    }
+    let reads = Reads::try_new(table, read, &live, snapshot.id)?;
+    let shared = Arc::new(Shared::try_new(table, &options, snapshot.id, request.utc_offset_ms)?);
+    for (home, entries, Pick { rewritten, upgraded, level, keeps_retracts }) in picked {
+        let upgraded = entries.take(&UInt32Array::from(upgraded))?;
+        if !upgraded.is_empty() {
+            let total_buckets = total_buckets(&upgraded);
+            let compact = Increment { added: upgraded.at_level(level)?, removed: upgraded, ..Increment::empty()? };
+            planned.upgrades.push(BucketChange {
+                home: home.clone(),
+                total_buckets,
+                base_snapshot: Some(snapshot.id),
+                append: Increment::empty()?,
+                compact,
+            });
+        }
+        for files in rewritten {
+            let removed = entries.take(&UInt32Array::from(files))?;
+            let read = reads.task(&home, &removed, keeps_retracts)?;
+            planned.tasks.push(CompactTask::try_new(shared.clone(), read, home.clone(), removed, level)?);
         }
     }
     Ok(planned)
 }
 
-/// The files of the partitions that were asked for.
-fn selected(table: &Table, live: ManifestEntries, request: &CompactRequest) -> Result<ManifestEntries> {
-    if request.partitions.is_empty() {
-        return Ok(live);
-    }
-    let none = BinaryArray::from_vec(Vec::new());
-    let overwrite = Overwrite::Partitions(request.partitions.clone());
-    let selected = live.filter(&Replaced::try_new(table.schema(), &overwrite, &none)?.of(live.partitions())?)?;
-    if selected.is_empty() {
-        return Err(Error::invalid("no partition has these values").hint("`table.inspect.partitions()` shows them"));
-    }
-    Ok(selected)
+/// Whether writers compact the buckets that they write: not where rows have no bucket, nor where the table says that others
+/// do it.
+fn compacts_itself(schema: &TableSchema, options: &Options) -> Result<bool> {
+    let has_buckets = !schema.primary_keys.is_empty() || options.bucket()? > 0;
+    Ok(has_buckets && !options.boolean("write-only", options.boolean("write.compaction-skip", false)?)?)
 }
 
-/// A split of each bucket, to be read with all columns of the newest schema, which may be newer than the snapshot.
-fn splits(
-    table: &Table,
-    snapshot: &Snapshot,
-    has_key: bool,
-    workers: usize,
-    context: &Context,
-) -> Result<HashMap<Home, SplitTask>> {
-    let options = ScanOptions {
-        row_filter: Predicate::True,
-        snapshot: SnapshotChoice::Latest,
-        view: View::Rows,
-        options: BTreeMap::new(),
-        limit: None,
-        case_sensitive: true,
-    };
-    let scan = TableScan::try_new(table, &options)?;
-    let mut columns = vec!["*".to_string()];
-    if has_key {
-        columns.extend(["_ROW_KIND", "_SEQUENCE_NUMBER"].map(str::to_string));
+/// The files of a snapshot, of the partitions that were written or of all.
+fn live(table: &Table, snapshot: &Snapshot, request: &CompactRequest, context: &Context) -> Result<ManifestEntries> {
+    let partitions = |written: &BTreeSet<Home>| written.iter().map(|home| home.partition.to_vec()).collect();
+    let partitions: Option<BTreeSet<Vec<u8>>> = request.written.as_ref().map(partitions);
+    table.live_files(snapshot, partitions.as_ref(), Wanted::ALL, context)
+}
+
+/// The files of the partitions that were asked for.
+fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest) -> Result<ManifestEntries> {
+    let mut selected = live;
+    if !request.partitions.is_empty() {
+        let none = BinaryArray::from_vec(Vec::new());
+        let overwrite = Overwrite::Partitions(request.partitions.clone());
+        let replaced = Replaced::try_new(&reads.schema, &overwrite, &none)?;
+        selected = selected.filter(&replaced.of(selected.partitions())?)?;
+        if selected.is_empty() {
+            return Err(Error::invalid("no partition has these values").hint("`table.inspect.partitions()` shows them"));
+        }
     }
-    let output = Output::select(scan.schema(), (View::Rows, scan.options()), &columns, true)?;
-    let plan = scan.plan_of(Selection::Live, vec![snapshot.clone()], scan.filter(), workers, context)?;
-    let read = Arc::new(ScanRead::try_new(plan.read().clone(), output)?);
-    let mut found: HashMap<Home, SplitTask> = HashMap::new();
-    for at in 0..plan.len() {
-        let split = plan.split(at)?;
-        let home = Home { partition: split.partition.clone().into(), bucket: split.bucket };
-        found.entry(home).or_insert_with(|| SplitTask { read: read.clone(), split, before: None });
+    if request.partition_filter != Predicate::True {
+        let filter = bind(&request.partition_filter, reads.schema.as_ref(), true)?;
+        let is_key = |column: &&BoundColumn| reads.partition_fields().iter().any(|field| field.id == column.id);
+        if let Some(other) = filter.columns().into_iter().find(|column| !is_key(column)) {
+            return Err(Error::invalid("partitions are chosen by partition keys")
+                .with("column", &other.name)
+                .hint("a bucket is compacted as a whole: name partition keys only"));
+        }
+        let partitions = Partitions::try_new(selected.partitions(), reads)?;
+        let kept = partitions.spread(&partitions.judge(&filter)?.all);
+        selected = selected.filter(&BooleanArray::new(kept, None))?;
     }
-    Ok(found)
+    Ok(selected)
 }
 
 /// Files that become fewer, and the level of those that replace them.

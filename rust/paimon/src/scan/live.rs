@@ -259,7 +259,7 @@ impl MetadataReader<'_> {
 }
 
 /// Adds the schemas that files were written by.
-pub(super) fn add_schemas(schemas: &mut Schemas, table: &Table, entries: &ManifestEntries) -> Result<()> {
+pub(crate) fn add_schemas(schemas: &mut Schemas, table: &Table, entries: &ManifestEntries) -> Result<()> {
     let mut last = None;
     for id in entries.schema_ids().values() {
         if last != Some(*id) && !schemas.contains_key(id) {

@@ -11,7 +11,7 @@ mod fallback;
 pub mod incremental;
 mod judged;
 pub(crate) mod layout;
-mod live;
+pub(crate) mod live;
 pub mod metrics;
 pub mod mode;
 mod nullability;

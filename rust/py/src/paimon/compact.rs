@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use frazil_core::error::{Error, Result};
+use frazil_core::predicate::Predicate;
 use frazil_paimon::compact::plan::{self, CompactRequest};
 use frazil_paimon::compact::task::CompactTask;
 use frazil_paimon::write::change::BucketChange;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::rows::FileSpec;
@@ -35,19 +37,28 @@ impl PaimonCompaction {
 impl PaimonCompaction {
     /// Return the compactions of the newest snapshot: those that are due, or for `full` all that leave fewer files; and
     /// commit messages of files that only change their level.
-    /// `partitions` are values of partition columns, as text; none for all partitions.
+    /// `partitions` are values of partition columns, as text; none for all partitions. `row_filter` is about partition
+    /// columns. `written` are commit messages:
+    /// only their buckets are compacted; None for all.
     #[staticmethod]
-    #[pyo3(signature = (table, *, full, partitions, utc_offset_ms, workers))]
+    #[pyo3(signature = (table, *, full, partitions, row_filter, utc_offset_ms, written))]
+    #[expect(clippy::too_many_arguments, reason = "what a compaction is about")]
     fn plan<'py>(
         py: Python<'py>,
         table: &PaimonTable,
         full: bool,
         partitions: Vec<BTreeMap<String, Option<String>>>,
+        row_filter: &str,
         utc_offset_ms: i64,
-        workers: usize,
+        written: Option<Vec<PyBackedBytes>>,
     ) -> PyResult<(Vec<Self>, Vec<Bound<'py, PyBytes>>)> {
-        let request = CompactRequest { full, partitions, utc_offset_ms, workers };
         let (tasks, upgrades) = interruptible(py, |context| {
+            let homes = |messages: Vec<PyBackedBytes>| -> Result<_> {
+                messages.iter().map(|message| Ok(BucketChange::open(message)?.home)).collect()
+            };
+            let partition_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let written = written.map(homes).transpose()?;
+            let request = CompactRequest { full, written, partitions, partition_filter, utc_offset_ms };
             let planned = plan::plan(&table.0, &request, context)?;
             let upgrades = planned.upgrades.iter().map(BucketChange::seal).collect::<Result<Vec<_>>>()?;
             Ok((planned.tasks, upgrades))

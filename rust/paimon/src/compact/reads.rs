@@ -1,0 +1,105 @@
+//! How the files of a bucket are read to be written again: all columns of the newest schema, which may be newer than the
+//! files.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frazil_core::error::Result;
+use frazil_core::predicate::BoundPredicate;
+
+use crate::read::output::Output;
+use crate::read::scan_read::ScanRead;
+use crate::scan::context::{ReadContext, View};
+use crate::scan::live::add_schemas;
+use crate::scan::split::DataSplit;
+use crate::scan::task::SplitTask;
+use crate::spec::data_file_meta::DataFileMeta;
+use crate::spec::manifest::ManifestEntries;
+use crate::spec::options::Options;
+use crate::spec::partition_path::Naming;
+use crate::table::Table;
+use crate::write::change::Home;
+use crate::write::path::partition_folder;
+
+/// Columns of records beside those of the table.
+const OF_RECORDS: [&str; 2] = ["_ROW_KIND", "_SEQUENCE_NUMBER"];
+
+/// Reads files of a snapshot.
+#[derive(Debug)]
+pub(super) struct Reads {
+    snapshot: i64,
+    naming: Naming,
+    rows: Arc<ScanRead>,
+    /// Rows that delete are kept.
+    records: Arc<ScanRead>,
+}
+
+impl Reads {
+    /// Return what reads some of the files `live`.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for files of a schema that the table does not have.
+    pub(super) fn try_new(
+        table: &Table,
+        mut context: ReadContext,
+        live: &ManifestEntries,
+        snapshot: i64,
+    ) -> Result<Self> {
+        add_schemas(&mut context.schemas, table, live)?;
+        let (schema, options) = (&context.schema, &context.options);
+        let mut columns: Vec<String> = schema.fields.iter().map(|field| field.name.clone()).collect();
+        if !schema.primary_keys.is_empty() {
+            columns.extend(OF_RECORDS.map(str::to_string));
+        }
+        let output = Output::select(schema, (View::Rows, options), &columns, true)?;
+        let naming = Naming::from_options(options)?;
+        let records = ReadContext { view: View::AuditLog, ..context.clone() };
+        Ok(Self {
+            snapshot,
+            naming,
+            rows: Arc::new(ScanRead::try_new(Arc::new(context), output.clone())?),
+            records: Arc::new(ScanRead::try_new(Arc::new(records), output)?),
+        })
+    }
+
+    /// Return how files of a bucket are read.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for files and partitions that do not decode.
+    pub(super) fn task(&self, home: &Home, files: &ManifestEntries, keeps_retracts: bool) -> Result<SplitTask> {
+        let read = if keeps_retracts { &self.records } else { &self.rows };
+        let context = &read.context;
+        let folder = partition_folder(&context.schema, &home.partition, &self.naming)?;
+        let split = DataSplit {
+            snapshot_id: self.snapshot,
+            partition: home.partition.to_vec(),
+            bucket: home.bucket,
+            total_buckets: total_buckets(files),
+            bucket_path: context.bucket_path(&folder, home.bucket)?,
+            files: (0..files.len()).map(|row| files.file(row)).collect::<Result<Vec<DataFileMeta>>>()?,
+            deletion_files: Vec::new(),
+            raw_convertible: !context.has_primary_key(),
+            streaming: false,
+        };
+        Ok(SplitTask { read: read.clone(), split, before: None })
+    }
+}
+
+/// What all reads of a compaction share, but for the schemas of files.
+pub(super) fn read_context(table: &Table, options: &Options) -> ReadContext {
+    let schema = table.schema();
+    ReadContext {
+        files: table.files().clone(),
+        table_location: table.location().to_string(),
+        schema: schema.clone(),
+        schemas: BTreeMap::from([(schema.id, schema.clone())]),
+        options: options.clone(),
+        filter: BoundPredicate::True,
+        view: View::Rows,
+    }
+}
+
+/// How many buckets the partition of files has.
+pub(super) fn total_buckets(files: &ManifestEntries) -> i32 {
+    files.total_buckets().iter().flatten().next().unwrap_or(-1)
+}
