@@ -168,6 +168,36 @@ def test_a_table_without_a_namespace_is_listed_at_the_root(catalog: Catalog[Any]
     assert catalog.list_tables() == []
 
 
+def test_a_metadata_table_exists_if_it_can_be_loaded(catalog: Catalog[Any]) -> None:
+    catalog.create_table("ns.t", SCHEMA)
+    catalog.create_table("u", SCHEMA)
+    found = {}
+    for table in ("ns.t", "ns.none", "u", "none"):
+        for ending in (
+            "$files",
+            ".files",
+            "$position_deletes",
+            ".refs",
+            "$file",
+            ".file",
+            "$FILES",
+            ".FILES",
+            "$",
+            "$ro",
+        ):
+            name = table + ending
+            found[name] = catalog.table_exists(name)
+            try:
+                catalog.load_table(name)
+            except (errors.NoSuchTableError, errors.InvalidArgumentError):
+                assert not found[name], name
+            else:
+                assert found[name], name
+    kept = ("$files", ".files", "$position_deletes", ".refs")
+    assert {name for name, exists in found.items() if exists} >= {t + ending for t in ("ns.t", "u") for ending in kept}
+    assert not any(exists for name, exists in found.items() if "none" in name)
+
+
 @pytest.mark.parametrize("kind", ["hadoop", "local"])
 def test_reading_a_folder_that_does_not_exist_fails(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "misspelt"

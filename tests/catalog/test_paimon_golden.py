@@ -227,3 +227,32 @@ def test_views_are_tables_of_their_own_names() -> None:
         assert pickle.loads(pickle.dumps(log)).scan().schema().names[0] == "rowkind"  # noqa: S301 - made here
         assert catalog.load_table((database, "t1$ro")).scan().schema().names == ["k", "v", "s"]
         assert [catalog.table_exists((database, f"t1${view}")) for view in ("ro", "audit_log")] == [True, True]
+
+
+def test_a_system_table_exists_if_it_can_be_loaded() -> None:
+    endings = ("snapshots", "branch_main", "branch_main$files", "branch_no$files", "snapshot", "history", "", *VIEWS)
+    names = [f"{table}${ending}" for table in ("t1", "none") for ending in endings]
+    for database, catalog in (("sales", folder_catalog()), ("d1", jdbc_catalog())):
+        found = {name: catalog.table_exists((database, name)) for name in names}
+        assert found == {name: loads(catalog, (database, name)) for name in names}
+        assert found["t1$snapshots"]
+        assert found["t1$ro"]
+        assert not any(exists for name, exists in found.items() if name.startswith("none"))
+        for name in (
+            "sys.all_tables",
+            "sys.tables",
+            "sys.partitions",
+            "sys.catalog_options",
+            "sys.none",
+            "x.all_tables",
+        ):
+            assert catalog.table_exists(name) == loads(catalog, tuple(name.split(".")))
+        assert catalog.table_exists("sys.all_tables")
+
+
+def loads(catalog: Any, name: tuple[str, ...]) -> bool:
+    try:
+        catalog.load_table(name)
+    except (errors.NoSuchTableError, errors.InvalidArgumentError, errors.NoSuchSnapshotError):
+        return False
+    return True

@@ -109,8 +109,12 @@ class Lookups(ABC, Generic[T]):
             raise self._no_such_table(levels, str(error)) from error
 
     def table_exists(self, identifier: Identifier) -> bool:
-        """Say whether there is such a table; it is not opened."""
-        return self._has_table(table_levels(identifier))
+        """Return whether a table exists: whether `load_table` finds it.
+
+        `sales.orders$files` exists if the table `sales.orders` does.
+        """
+        levels = table_levels(identifier)
+        return self._has_table(levels) or self._has_metadata_table(levels)
 
     def namespace_exists(self, namespace: Identifier) -> bool:
         """Return whether a namespace exists.
@@ -152,14 +156,23 @@ class Lookups(ABC, Generic[T]):
 
     def _metadata_table(self, levels: Levels) -> VirtualTable | None:
         """Open `t$files` or `t.files`; None if there is no table `t`."""
+        levels, name = self._split(levels)
+        table = None if name is None else self._found(levels)
+        return None if table is None else cast("VirtualTable", table.inspect[name])
+
+    def _has_metadata_table(self, levels: Levels) -> bool:
+        """Return whether `_metadata_table` finds a table."""
+        levels, name = self._split(levels)
+        return name in self._metadata_tables() and self._has_table(levels)
+
+    def _split(self, levels: Levels) -> tuple[Levels, str | None]:
+        """Split `t$files` or `t.files` into the table and the name of its metadata table, or None."""
         last, name = split_metadata_table(levels[-1])
         if name is not None:
-            table = self._found((*levels[:-1], last))
-            return None if table is None else cast("VirtualTable", table.inspect[name])
+            return (*levels[:-1], last), name
         if len(levels) > 1 and levels[-1] in self._metadata_tables():
-            table = self._found(levels[:-1])
-            return None if table is None else cast("VirtualTable", table.inspect[levels[-1]])
-        return None
+            return levels[:-1], levels[-1]
+        return levels, None
 
     def _metadata_tables(self) -> list[str]:
         """Return the names that stand after a table and a dot."""

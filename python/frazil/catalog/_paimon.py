@@ -27,7 +27,7 @@ from frazil.catalog._warehouse import Warehouse
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
-from frazil.paimon._table import Table
+from frazil.paimon._table import MAIN, Table
 from frazil.paimon._views import VIEWS
 
 if TYPE_CHECKING:
@@ -115,14 +115,19 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         return table
 
     def _has_table(self, levels: Levels) -> bool:
-        if len(levels) != 2:  # noqa: PLR2004 - database and table
-            return False
-        name, branch, system = _parts(levels[-1])
-        if system is not None and system not in Inspect.names():
-            return self._has_main(levels)
-        if not self._has_main((levels[0], name)):
-            return False
-        return branch is None or branch in self._open((levels[0], name)).branches()
+        system = _parts(levels[-1])[2]
+        return self._has_branch(levels) if system is None or system in VIEWS else self._has_main(levels)
+
+    def _has_metadata_table(self, levels: Levels) -> bool:
+        if levels[:-1] == (SYSTEM_DATABASE,):
+            return levels[-1] in self.inspect
+        return _parts(levels[-1])[2] in Inspect.names() and self._has_branch(levels)
+
+    def _has_branch(self, levels: Levels) -> bool:
+        """Return whether the table exists that a name is about, and has the branch of the name."""
+        name, branch, _ = _parts(levels[-1])
+        main = (*levels[:-1], name)
+        return self._has_main(main) and (branch in {None, MAIN} or branch in self._open(main).branches())
 
     @property
     def inspect(self) -> CatalogInspect:
@@ -140,7 +145,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
 
     @abstractmethod
     def _has_main(self, levels: Levels) -> bool:
-        """Say whether there is such a table; its name has no branch."""
+        """Return whether a table exists; its name has no branch."""
 
     @abstractmethod
     def _location(self, levels: Levels) -> str:
@@ -184,7 +189,7 @@ class PaimonFolderCatalog(PaimonCatalog):
         return {(*levels, name) for name in self._warehouse.folders_where(_folder(levels), self._is_table)}
 
     def _has_main(self, levels: Levels) -> bool:
-        return self._is_table(_folder(levels))
+        return len(levels) == 2 and self._is_table(_folder(levels))  # noqa: PLR2004 - database and table
 
     def _is_table(self, folder: Levels) -> bool:
         return any(name.startswith("schema-") for name in self._warehouse.file_names((*folder, "schema")))

@@ -78,6 +78,10 @@ class CatalogInspect:
         """Return the names of all system tables."""
         return sorted(_TABLES)
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a system table of this name, Java's names included."""
+        return name in _TABLES or name in _JAVA_NAMES
+
     def __getitem__(self, name: str) -> VirtualTable:
         """Return the system table of this name, with the rows that the catalog has now.
 
