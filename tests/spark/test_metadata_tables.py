@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +13,7 @@ from frazil import paimon
 from frazil.iceberg import Inspect
 from frazil.spark import read
 from support.canonical import canonical_rows, lines
+from support.cases import GOLDEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +42,43 @@ def test_spark_shows_the_system_tables_that_python_shows(
     for found in (by_path, by_option):
         assert found.column_names == expected.column_names
         assert lines(canonical_rows(found)) == lines(canonical_rows(expected))
+
+
+# Columns of UUIDs, times of day and nanoseconds, of which Spark makes other types: `test_types.py`.
+OF_OTHER_TYPES = {
+    "evo_defaults_orc",
+    "evo_defaults_parquet",
+    "hive_time",
+    "negative_time",
+    "old_1_4_2_append_types",
+    "p_v3_bucket4_timestamp_ns",
+    "pk_multi_key",
+    "pk_types_avro_b1",
+    "type_all_v3",
+}
+
+
+def sample(count: int) -> list[tuple[str, str]]:
+    """Return locations of golden tables with names of their metadata tables, the same ones in each run."""
+    iceberg = {folder.parent for folder in (GOLDEN / "iceberg").glob("*/metadata")}
+    system = {folder.parent for folder in (GOLDEN / "paimon").glob("*.db/*/schema")}
+    choices = random.Random(32)  # noqa: S311 - no secret
+    found = []
+    for folders, names in ((iceberg, Inspect.names()), (system, sorted({*paimon.Inspect.names()} - {"row_tracking"}))):
+        tables = sorted(str(folder.relative_to(GOLDEN)) for folder in folders if folder.name not in OF_OTHER_TYPES)
+        in_turns = itertools.cycle(choices.sample(names, len(names)))
+        found += list(zip(choices.sample(tables, count // 2), in_turns, strict=False))
+    return found
+
+
+@pytest.mark.parametrize(("place", "name"), sample(40))
+def test_metadata_tables_have_the_same_schema_and_rows_in_spark(spark: SparkSession, place: str, name: str) -> None:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    expected = frazil.load_table(str(GOLDEN / place)).inspect[name].scan().to_arrow()
+    frame = spark.read.format("frazil").load(f"{GOLDEN / place}${name}")
+    assert frame.schema == from_arrow_schema(expected.schema, prefer_timestamp_ntz=True)
+    assert lines(canonical_rows(frame.toArrow())) == lines(canonical_rows(expected))
 
 
 def test_spark_reads_row_ids_and_changes(spark: SparkSession, paimon_table: Callable[[str], str]) -> None:
