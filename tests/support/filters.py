@@ -164,12 +164,12 @@ def literal(column: Column, value: Any) -> str:  # noqa: PLR0911
 
 
 def moment(value: int, unit: str) -> str:
-    microseconds, nanoseconds = divmod(value, 1000) if unit == "ns" else (value, 0)
+    microseconds, nanoseconds = divmod(value, 1000) if unit == "ns" else (value * {"us": 1, "ms": 1000}[unit], 0)
     time = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=microseconds)  # noqa: DTZ001 - has no zone
     return time.isoformat(timespec="microseconds") + (f"{nanoseconds:03d}" if unit == "ns" else "")
 
 
-DAY = {"us": 86_400_000_000, "ns": 86_400_000_000_000}
+DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def neighbours(column: Column, value: Any) -> list[Any]:  # noqa: PLR0911

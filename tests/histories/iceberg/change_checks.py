@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil.iceberg import Table
+    from frazil.iceberg._changes import Changes
     from histories.iceberg.history import ReadAppends
     from histories.iceberg.state import State
 
@@ -72,20 +73,28 @@ def _check_replay(
     compare(f"{what}, replayed", (before - removed + added).elements(), after.elements())
 
 
+def _check_all(changes: Changes, state: State, states: tuple[Counter[str], Counter[str]]) -> None:
+    """Replay the changes of all snapshots over the rows of the first one: the rows of the last one are left."""
+    removed, added = removed_and_added(changes.to_arrow(), state)
+    replayed = Counter(states[0])
+    replayed.update(added)
+    replayed.subtract(removed)
+    demand(min(replayed.values(), default=0) >= 0, "changes, replayed: rows are deleted that were not there")
+    compare("changes, replayed", replayed.elements(), states[1].elements())
+
+
 def check_range(table: Table, state: State, step: ReadAppends, snapshot_ids: list[int]) -> None:
     """Compare the net changes between two snapshots of one line, read as a whole and in parts."""
     line = state.ancestors(state.place_of("main"))[::-1]
     backwards = step.first is not None and step.first >= step.last
-    if step.last >= len(line) or backwards or any(name.startswith("_change") for name in state.columns.names):
+    if not 0 <= step.last < len(line) or backwards or any(name.startswith("_change") for name in state.columns.names):
         return
     first, last = None if step.first is None else line[step.first], line[step.last]
     before, after = texts_at(state, first, step.where), texts_at(state, last, step.where)
-    changes = table.changes(
-        None if first is None else snapshot_ids[first],
-        snapshot_ids[last],
-        row_filter=True if step.where is None else sql(step.where),
-        net_changes=True,
-    )
+    span = (None if first is None else snapshot_ids[first], snapshot_ids[last])
+    row_filter = True if step.where is None else sql(step.where)
+    _check_all(table.changes(*span, row_filter=row_filter), state, (before, after))
+    changes = table.changes(*span, row_filter=row_filter, net_changes=True)
     data = changes.to_arrow()
     removed, added = removed_and_added(data, state)
     compare("net changes: deleted", removed.elements(), (before - after).elements())

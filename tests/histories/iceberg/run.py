@@ -91,6 +91,15 @@ class World:
             case _:
                 self._change(step)
 
+    def finish(self) -> None:
+        """Compare all changes of the history of `main` with its rows.
+
+        Raises:
+            Mismatch: frazil and the model differ.
+        """
+        count = len(self.state.ancestors(self.state.place_of("main")))
+        check_range(self.load(), self.state, ReadAppends(0, None, count - 1, None), self.snapshot_ids)
+
     def _elsewhere(self, step: Elsewhere) -> None:
         """Let the other engine make its step, unless there is none."""
         if self.engine is None:
@@ -328,6 +337,7 @@ def drive(
             while (step := following(world)) is not None:
                 steps.append(step)
                 world.step(step)
+            world.finish()
         except BaseException as error:
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
