@@ -114,6 +114,8 @@ ROWS = (
     Row("B1", "list 1 M files", LIST, WALK, Mark(2.0, 1.45), peers=("polars",), more_peers=("pyiceberg",)),
     Row("B1x2", "B1: one thread / two", frazil("list_files", "T1", workers=1), LIST, TWO_THREADS, "wall_s"),
     Row("B1g", "B1: a file of 1 M / of 100 k", LIST, frazil("list_files", "T1s"), LINEAR, per="files"),
+    Row("B1i", "B1 by inspect.files(): the columns of B1", frazil("inspect_planned", "T1"), LIST, Mark(1.3)),
+    Row("B1m", "B1 by inspect.files(): all columns", frazil("inspect_files", "T1"), LIST, Mark(2.8)),
     Row(
         "B2",
         "plan 1 M files by bounds",

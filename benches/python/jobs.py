@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BUCKETS = 64
 BOUNDS = "l3 = -1"
+PLANNED = ("file_path", "file_format", "spec_id", "partition", "record_count", "file_size_in_bytes", "first_row_id")
 
 
 def list_files(target: Target) -> Callable[[], dict[str, float]]:
@@ -58,6 +59,18 @@ def filter_partition(target: Target) -> Callable[[], dict[str, float]]:
     _configure(target)
     start, end = (f"TIMESTAMP '{time:%Y-%m-%dT%H:%M:%S}+00:00'" for time in target.day)
     return partial(_plan, target, f"id = {target.absent_id} and ts >= {start} and ts < {end}")
+
+
+def inspect_planned(target: Target) -> Callable[[], dict[str, float]]:
+    """Open and stream of the metadata table `files` what a plan has."""
+    _configure(target)
+    return partial(_inspect, target, PLANNED)
+
+
+def inspect_files(target: Target) -> Callable[[], dict[str, float]]:
+    """Open and stream all columns of the metadata table `files`: metrics and bounds, twice."""
+    _configure(target)
+    return partial(_inspect, target, ("*",))
 
 
 def read_rows(target: Target) -> Callable[[], pa.Table]:
@@ -106,6 +119,11 @@ def _files(scan: Any) -> dict[str, float]:
         if "delete_files" in batch.schema.names:
             deletes += pc.sum(pc.list_value_length(batch.column("delete_files"))).as_py() or 0
     return {"files": files, "deletes": deletes}
+
+
+def _inspect(target: Target, columns: tuple[str, ...]) -> dict[str, float]:
+    rows = frazil.load_table(target.location).inspect["files"].scan(selected_fields=columns)
+    return {"files": sum(batch.num_rows for batch in rows.to_arrow_batch_reader())}
 
 
 def main() -> None:

@@ -126,7 +126,7 @@ def test_rows_that_share_work_take_turns() -> None:
 
 
 def test_rows_are_chosen_by_number() -> None:
-    assert [row.id for row in rows.select(["b1"], full=False)] == ["B1", "B1x2", "B1g"]
+    assert [row.id for row in rows.select(["b1"], full=False)] == ["B1", "B1x2", "B1g", "B1i", "B1m"]
     assert [row.id for row in rows.select(["B13e"], full=False)] == ["B13e"]
     with pytest.raises(SystemExit, match="no row B99"):
         rows.select(["B99"], full=False)
