@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -285,6 +286,53 @@ def test_tables_of_other_kinds_are_refused_before_a_row_is_read(tmp_path: Path) 
             frazil.load_table(golden / name).append(unread())
     with pytest.raises(errors.UnsupportedError, match="read-optimized"):
         create(tmp_path).read_optimized().append(unread())
+
+
+def test_a_branch_is_written_on_its_own(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.append([{"id": 1}])
+    folder = tmp_path / "t/branch/branch-b/schema"
+    folder.mkdir(parents=True)
+    shutil.copy(tmp_path / "t/schema/schema-0", folder)
+    branch = table.with_branch("b")
+    for i in (2, 3):
+        branch.append([{"id": i}])
+    branch.compact()
+    assert [row["id"] for row in rows(branch)] == [2, 3]
+    assert [row["id"] for row in rows(table.refresh())] == [1]
+    assert [snapshot.operation for snapshot in branch.snapshots()] == ["append", "append", "compact"]
+    assert (tmp_path / "t/branch/branch-b/snapshot/LATEST").read_text() == "3"
+    branch.truncate()
+    assert (branch.scan().count(), table.scan().count()) == (0, 1)
+
+
+def test_defaults_stand_in_for_null(tmp_path: Path) -> None:
+    schema = {"id": "BIGINT NOT NULL", "name": "STRING", "day": "DATE NOT NULL"}
+    for keyed in (False, True):
+        folder = tmp_path / str(keyed)
+        options = {"bucket": 1} if keyed else {}
+        create(folder, schema, primary_keys=["id"] if keyed else [], options=options)
+        path = folder / "t/schema/schema-0"
+        made = json.loads(path.read_text())
+        made["fields"][1]["defaultValue"] = "'none'"
+        made["fields"][2]["defaultValue"] = "2024-02-29"
+        path.write_text(json.dumps(made))
+        table: Any = frazil.load_table(folder / "t")
+        day = dt.date(2024, 2, 29)
+        table.append([{"id": 1}, {"id": 2, "name": "b"}])
+        table.append([{"id": 3, "name": None, "day": dt.date(1970, 1, 1)}])
+        assert rows(table) == [
+            {"id": 1, "name": "none", "day": day},
+            {"id": 2, "name": "b", "day": day},
+            {"id": 3, "name": "none", "day": dt.date(1970, 1, 1)},
+        ]
+        with pytest.raises(errors.InvalidArgumentError, match="day"):
+            table.append([{"id": 4, "day": None}])
+        made["fields"][2]["defaultValue"] = "someday"
+        path.write_text(json.dumps(made))
+        with pytest.raises(errors.InvalidArgumentError, match="column: day"):
+            frazil.load_table(folder / "t").append([{"id": 4}])
+        assert table.scan().count() == 3
 
 
 def test_a_commit_has_its_user_watermark_and_properties_once(tmp_path: Path) -> None:

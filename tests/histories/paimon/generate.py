@@ -147,6 +147,14 @@ class State:
         key = self.rng.choice(self.keys) if self.keys else {}
         return [key[column.name] if column.name in key else self._value(column, nulls) for column in columns]
 
+    def _is_defined(self, column: Column, value: Any) -> bool:
+        """Return whether Java and others agree where a row with the value goes, and which of two rows wins."""
+        options = self.plan.options
+        if column.name in options.get("bucket-key", "").split(",") and column.type.root == "CHAR":
+            return comparable_key(value, "CHAR")
+        fields = options.get("sequence.field", "").split(",")
+        return column.name not in fields or comparable_sequence(value, fields)
+
     def _value(self, column: Column, nulls: float) -> Any:
         rng = self.rng
         if column.name == self.plan.options.get("rowkind.field"):
@@ -156,8 +164,7 @@ class State:
         if column.type.root in ("INT", "BIGINT", "SMALLINT") and rng.random() < 0.5:
             return rng.randint(0, 5)
         value = random_value(rng, column.type, nulls)
-        sequence = self.plan.options.get("sequence.field", "").split(",")
-        while column.name in sequence and not comparable_sequence(value, sequence):
+        while not self._is_defined(column, value):
             value = random_value(rng, column.type, nulls)
         return value
 

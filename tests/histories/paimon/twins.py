@@ -90,7 +90,7 @@ def _make_writable(rng: Random, plan: Plan) -> None:
 def _by_somebody(rng: Random, step: Step) -> Step:
     if isinstance(step, Write):
         step = replace(step, writer="", options=())
-    known = isinstance(step, Write | Compact | Truncate) and getattr(step, "branch", MAIN) == MAIN
+    known = isinstance(step, Write | Compact | Truncate)
     return Ours(step) if known and rng.random() < OURS else step  # type: ignore[arg-type]
 
 
@@ -168,7 +168,8 @@ class Twins:
         plain = step.step if isinstance(step, Ours) else step
         outcome = self._oracle.adopt([plain], TABLE)
         expected, states = outcome.rejected[0], outcome.snapshots
-        theirs = self._oracle.read([Read()])[0]
+        branch = getattr(plain, "branch", MAIN)
+        theirs = self._oracle.read([Read(branch=branch)])[0]
         refused = self._own(plain) if ours else None
         if not ours or (refused and refused.startswith("UnsupportedError")):
             refused = self._oracle.adopt([plain], TWIN).rejected[0]
@@ -178,15 +179,15 @@ class Twins:
         if (refused is None) != (expected is None):
             return next(self._differ(f"step {number}", refused, expected))
         twin = self._oracle.adopt([], TWIN)
-        found = self._oracle.read([Read()])[0]
+        found = self._oracle.read([Read(branch=branch)])[0]
         what = f"step {number}{', of frazil' if ours else ''}: {str(plain)[:300]}"
         if self._compacts_by_length(plain):
             self._is_stuck |= twin.snapshots != states or self._files_differ(what) is not None
-            return self._rows_differ(what, found, theirs)
+            return self._rows_differ(what, branch, found, theirs)
         # Java's commits expire snapshots.
         if any(kept[-len(states.get(branch, ())) :] != states.get(branch) for branch, kept in twin.snapshots.items()):
             return Failure(Read(), "snapshots", f"{what}\ntwin {twin.snapshots}\njava {states}")
-        return self._rows_differ(what, found, theirs) or self._files_differ(what)
+        return self._rows_differ(what, branch, found, theirs) or self._files_differ(what)
 
     def _compacts_by_length(self, step: Any) -> bool:
         """Return whether the lengths of files decide what is merged: they are not the same.
@@ -207,18 +208,18 @@ class Twins:
         """Carry out a step of the twin by frazil, and return why it was refused."""
         table: Any = frazil.load_table(self._folder, format="paimon")
         try:
-            carry_out(table, step)
+            carry_out(table.with_branch(getattr(step, "branch", MAIN)), step)
         except FrazilError as error:
             return f"{type(error).__name__}: {error}"
         self.steps += 1
         return None
 
-    def _rows_differ(self, what: str, twin: Rows | str, java: Rows | str) -> Failure | None:
+    def _rows_differ(self, what: str, branch: str, twin: Rows | str, java: Rows | str) -> Failure | None:
         if isinstance(twin, str) or isinstance(java, str):
             same = isinstance(twin, str) and isinstance(java, str)
             return None if same else Failure(Read(), "unreadable", f"{what}\ntwin {twin}\njava {java}")
         table: Any = frazil.load_table(self._folder, format="paimon")
-        form = Normal(self._history, table.scan().schema())
+        form = Normal(self._history, table.with_branch(branch).scan().schema())
         ours, theirs = form.lines(twin.rows), form.lines(java.rows)
         if ours == theirs:
             return None
@@ -276,7 +277,11 @@ def _files(folder: Path, history: History) -> list[str]:
     table: Any = frazil.load_table(folder, format="paimon")
     # Java leaves out numbers when it writes to many buckets at once; without keys only their order counts.
     fields = [name for name in _SAME if history.create.primary_keys or not name.endswith("_sequence_number")]
-    return sorted(str(row) for row in table.inspect.files(selected_fields=fields).to_pylist())
+    found = []
+    for branch in (MAIN, *table.branches()):
+        files = table.with_branch(branch).inspect.files(selected_fields=fields)
+        found += [f"{branch} {row}" for row in files.to_pylist()]
+    return sorted(found)
 
 
 def carry_out(table: Table, step: Any) -> None:

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Fields, SchemaRef, TimeUnit};
 use frazil_core::align::{Aligner, Limit, Rules, Shape, Target};
 use frazil_core::error::{Error, Result};
 
+use super::defaults::Defaults;
 use super::kinds::ROW_KIND;
 use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
@@ -40,11 +41,15 @@ impl Align {
         Self { aligner: Aligner::new(targets, RULES), schema }
     }
 
-    /// Return one for a table of this schema, and for row kinds as texts, which are the last column then.
-    pub fn with_kinds(schema: Arc<TableSchema>) -> Self {
+    /// Return one for new rows of a table: columns that are missing have their defaults. If `has_kinds`, row kinds as texts
+    /// are the last column.
+    pub(super) fn of_new_rows(schema: Arc<TableSchema>, defaults: &Defaults, has_kinds: bool) -> Self {
         let kind = DataType::nullable(TypeRoot::VarChar(i32::MAX.unsigned_abs()));
         let kinds = target(ROW_KIND, &kind, Id { of_field: -1, depth: 0, in_file: -1 });
-        let targets = schema.fields.iter().map(column).chain([kinds]).collect();
+        let with_default =
+            |(field, default): (&DataField, &Option<ArrayRef>)| Target { default: default.clone(), ..column(field) };
+        let columns = schema.fields.iter().zip(defaults.columns()).map(with_default);
+        let targets = columns.chain(has_kinds.then_some(kinds)).collect();
         Self { aligner: Aligner::new(targets, RULES), schema }
     }
 
@@ -53,7 +58,7 @@ impl Align {
         self.aligner.arrow()
     }
 
-    /// Return the batch as rows of the table. Columns that are missing are NULL.
+    /// Return the batch as rows of the table. Columns that are missing are NULL, or have their defaults.
     ///
     /// # Errors
     /// `InvalidArgument` naming the column: one that the table does not have, that is there twice, whose type does not

@@ -118,9 +118,6 @@ fn check_options(options: &Options) -> Result<()> {
 }
 
 fn check_type(field: &DataField) -> Result<()> {
-    if field.default_value.is_some() {
-        return Err(Error::unsupported("writing columns with a default value").with("column", shown(&field.name)));
-    }
     check_parts(&field.data_type).map_err(|error| error.with("column", shown(&field.name)))
 }
 
@@ -194,7 +191,6 @@ mod tests {
             (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "force-lookup": "true"}}), "force-lookup"),
             (json!({"options": {"sequence.field": "v"}}), "sequence.field"),
             (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "BLOB"}}]}), "column: a"),
-            (json!({"fields": [{"id": 0, "name": "d", "type": "INT", "defaultValue": "1"}]}), "column: d"),
             (
                 json!({
                     "fields": [{"id": 0, "name": "t", "type": "TIMESTAMP(7)"}], "options": {"file.format": "avro"},

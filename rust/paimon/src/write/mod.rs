@@ -4,6 +4,7 @@ pub mod align;
 pub mod avro_schema;
 pub mod change;
 pub mod check;
+mod defaults;
 pub mod file;
 pub(crate) mod file_schema;
 pub(crate) mod format;

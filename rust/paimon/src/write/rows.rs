@@ -30,6 +30,7 @@ use super::align::Align;
 use super::avro_schema::avro_schema;
 use super::change::{BucketChange, Home, Increment};
 use super::check::check_writable;
+use super::defaults::Defaults;
 use super::file::{EntrySettings, FileBuilder, FileSpec};
 use super::file_schema::FileSchema;
 use super::format::Blanks;
@@ -45,7 +46,7 @@ use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::TypeRoot;
-use crate::table::{MAIN_BRANCH, Table};
+use crate::table::Table;
 
 /// Files of so many buckets are written at the same time. Rows of other buckets wait until all rows are there.
 const MAX_OPEN_SLOTS: usize = 64;
@@ -68,6 +69,7 @@ pub struct RowWriter {
     schema: Arc<TableSchema>,
     memory_bytes: usize,
     align: Align,
+    defaults: Defaults,
     blanks: Blanks,
     homes: Homes,
     /// What the buckets had before, where rows continue it.
@@ -121,16 +123,14 @@ impl RowWriter {
     pub fn try_new(table: &Table, options: WriteOptions, context: &Context) -> Result<Self> {
         let schema = table.schema();
         check_writable(schema)?;
-        if table.branch() != MAIN_BRANCH {
-            return Err(Error::unsupported("writing to a branch").with("branch", table.branch()));
-        }
         let of_table = Options::new(schema.options.clone());
         let homes = Homes::try_new(schema, &of_table)?;
         let continues = homes.total_buckets() > 0 && !options.overwrites;
         let has_key = !schema.primary_keys.is_empty();
         let kinds = kind_column(schema, &of_table)?;
         let with_kinds = has_key && kinds.is_none();
-        let align = if with_kinds { Align::with_kinds(schema.clone()) } else { Align::new(schema.clone()) };
+        let defaults = Defaults::try_new(schema)?;
+        let align = Align::of_new_rows(schema.clone(), &defaults, with_kinds);
         let way = if has_key {
             let records = Upserts::try_new(schema, align.arrow(), options.memory_bytes, context)?;
             let files = FileSchema::try_new(schema, &records.values(), &of_table)?;
@@ -149,6 +149,7 @@ impl RowWriter {
             schema: schema.clone(),
             memory_bytes: options.memory_bytes,
             align,
+            defaults,
             homes,
             slots: Vec::new(),
             by_home: HashMap::new(),
@@ -194,7 +195,7 @@ impl RowWriter {
     /// spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
-        let rows = self.blanks.trimmed(rows)?;
+        let rows = self.blanks.trimmed(self.defaults.filled(rows)?)?;
         if matches!(self.way, Way::Upsert(_)) {
             self.hold_records(&rows)?;
             return Ok(Vec::new());
