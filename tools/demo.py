@@ -1,9 +1,9 @@
 """What `make demo` shows: tables that Java engines wrote, read without them.
 
 Of Iceberg position deletes, deletion vectors, equality deletes and an evolved partition spec; of Paimon a primary-key
-table whose files are merged, its snapshots, a tag and its changes. First in Python, then in PySpark. Last a lake of its
-own: a table that is made, filled, merged into and deleted from, read as it was, and rolled back; and a Paimon table
-that is upserted into and compacted.
+table whose files are merged, its snapshots, a tag and its changes. First in Python, then in PySpark, with a table that
+Spark SQL creates and fills. Last a lake of its own: a table that is made, filled, merged into and deleted from, read as
+it was, and rolled back; and a Paimon table that is upserted into and compacted.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import pyarrow as pa
 import frazil
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from frazil.iceberg import Table, WriteResult
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
@@ -37,6 +39,11 @@ TAGGED_TABLE = "paimon/g.db/branches_pk"
 """A Paimon table with a tag and branches."""
 SHOWN_ROWS = 5
 EARLY_SNAPSHOT = 2
+STATEMENTS = """
+CREATE TABLE local.db.table (id bigint, data string) USING iceberg;
+INSERT INTO local.db.table VALUES (1, 'a');
+INSERT INTO local.db.table VALUES (2, 'b');
+"""
 
 
 def main() -> None:
@@ -208,8 +215,21 @@ def show_spark(counts: dict[str, int]) -> None:
                     sys.exit(f"error: Spark reads {found} rows of {name}, Python {expected}")
             frame = spark.read.format("frazil").option("path", str(GOLDEN / CHANGED_TABLE)).load()
             frame.orderBy(*frame.columns[:1]).show()
+            show_statements(spark, warehouse)
         finally:
             spark.stop()
+
+
+def show_statements(spark: SparkSession, folder: str) -> None:
+    """Create, fill and read an Iceberg table by Spark SQL; print its files."""
+    import frazil.spark
+
+    print("--- Spark SQL without jars: frazil.spark.connect(spark, catalogs)")
+    lake = frazil.spark.connect(spark, {"local": {"type": "hadoop", "warehouse": f"{folder}/lake"}})
+    lake.script(STATEMENTS)
+    lake.sql("SELECT * FROM local.db.table ORDER BY id").show()
+    for path in sorted(Path(folder, "lake", "db", "table").rglob("*.*")):
+        print("   ", path.relative_to(folder))
 
 
 if __name__ == "__main__":

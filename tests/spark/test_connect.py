@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import frazil
+from support import walk_through
 from support.frames import rows
 from support.spark_cluster import run
 from support.spark_tables import data, files, listed, make
@@ -42,3 +43,17 @@ def test_a_client_reads_and_writes_as_a_session_does(tmp_path: Path) -> None:
     assert "never works" in found["failed"]
     assert found["misfit"].startswith("InvalidArgumentError: no column `colour`")
     assert files(folder) == listed(table.refresh(), folder)
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(find_spec("grpc") is None, reason="needs the packages of pyspark[connect]")
+def test_a_client_runs_statements_of_spark_sql(tmp_path: Path) -> None:
+    warehouse = tmp_path / "warehouse"
+    found = run(HERE / "connect_sql_job.py", str(warehouse))
+    assert "connect" in found["connected"]
+    walk_through.check(found, warehouse)
+    assert found["described"] == [["id", "bigint", ""], ["data", "string", ""]]
+    # A temporary view comes before a table of the current namespace.
+    assert found["view"] == 3
+    assert found["joined"] == ["a", "b"]
+    assert found["rejected"] == ('DELETE is not supported (line 1, column 1); use lake.table("table").delete("id = 1")')

@@ -1,0 +1,107 @@
+"""Spark SQL over catalogs of frazil."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from frazil.errors import InvalidArgumentError
+from frazil.spark._engine import SparkEngine
+from frazil.spark._worker_python import check_session
+from frazil.sql import Lake
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from frazil.catalog import Catalog
+
+_PREFIX = "spark.sql.catalog."
+_SESSION_CATALOG = "spark_catalog"
+_ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
+_PAIMON = "org.apache.paimon.spark.SparkCatalog"
+_OF_SESSION = ("org.apache.iceberg.spark.SparkSessionCatalog", "org.apache.paimon.spark.SparkGenericCatalog")
+_TYPES_OF_CLASSES = {
+    "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
+    "org.apache.iceberg.jdbc.JdbcCatalog": "sql",
+    "org.apache.iceberg.rest.RESTCatalog": "rest",
+    "org.apache.iceberg.hive.HiveCatalog": "hive",
+    "org.apache.iceberg.aws.glue.GlueCatalog": "glue",
+    "org.apache.iceberg.nessie.NessieCatalog": "nessie",
+}
+# They tune the Java connectors and change no row.
+_WITHOUT_EFFECT = ("cache-enabled", "cache.", "io-impl", "metrics-reporter-impl", "file-index.", "lock.", "lock-")
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def connect(
+    spark: SparkSession, catalogs: Mapping[str, Catalog[Any] | Mapping[str, Any]] | None = None
+) -> Lake[DataFrame]:
+    """Return a lake: Spark SQL with tables of catalogs, in this session.
+
+    Args:
+        spark: The session, Classic or Connect.
+        catalogs: Catalogs by the name that they have in SQL: what `frazil.load_catalog` returns, or the properties that
+            it takes, with `table-default.*` and `table-override.*` for the properties of new tables and
+            `default-namespace` for USE. Catalogs of the settings `spark.sql.catalog.<name>.*` that name the classes
+            `SparkCatalog` of the Java connectors are added. Those given here come first.
+
+    The setting of `spark.sql.catalog.spark_catalog` to a class of the Java connectors is removed from the session, with
+    a warning in the log: without jars it would break every query.
+
+    Raises:
+        InvalidArgumentError: `spark` is not a session, its Python lacks frazil, or a catalog is not properties.
+
+    >>> lake = connect(spark, {"local": {"type": "hadoop", "warehouse": "/lake"}})  # doctest: +SKIP
+    >>> lake.sql("SELECT count(*) FROM local.db.events").show()  # doctest: +SKIP
+    """
+    check_session(spark)
+    found, foreign = configured(spark)
+    if catalogs is not None and not hasattr(catalogs, "items"):
+        message = f"catalogs must be a mapping of names to catalogs, not {type(catalogs).__name__}"
+        raise InvalidArgumentError(message)
+    found |= dict(catalogs or {})
+    reserved = next((name for name in found if name == _SESSION_CATALOG or not isinstance(name, str) or not name), None)
+    if reserved is not None:
+        message = f"{reserved!r} cannot be the name of a catalog of a lake"
+        raise InvalidArgumentError(message, hint="give the catalog another name")
+    return Lake(found, SparkEngine(spark), foreign - found.keys())
+
+
+def configured(spark: SparkSession) -> tuple[dict[str, Any], set[str]]:
+    """Return the catalogs that the settings of a session describe, and the names of its other catalogs."""
+    settings = {
+        name.removeprefix(_PREFIX): value for name, value in spark.conf.getAll.items() if name.startswith(_PREFIX)
+    }
+    found: dict[str, Any] = {}
+    foreign: set[str] = set()
+    for name, class_name in settings.items():
+        if "." in name:
+            continue
+        if name == _SESSION_CATALOG:
+            if class_name in _OF_SESSION:
+                spark.conf.unset(_PREFIX + name)
+                _LOGGER.warning("unset %s%s: %s needs jars; tables of other catalogs work", _PREFIX, name, class_name)
+            continue
+        own = {key.removeprefix(f"{name}."): value for key, value in settings.items() if key.startswith(f"{name}.")}
+        if class_name == _ICEBERG:
+            found[name] = _iceberg_properties(own)
+        elif class_name == _PAIMON:
+            found[name] = {"metastore": "filesystem", **_effective(own), "type": "paimon"}
+        else:
+            foreign.add(name)
+    return found, foreign
+
+
+def _iceberg_properties(own: dict[str, str]) -> dict[str, str]:
+    properties = _effective(own)
+    implementation = properties.pop("catalog-impl", None)
+    if implementation is not None:
+        return {**properties, "type": _TYPES_OF_CLASSES.get(implementation, implementation)}
+    return {"type": "hive", **properties}  # the default of the Java connector
+
+
+def _effective(own: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in own.items() if not name.startswith(_WITHOUT_EFFECT)}

@@ -1,0 +1,100 @@
+"""Spark as the engine of `frazil.sql`."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil.errors import InvalidArgumentError
+from frazil.iceberg import Table as IcebergTable
+from frazil.spark._assignment import assigned
+from frazil.spark._read import read
+from frazil.spark._taking import Taking
+from frazil.spark._types import spark_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class SparkEngine:
+    """Runs queries in a session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Use this session."""
+        self._spark = spark
+        self._user: str | None = None
+
+    def query(self, text: str, tables: Sequence[Any]) -> DataFrame:
+        """Run a query over tables that were loaded."""
+        frames: dict[str, Any] = {f"t{index}": read(self._spark, table) for index, table in enumerate(tables)}
+        return self._spark.sql(text, **frames)
+
+    def rows(self, frame: DataFrame, table: Any, columns: Sequence[str] | None) -> pa.Table:
+        """Return rows as Arrow, assigned to the columns of a table as Spark does for INSERT."""
+        import pyarrow as pa
+
+        schema = table.scan().schema()
+        rows = assigned(frame, spark_schema(schema, "error"), columns).toArrow()
+        if not isinstance(table, IcebergTable):
+            return rows
+        taking = Taking(_native.RowWriter(table._native, memory_bytes=1 << 20).schema())  # noqa: SLF001 - of one package
+        return (
+            pa.Table.from_batches([taking.apply(batch) for batch in rows.combine_chunks().to_batches()])
+            if rows
+            else rows
+        )
+
+    def frame(self, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> DataFrame:
+        """Return rows of text as a DataFrame; a column is a name, or a name and the type boolean."""
+        from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+
+        names = [column.partition(" ") for column in columns]
+        fields = [StructField(name, BooleanType() if kind else StringType(), nullable=False) for name, _, kind in names]
+        values = [
+            tuple(value == "true" if kind else value for value, (_, _, kind) in zip(row, names, strict=True))
+            for row in rows
+        ]
+        return self._spark.createDataFrame(values, StructType(fields))
+
+    def columns(self, table: Any) -> list[tuple[str, ...]]:
+        """Return name, type and comment of each column."""
+        comments = _comments(table)
+        fields = spark_schema(table.scan().schema(), "micros")
+        return [(field.name, field.dataType.simpleString(), comments.get(field.name) or "") for field in fields]
+
+    def has_temporary_view(self, name: str) -> bool:
+        """Return whether there is a temporary view of this name."""
+        from pyspark.errors import PySparkException
+
+        with contextlib.suppress(PySparkException):
+            return bool(self._spark.catalog.getTable(f"`{name.replace('`', '``')}`").isTemporary)
+        return False
+
+    def timestamp_has_zone(self) -> bool:
+        """Return whether TIMESTAMP has a time zone in this session."""
+        return str(self._spark.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ")).upper() != "TIMESTAMP_NTZ"
+
+    def user(self) -> str:
+        """Return the user of the session."""
+        if self._user is None:
+            row = self._spark.sql("SELECT current_user()").first()
+            if row is None:
+                message = "the session has no user"
+                raise InvalidArgumentError(message)
+            self._user = str(row[0])
+        return self._user
+
+    def snapshot_properties(self) -> dict[str, str]:
+        """Return the id of the application, as the Java connector records it."""
+        found = self._spark.conf.get("spark.app.id", None)
+        return {} if not found else {"spark.app.id": str(found)}
+
+
+def _comments(table: Any) -> dict[str, str | None]:
+    if isinstance(table, IcebergTable):
+        return {field.name: field.doc for field in table.schema().fields}
+    return {field.name: field.description for field in table.schema().fields}

@@ -1,0 +1,5 @@
+"""Spark SQL over tables of catalogs: tokens, names, types and statements. No engine is imported here."""
+
+from frazil.sql._lake import Lake
+
+__all__ = ["Lake"]

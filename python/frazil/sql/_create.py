@@ -1,0 +1,130 @@
+"""CREATE TABLE, carried out by a catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from frazil.errors import AlreadyExistsError, InvalidArgumentError
+from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._types import iceberg_schema, paimon_columns
+
+if TYPE_CHECKING:
+    from frazil.sql._names import Resolved
+    from frazil.sql._statements import CreateTable, PartitionField
+
+_FORMAT_VERSION = "format-version"
+_DEFAULT_FORMAT_VERSION = 2
+
+
+class _Session(Protocol):
+    def timestamp_has_zone(self) -> bool: ...
+
+    def user(self) -> str: ...
+
+
+def create_table(statement: CreateTable, where: Resolved, text: str, session: _Session) -> None:
+    """Create a table.
+
+    Raises:
+        AlreadyExistsError: There is a table of this name.
+        InvalidArgumentError: A column or property that does not fit.
+        UnsupportedError: A provider of another format than that of the catalog, or a clause that it does not have.
+    """
+    entry = where.catalog
+    if statement.provider not in (None, entry.format):
+        start = statement.name.start
+        problem = f"catalog {entry.name!r} has {entry.format} tables, not tables of the format {statement.provider}"
+        raise unsupported(text, start, problem, f"write USING {entry.format}")
+    if statement.if_not_exists and entry.catalog.table_exists(where.levels):
+        return
+    if not statement.columns:
+        raise unsupported(text, statement.name.start, "CREATE TABLE without columns is not supported")
+    _check_names(statement, text)
+    create = _iceberg if entry.format == "iceberg" else _paimon
+    try:
+        create(statement, where, text, session)
+    except AlreadyExistsError:
+        # Another writer may have been first.
+        if not statement.if_not_exists or not entry.catalog.table_exists(where.levels):
+            raise
+
+
+def _iceberg(statement: CreateTable, where: Resolved, text: str, session: _Session) -> None:
+    entry = where.catalog
+    options = {f"option.{name}": value for name, value in statement.options.items()} | dict(statement.options)
+    comment = {} if statement.comment is None else {"comment": statement.comment}
+    given = options | dict(statement.properties) | comment | {"owner": session.user()}
+    made = {**entry.defaults, **given, **entry.overrides}
+    version = made.pop(_FORMAT_VERSION, str(_DEFAULT_FORMAT_VERSION))
+    made.pop(f"option.{_FORMAT_VERSION}", None)
+    if not version.isdecimal():
+        message = f"the property `{_FORMAT_VERSION}` is {version!r}, expected 1, 2 or 3"
+        raise InvalidArgumentError(message)
+    entry.catalog.create_table(
+        where.levels,
+        iceberg_schema(statement.columns, timestamp_has_zone=session.timestamp_has_zone()),
+        statement.location,
+        partition_by=[_term(one, statement, text) for one in statement.partitioned_by],
+        properties=made,
+        format_version=int(version),
+    )
+
+
+def _paimon(statement: CreateTable, where: Resolved, text: str, session: _Session) -> None:
+    entry = where.catalog
+    if statement.location is not None:
+        raise unsupported(text, statement.name.start, "LOCATION of a Paimon table is not supported")
+    other = next((one for one in statement.partitioned_by if one.transform != "identity"), None)
+    if other is not None:
+        hint = "partition by columns, and give the property `bucket` for buckets"
+        raise unsupported(text, other.column.start, f"Paimon tables have no transform {other.transform}", hint)
+    commented = next((one for one in statement.columns if one.comment is not None), None)
+    if commented is not None:
+        raise unsupported(
+            text, statement.name.start, f"COMMENT of column `{commented.name}` of a Paimon table is not supported"
+        )
+    made = {**entry.defaults, **statement.options, **statement.properties, **entry.overrides}
+    keys = [key.strip() for key in made.pop("primary-key", "").split(",") if key.strip()]
+    if where.levels[:-1] == entry.default_namespace:
+        entry.catalog.create_namespace_if_not_exists(where.levels[:-1])
+    entry.catalog.create_table(  # type: ignore[call-arg]
+        where.levels,
+        paimon_columns(statement.columns, timestamp_has_zone=session.timestamp_has_zone()),
+        partition_keys=[_column(one, statement, text) for one in statement.partitioned_by],
+        primary_keys=keys,
+        options=made,
+        comment=statement.comment,
+    )
+
+
+def _check_names(statement: CreateTable, text: str) -> None:
+    seen: set[str] = set()
+    for column in statement.columns:
+        if column.name.lower() in seen:
+            hint = "names of columns must differ in more than their case"
+            problem = f"table {statement.name} has two columns `{column.name}`"
+            raise invalid(text, statement.name.start, problem, hint)
+        seen.add(column.name.lower())
+
+
+def _term(one: PartitionField, statement: CreateTable, text: str) -> str:
+    """Return a partition field as the API writes it, such as `bucket(8, "id")`."""
+    column = '"' + _column(one, statement, text).replace('"', '""') + '"'
+    if one.transform == "identity":
+        return column
+    return f"{one.transform}({column})" if one.number is None else f"{one.transform}({one.number}, {column})"
+
+
+def _column(one: PartitionField, statement: CreateTable, text: str) -> str:
+    """Return the name of a column as the list of columns spells it."""
+    if len(one.column.parts) > 1:
+        raise unsupported(
+            text, one.column.start, f"a field of a struct in PARTITIONED BY is not supported: {one.column}"
+        )
+    wanted = one.column.parts[0]
+    found: Any = next((column.name for column in statement.columns if column.name.lower() == wanted.lower()), None)
+    if found is None:
+        names = ", ".join(column.name for column in statement.columns)
+        problem = f"PARTITIONED BY: no column `{wanted}`"
+        raise invalid(text, one.column.start, problem, f"the columns are {names}")
+    return str(found)

@@ -1,0 +1,359 @@
+"""A lake: catalogs under names, and the statements of Spark SQL that work on them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from frazil._arguments import text as argument_text
+from frazil.errors import (
+    AlreadyExistsError,
+    FrazilError,
+    InvalidArgumentError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnsupportedError,
+)
+from frazil.sql import _statements as st
+from frazil.sql._create import create_table
+from frazil.sql._lexer import place_of, statements, unsupported
+from frazil.sql._names import Names, Resolved
+from frazil.sql._other import instead
+from frazil.sql._parse import parse
+from frazil.sql._reader import Reader, quoted
+from frazil.sql._references import mentions, references, replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from frazil.catalog import Catalog
+    from frazil.sql._reader import Name
+
+Frame = TypeVar("Frame")
+"""The result of a query in the engine."""
+
+Cells = tuple[str, ...]
+
+_VIEW_FIRST = 'make a temporary view of the rows: lake.sql("SELECT …").createOrReplaceTempView("name")'
+
+
+class Engine(Protocol[Frame]):
+    """What runs queries."""
+
+    def query(self, text: str, tables: Sequence[Any]) -> Frame:
+        """Run a query; `{t0}` in the text stands for the first of the tables."""
+        ...
+
+    def rows(self, frame: Frame, table: Any, columns: Sequence[str] | None) -> Any:
+        """Return the rows of a query as Arrow, by the names and types of the table's columns."""
+        ...
+
+    def frame(self, columns: Sequence[str], rows: Sequence[Cells]) -> Frame:
+        """Return rows of text as a result."""
+        ...
+
+    def columns(self, table: Any) -> list[Cells]:
+        """Return name, type and comment of each column of a table."""
+        ...
+
+    def has_temporary_view(self, name: str) -> bool:
+        """Return whether there is a temporary view of this name."""
+        ...
+
+    def timestamp_has_zone(self) -> bool:
+        """Return whether the type TIMESTAMP has a time zone."""
+        ...
+
+    def user(self) -> str:
+        """Return who owns what is created."""
+        ...
+
+    def snapshot_properties(self) -> dict[str, str]:
+        """Return what a snapshot records of the engine."""
+        ...
+
+
+class Lake(Generic[Frame]):
+    """Tables of catalogs in Spark SQL. Use `frazil.spark.connect` to make one."""
+
+    def __init__(
+        self,
+        catalogs: Mapping[str, Catalog[Any] | Mapping[str, Any]],
+        engine: Engine[Frame],
+        foreign: Iterable[str] = (),
+    ) -> None:
+        """Take catalogs by name, as they are or by their properties, and the names of the engine's own catalogs."""
+        self._names = Names(catalogs, foreign)
+        self._engine = engine
+
+    def sql(self, text: str) -> Frame:
+        """Run a statement.
+
+        Raises:
+            InvalidArgumentError: The statement cannot be parsed, or names something that does not fit.
+            UnsupportedError: A statement or clause that is not supported for tables of these catalogs; the hint says
+                what to write instead. Nothing was changed.
+            FrazilError: As the method of the catalog or the table raises it.
+        """
+        text = argument_text("the statement", text)
+        try:
+            statement = parse(text)
+        except FrazilError:
+            # Spark has more clauses than this grammar, for tables of its own.
+            if mentions(text, self._names.is_ours):
+                raise
+            return self._engine.query(text, ())
+        try:
+            return self._run(statement, text)
+        except FrazilError as error:
+            if "line" not in error.context:
+                line, column = place_of(text, _start_of(statement, text))
+                error.context |= {"line": str(line), "column": str(column)}
+                error.message += f" (line {line}, column {column})"
+            raise
+
+    def script(self, text: str) -> list[Frame]:
+        """Run the statements of a script, which semicolons separate, and return the result of each.
+
+        The first statement that fails ends the script; those before it stay.
+
+        Raises:
+            FrazilError: As in `sql`; line and column count from the beginning of the script.
+        """
+        return [self.sql(statement) for statement in statements(text)]
+
+    def table(self, name: str) -> Any:
+        """Return a table by its name in SQL, at its newest state.
+
+        Raises:
+            NoSuchTableError: There is no such table, or its catalog is not one of this lake.
+        """
+        reader = Reader(name)
+        found = reader.name("the name of a table")
+        reader.end()
+        where = self._names.table(found.parts)
+        if where is None:
+            message = f"no catalog of this lake has a table {found}"
+            raise NoSuchTableError(message, context={"table": str(found)}, hint=self._catalogs_hint())
+        return where.catalog.catalog.load_table(where.levels)
+
+    def catalog(self, name: str) -> Catalog[Any]:
+        """Return a catalog by its name in SQL.
+
+        Raises:
+            InvalidArgumentError: The lake does not have this catalog.
+        """
+        found = self._names.catalogs.get(name)
+        if found is None:
+            message = f"the lake has no catalog {name!r}"
+            raise InvalidArgumentError(message, context={"catalog": str(name)}, hint=self._catalogs_hint())
+        return found.catalog
+
+    def _catalogs_hint(self) -> str:
+        return f"the catalogs are {', '.join(self._names.catalogs) or 'none'}"
+
+    def _run(self, statement: st.Statement, text: str) -> Frame:
+        handlers: dict[type[Any], Callable[[Any, str], Frame]] = {
+            st.CreateNamespace: self._namespace,
+            st.CreateTable: self._create,
+            st.Describe: self._describe,
+            st.DropNamespace: self._namespace,
+            st.DropTable: self._drop,
+            st.Insert: self._insert,
+            st.Other: self._other,
+            st.Query: lambda query, _: self._query(query.text),
+            st.ShowCatalogs: lambda *_: self._engine.frame(("catalog",), [(name,) for name in self._names.all()]),
+            st.ShowCurrent: self._show_current,
+            st.ShowNamespaces: self._show_namespaces,
+            st.ShowTables: self._show_tables,
+            st.Use: self._use,
+        }
+        return handlers[type(statement)](statement, text)
+
+    def _where(self, name: Name) -> Resolved | None:
+        return None if self._is_view(name.parts) else self._names.table(name.parts)
+
+    def _done(self) -> Frame:
+        return self._engine.frame((), ())
+
+    def _spark(self, text: str) -> Frame:
+        """Leave a statement that names nothing of the lake to Spark."""
+        if mentions(text, self._names.is_ours):
+            begin = len(text) - len(text.lstrip())
+            problem = "the statement changes something outside of the catalogs of this lake, and names a table in them"
+            raise unsupported(text, begin, problem, _VIEW_FIRST)
+        return self._engine.query(text, ())
+
+    def _is_view(self, parts: tuple[str, ...]) -> bool:
+        """Return whether a name is that of a temporary view, which comes before tables of the current catalog."""
+        return len(parts) == 1 and self._names.current is not None and self._engine.has_temporary_view(parts[0])
+
+    def _query(self, text: str) -> Frame:
+        found = [one for one in references(text, self._names.is_ours) if not self._is_view(one.name.parts)]
+        # A table is loaded once, so that a statement that names it twice reads one state.
+        loaded: dict[tuple[str, ...], Any] = {}
+        tables = []
+        for one in found:
+            where = self._names.table(one.name.parts)
+            assert where is not None  # noqa: S101 - `is_ours` said so
+            key = (where.catalog.name, *where.levels)
+            if key not in loaded:
+                loaded[key] = _readable(text, one.name.start, where)
+            tables.append(loaded[key])
+        return self._engine.query(replaced(text, found) if found else text, tables)
+
+    def _other(self, statement: st.Other, text: str) -> Frame:
+        if statement.is_of_session or not mentions(text, self._names.is_ours):
+            return self._engine.query(text, ())
+        raise unsupported(text, statement.start, f"{statement.what} is not supported", self._instead(statement))
+
+    def _instead(self, statement: st.Other) -> str | None:
+        """Return the hint with what to write instead of a statement."""
+        where = None if statement.table is None else self._where(statement.table)
+        if statement.table is not None and where is None:
+            return _VIEW_FIRST
+        use = instead(statement.what, "iceberg" if where is None else where.catalog.format)
+        if use is None or where is None:
+            return use and f"use {use}"
+        return "use " + use.replace("lake.table(…)", f'lake.table("{statement.table}")')
+
+    def _use(self, statement: st.Use, text: str) -> Frame:
+        parts = statement.name.parts
+        if self._names.use(parts, is_catalog=statement.is_catalog, is_namespace=statement.is_namespace):
+            return self._done()
+        result = self._engine.query(text, ())
+        self._names.leave()
+        return result
+
+    def _show_tables(self, statement: st.ShowTables, text: str) -> Frame:
+        where = self._names.listed_namespace(None if statement.namespace is None else statement.namespace.parts)
+        if where is None:
+            return self._engine.query(text, ())
+        rows = [
+            (_dotted(levels[:-1]), levels[-1], "false")
+            for levels in where.catalog.catalog.list_tables(where.levels)
+            if _is_like(levels[-1], statement.pattern)
+        ]
+        return self._engine.frame(("namespace", "tableName", "isTemporary boolean"), rows)
+
+    def _show_namespaces(self, statement: st.ShowNamespaces, text: str) -> Frame:
+        current = self._names.current
+        if statement.parent is not None:
+            where = self._names.new_namespace(statement.parent.parts)
+        else:
+            where = None if current is None else Resolved(current, ())
+        if where is None:
+            return self._engine.query(text, ())
+        listed = map(_dotted, where.catalog.catalog.list_namespaces(where.levels))
+        return self._engine.frame(("namespace",), [(name,) for name in listed if _is_like(name, statement.pattern)])
+
+    def _show_current(self, statement: st.ShowCurrent, text: str) -> Frame:
+        del statement
+        current = self._names.current
+        if current is None:
+            return self._engine.query(text, ())
+        return self._engine.frame(("catalog", "namespace"), [(current.name, _dotted(self._names.namespace))])
+
+    def _namespace(self, statement: st.CreateNamespace | st.DropNamespace, text: str) -> Frame:
+        where = self._names.new_namespace(statement.name.parts)
+        if where is None:
+            return self._spark(text)
+        catalog = where.catalog.catalog
+        if isinstance(statement, st.DropNamespace):
+            if statement.cascade:
+                message = "DROP NAMESPACE … CASCADE is not supported"
+                raise UnsupportedError(message, hint="drop its tables first")
+            try:
+                catalog.drop_namespace(where.levels)
+            except NoSuchNamespaceError:
+                if not statement.if_exists:
+                    raise
+            return self._done()
+        # Folders keep no properties, and Spark names an owner always.
+        owner = {} if catalog.type in ("hadoop", "paimon") else {"owner": self._engine.user()}
+        try:
+            catalog.create_namespace(where.levels, owner | dict(statement.properties))
+        except AlreadyExistsError:
+            if not statement.if_not_exists:
+                raise
+        return self._done()
+
+    def _create(self, statement: st.CreateTable, text: str) -> Frame:
+        where = self._where(statement.name)
+        if where is None:
+            return self._spark(text)
+        create_table(statement, where, text, self._engine)
+        return self._done()
+
+    def _drop(self, statement: st.DropTable, text: str) -> Frame:
+        where = self._where(statement.name)
+        if where is None:
+            return self._spark(text)
+        catalog = where.catalog.catalog
+        try:
+            # A folder is the table: without it nothing would be left to drop.
+            catalog.drop_table(where.levels, purge=statement.purge or catalog.type == "hadoop")
+        except NoSuchTableError:
+            if not statement.if_exists:
+                raise
+        return self._done()
+
+    def _describe(self, statement: st.Describe, text: str) -> Frame:
+        where = self._where(statement.name)
+        if where is None:
+            return self._spark(text)
+        table = _readable(text, statement.name.start, where)
+        rows = self._engine.columns(table)
+        if where.catalog.format == "iceberg":
+            from frazil.sql._describe import details, partitioning
+
+            rows += partitioning(table, rows)
+            if statement.extended:
+                rows += details(table, f"{quoted(where.catalog.name)}.{_dotted(where.levels)}")
+        elif statement.extended:
+            message = "DESCRIBE EXTENDED of a Paimon table is not supported"
+            raise UnsupportedError(message, hint="use lake.table(…).options")
+        return self._engine.frame(("col_name", "data_type", "comment"), rows)
+
+    def _insert(self, statement: st.Insert, text: str) -> Frame:
+        where = self._where(statement.name)
+        if where is None:
+            return self._spark(text)
+        table = _readable(text, statement.name.start, where)
+        line, column = place_of(text, statement.values.start)
+        values = self._query("\n" * (line - 1) + " " * (column - 1) + statement.values.text)
+        rows = self._engine.rows(values, table, statement.columns)
+        # Paimon's connector for Spark records nothing of the engine.
+        properties = self._engine.snapshot_properties() if where.catalog.format == "iceberg" else None
+        table.append(rows, snapshot_properties=properties)
+        return self._done()
+
+
+def _readable(text: str, start: int, where: Resolved) -> Any:
+    table = where.catalog.catalog.load_table(where.levels)
+    if not hasattr(table, "scan") or not hasattr(table, "append"):
+        name = ".".join(where.levels)
+        raise unsupported(text, start, f"metadata table {name} cannot be read in SQL", "use lake.table(…).inspect")
+    return table
+
+
+def _start_of(statement: st.Statement, text: str) -> int:
+    if isinstance(statement, st.Other):
+        return statement.start
+    return len(text) - len(text.lstrip())
+
+
+def _dotted(levels: Sequence[str]) -> str:
+    return ".".join(map(quoted, levels))
+
+
+def _is_like(name: str, pattern: str | None) -> bool:
+    """Return whether a name fits a pattern of SHOW: `*` is any text, `|` separates patterns.
+
+    >>> _is_like("orders", "or*|x"), _is_like("orders", "order")
+    (True, False)
+    """
+    if pattern is None:
+        return True
+    parts = (".*".join(map(re.escape, part.strip().split("*"))) for part in pattern.split("|"))
+    return any(re.fullmatch(part, name, re.IGNORECASE) for part in parts)

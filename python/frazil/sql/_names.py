@@ -1,0 +1,151 @@
+"""Catalogs by name, the current catalog and namespace, and names of tables resolved as Spark does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from frazil.catalog import Catalog, load_catalog
+from frazil.errors import InvalidArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_DEFAULT = "table-default."
+_OVERRIDE = "table-override."
+_NAMESPACE = "default-namespace"
+_OF_SPARK = frozenset({"spark_catalog", "global_temp", "session", "system"})
+
+
+class LakeCatalog:
+    """A catalog under its name in SQL, which is opened when it is first used."""
+
+    def __init__(self, name: str, given: Catalog[Any] | Mapping[str, Any]) -> None:
+        """Take a catalog, or the properties of one.
+
+        Raises:
+            InvalidArgumentError: Neither is given.
+        """
+        self.name = name
+        self._catalog: Catalog[Any] | None = None
+        self._properties: dict[str, Any] = {}
+        self.defaults: dict[str, str] = {}
+        self.overrides: dict[str, str] = {}
+        if isinstance(given, Catalog):
+            self._catalog = given
+            self._namespace: str | None = None
+            return
+        if not hasattr(given, "items"):
+            message = f"catalog {name!r} must be a catalog or a mapping of its properties, not {type(given).__name__}"
+            raise InvalidArgumentError(message)
+        properties = dict(given)
+        self._namespace = properties.pop(_NAMESPACE, None)
+        self.defaults = _taken(properties, _DEFAULT)
+        self.overrides = _taken(properties, _OVERRIDE)
+        self._properties = properties
+
+    @property
+    def catalog(self) -> Catalog[Any]:
+        """The catalog itself.
+
+        Raises:
+            InvalidArgumentError: The properties do not make a catalog.
+            UnsupportedError: There are no catalogs of this type yet.
+        """
+        if self._catalog is None:
+            self._catalog = load_catalog(self.name, **self._properties)
+        return self._catalog
+
+    @property
+    def format(self) -> str:
+        """The format of its tables, `iceberg` or `paimon`."""
+        return "paimon" if self.catalog.type == "paimon" else "iceberg"
+
+    @property
+    def default_namespace(self) -> tuple[str, ...]:
+        """The namespace that is current after USE of the catalog."""
+        if self._namespace is not None:
+            return tuple(self._namespace.split("."))
+        return ("default",) if self.format == "paimon" else ()
+
+
+class Resolved(NamedTuple):
+    """A name in a catalog."""
+
+    catalog: LakeCatalog
+    levels: tuple[str, ...]
+
+
+class Names:
+    """The catalogs of a lake, and which catalog and namespace are current.
+
+    The current catalog is None as long as it is one of Spark.
+    """
+
+    def __init__(self, catalogs: Mapping[str, Catalog[Any] | Mapping[str, Any]], foreign: Iterable[str] = ()) -> None:
+        """Take catalogs by name, and the names of the catalogs of Spark."""
+        self._foreign = frozenset(foreign) | _OF_SPARK
+        self.catalogs = {name: LakeCatalog(name, given) for name, given in catalogs.items()}
+        self.current: LakeCatalog | None = None
+        self.namespace: tuple[str, ...] = ()
+
+    def table(self, parts: tuple[str, ...]) -> Resolved | None:
+        """Return where a table of this name is; None if that is not in a catalog of the lake."""
+        if len(parts) > 1 and parts[0] in self.catalogs:
+            return Resolved(self.catalogs[parts[0]], parts[1:])
+        if self.current is None or not self.is_ours(parts):
+            return None
+        return Resolved(self.current, (*self.namespace, *parts) if len(parts) == 1 else parts)
+
+    def is_ours(self, parts: tuple[str, ...]) -> bool:
+        """Return whether a table of this name is in a catalog of the lake."""
+        if len(parts) > 1 and parts[0] in self.catalogs:
+            return True
+        return self.current is not None and (len(parts) == 1 or parts[0] not in self._foreign)
+
+    def new_namespace(self, parts: tuple[str, ...]) -> Resolved | None:
+        """Return where a namespace of this name is; None if that is not in a catalog of the lake."""
+        if parts[0] in self.catalogs:
+            return Resolved(self.catalogs[parts[0]], parts[1:])
+        return None if self.current is None or parts[0] in self._foreign else Resolved(self.current, parts)
+
+    def listed_namespace(self, parts: tuple[str, ...] | None) -> Resolved | None:
+        """Return the namespace whose tables are listed: the current one if there is no name."""
+        if parts is not None:
+            return self.new_namespace(parts)
+        return None if self.current is None else Resolved(self.current, self.namespace)
+
+    def use(self, parts: tuple[str, ...], *, is_catalog: bool, is_namespace: bool) -> bool:
+        """Make a catalog and a namespace current; return False if the catalog is one of Spark.
+
+        Raises:
+            NoSuchNamespaceError: The catalog does not have the namespace.
+            UnsupportedError: More parts than the name of a catalog.
+        """
+        if is_catalog and len(parts) > 1:
+            message = f"{'.'.join(parts)!r} is not the name of a catalog"
+            raise UnsupportedError(message, hint="write USE with the catalog and the namespace")
+        found = None
+        if not is_namespace and parts[0] in self.catalogs:
+            found = Resolved(self.catalogs[parts[0]], parts[1:])
+        elif not is_catalog and self.current is not None and parts[0] not in self._foreign:
+            found = Resolved(self.current, parts)
+        if found is None:
+            return False
+        if found.levels:
+            found.catalog.catalog.load_namespace_properties(found.levels)
+        self.current, self.namespace = found.catalog, found.levels or found.catalog.default_namespace
+        return True
+
+    def all(self) -> list[str]:
+        """Return the names of all catalogs that are known, those of Spark too."""
+        return sorted({*self.catalogs, *self._foreign - _OF_SPARK, "spark_catalog"})
+
+    def leave(self) -> None:
+        """Note that a catalog of Spark is current."""
+        self.current, self.namespace = None, ()
+
+
+def _taken(properties: dict[str, Any], prefix: str) -> dict[str, str]:
+    """Take the properties with a prefix out of all, and return them without it."""
+    names = [name for name in properties if name.startswith(prefix)]
+    return {name.removeprefix(prefix): str(properties.pop(name)) for name in names}

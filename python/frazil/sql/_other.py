@@ -1,0 +1,147 @@
+"""Statements that are not supported for tables of catalogs of frazil, and the Python to write instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from frazil.sql._statements import Other
+
+if TYPE_CHECKING:
+    from frazil.sql._reader import Name, Reader
+
+_ALTER = "lake.table(…).update_schema(), update_spec(), update_sort_order() or set_properties(…)"
+_INSERT = 'frazil.spark.write(lake.sql("SELECT …"), lake.table(…))'
+_INSERT_PAIMON = 'lake.table(…).append(lake.sql("SELECT …").toArrow())'
+_OVERWRITE = 'frazil.spark.write(lake.sql("SELECT …"), lake.table(…), "overwrite")'
+_OVERWRITE_PAIMON = 'lake.table(…).overwrite(lake.sql("SELECT …").toArrow())'
+_VIEW = 'lake.sql("SELECT …").createOrReplaceTempView("name")'
+
+
+class _Form(NamedTuple):
+    """First words of a statement, and what to write instead for a table of either format.
+
+    `before_table` are the words, each of them optional, between the first words and the name of the table that the
+    statement is about; None if it is not about one.
+    """
+
+    words: tuple[str, ...]
+    before_table: tuple[str, ...] | None
+    iceberg: str | None
+    paimon: str | None
+
+
+_INSERT_SELECT = _Form(("INSERT", "INTO"), ("TABLE",), _INSERT, _INSERT_PAIMON)
+_CREATE_AS = _Form(("CREATE", "TABLE"), (), f"{_INSERT} after CREATE TABLE", f"{_INSERT_PAIMON} after CREATE TABLE")
+
+_FORMS = (
+    _INSERT_SELECT,
+    _Form(("INSERT", "OVERWRITE"), ("TABLE",), _OVERWRITE, _OVERWRITE_PAIMON),
+    _Form(("INSERT",), None, _INSERT, None),
+    _Form(("DELETE",), ("FROM",), 'lake.table(…).delete("id = 1")', None),
+    _Form(("UPDATE",), (), 'lake.table(…).update({"name": "upper(name)"}, "id = 1")', None),
+    _Form(("MERGE",), ("INTO",), 'frazil.spark.merge(frame, lake.table(…), ["id"])', None),
+    _Form(("TRUNCATE",), ("TABLE",), "lake.table(…).delete()", "lake.table(…).truncate()"),
+    _Form(("ALTER", "TABLE"), (), _ALTER, None),
+    _Form(("ALTER", "VIEW"), None, None, None),
+    _Form(("ALTER",), None, "lake.catalog(…).update_namespace_properties(…)", None),
+    _Form(("CALL",), None, "lake.table(…).manage_snapshots(), or compact() of a Paimon table", None),
+    _CREATE_AS,
+    _Form(("CREATE", "OR", "REPLACE", "TABLE"), (), _OVERWRITE, _OVERWRITE_PAIMON),
+    _Form(("REPLACE", "TABLE"), (), _OVERWRITE, _OVERWRITE_PAIMON),
+    _Form(("CREATE", "VIEW"), None, _VIEW, None),
+    _Form(("CREATE", "OR", "REPLACE"), None, _VIEW, None),
+    _Form(("CREATE", "TEMPORARY"), None, _VIEW, None),
+    _Form(("CREATE", "TEMP"), None, _VIEW, None),
+    _Form(("CREATE", "GLOBAL"), None, 'lake.sql("SELECT …").createOrReplaceGlobalTempView("name")', None),
+    _Form(("CREATE", "MATERIALIZED"), None, _OVERWRITE, None),
+    _Form(("CREATE", "CATALOG"), None, 'frazil.spark.connect(spark, {"name": {…}})', None),
+    _Form(("DROP", "VIEW"), None, None, None),
+    _Form(("SHOW", "CREATE"), ("TABLE",), "lake.table(…).metadata", "lake.table(…).schema() and options"),
+    _Form(("SHOW", "COLUMNS"), ("IN", "FROM"), "lake.table(…).schema()", "lake.table(…).schema()"),
+    _Form(("SHOW", "TBLPROPERTIES"), (), "lake.table(…).properties", "lake.table(…).properties"),
+    _Form(("SHOW", "PARTITIONS"), (), "lake.table(…).inspect.partitions()", "lake.table(…).inspect.partitions()"),
+    _Form(("SHOW", "VIEWS"), None, None, None),
+    _Form(("SHOW",), None, None, None),
+    _Form(("DESCRIBE",), None, "DESCRIBE with the name of a table", None),
+    _Form(("DESC",), None, "DESCRIBE with the name of a table", None),
+    _Form(("EXPLAIN",), None, 'lake.sql("SELECT …").explain()', None),
+    _Form(("COMMENT", "ON"), ("TABLE",), 'lake.table(…).set_properties({"comment": "…"})', None),
+    _Form(("CACHE",), None, 'lake.sql("SELECT …").cache()', None),
+    _Form(("UNCACHE",), None, "the method unpersist of the DataFrame", None),
+    _Form(("REFRESH",), None, 'lake.sql("SELECT …"), which reads the newest snapshot', None),
+    _Form(("ANALYZE",), None, None, None),
+    _Form(("LOAD", "DATA"), None, 'frazil.spark.write(spark.read.parquet("…"), lake.table(…))', None),
+)
+_BY_NAME = {" ".join(form.words): form for form in _FORMS} | {
+    "CREATE TABLE … AS SELECT": _CREATE_AS,
+    "INSERT INTO … SELECT": _INSERT_SELECT,
+}
+
+_SESSION = (
+    ("SET",),
+    ("RESET",),
+    ("ADD",),
+    ("LIST",),
+    ("CLEAR", "CACHE"),
+    ("SHOW", "FUNCTIONS"),
+    ("DESCRIBE", "FUNCTION"),
+    ("DESC", "FUNCTION"),
+    ("CREATE", "TEMPORARY", "FUNCTION"),
+    ("DROP", "TEMPORARY", "FUNCTION"),
+)
+_AFTER_TABLE = ("SELECT", "WITH", "VALUES", "FROM", "WHERE", "SET", "USING", "AS", "PARTITION")
+
+
+def other(reader: Reader) -> Other:
+    """Return the statement by its first words; all of it is read.
+
+    >>> from frazil.sql._reader import Reader
+    >>> found = other(Reader("merge into a.t using s on true"))
+    >>> found.what, str(found.table)
+    ('MERGE', 'a.t')
+    """
+    first = reader.peek()
+    start = first.start if first else 0
+    is_of_session = any(reader.at(*words) for words in _SESSION)
+    form = next((form for form in _FORMS if reader.at(*form.words)), None)
+    if form is None:
+        what, table = first.text.upper() if first else "the statement", None
+    else:
+        reader.expect(*form.words)
+        what, table = " ".join(form.words), _table(reader, form.before_table)
+    if not reader.at_end:
+        reader.rest()
+    return Other(what, start, table, is_of_session)
+
+
+def instead(what: str, table_format: str) -> str | None:
+    """Return the Python to write instead of a statement about a table of a format, with `lake.table(…)` for the table.
+
+    >>> instead("TRUNCATE", "paimon")
+    'lake.table(…).truncate()'
+    """
+    form = _BY_NAME.get(what)
+    if form is None:
+        return None
+    return form.paimon if table_format == "paimon" and form.before_table is not None else form.iceberg
+
+
+def _table(reader: Reader, before: tuple[str, ...] | None) -> Name | None:
+    if before is None:
+        return None
+    for word in before:
+        following = reader.peek(1)
+        # The table itself may have such a name.
+        if following is not None and following.is_name and not following.is_word(*_AFTER_TABLE):
+            reader.accept(word)
+    token = reader.peek()
+    following = reader.peek(1)
+    is_name = token is not None and token.is_name and token.text != "``"
+    if not is_name or (following is not None and following.text == "." and not _is_name_at(reader, 2)):
+        return None
+    return reader.name("the name of a table")
+
+
+def _is_name_at(reader: Reader, ahead: int) -> bool:
+    token = reader.peek(ahead)
+    return token is not None and token.is_name and token.text != "``"

@@ -1,0 +1,400 @@
+"""The text of a statement to its value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil.sql._other import other
+from frazil.sql._reader import Name, Reader
+from frazil.sql._statements import (
+    CreateNamespace,
+    CreateTable,
+    Describe,
+    DropNamespace,
+    DropTable,
+    Insert,
+    Other,
+    PartitionField,
+    Query,
+    ShowCatalogs,
+    ShowCurrent,
+    ShowNamespaces,
+    ShowTables,
+    Use,
+)
+from frazil.sql._types import Column, column_rest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from frazil.sql._statements import Statement
+
+_NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
+_NAMESPACES = ("NAMESPACES", "DATABASES", "SCHEMAS")
+_QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
+_DESCRIBED = ("FUNCTION", "QUERY", "CATALOG", "PROCEDURE", "SELECT", "WITH", "VALUES", "FROM", *_NAMESPACE)
+
+_TRANSFORMS = {
+    "bucket": "bucket",
+    "date": "day",
+    "date_hour": "hour",
+    "day": "day",
+    "days": "day",
+    "hour": "hour",
+    "hours": "hour",
+    "identity": "identity",
+    "month": "month",
+    "months": "month",
+    "truncate": "truncate",
+    "year": "year",
+    "years": "year",
+}
+"""Names of transforms in Spark SQL, and those of the specification."""
+
+_WITH_NUMBER = ("bucket", "truncate")
+
+
+def parse(text: str) -> Statement:
+    """Read one statement.
+
+    Raises:
+        InvalidArgumentError: The statement cannot be parsed; the error names the line and the column.
+        UnsupportedError: A clause that is not supported.
+
+    >>> parse("DROP TABLE IF EXISTS local.db.t").name.parts
+    ('local', 'db', 't')
+    """
+    reader = Reader(text)
+    if reader.at_end:
+        reader.fail("expected a statement")
+    reader.check_one_statement()
+    if any(reader.at(word) for word in _QUERY):
+        return Query(text)
+    try:
+        found = _known(reader)
+    except RecursionError:
+        reader.reject("types that are nested so deeply are not supported")
+    if found is None:
+        return other(reader)
+    reader.end()
+    return found
+
+
+def _known(reader: Reader) -> Statement | None:
+    """Read a statement that frazil carries out; None for others, of which nothing is read then."""
+    for words, read in _STATEMENTS:
+        if reader.at(*words):
+            return read(reader)
+    return None
+
+
+def _create_table(reader: Reader) -> Statement:
+    begin = reader.peek()
+    reader.expect("CREATE", "TABLE")
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    name = reader.name("the name of a table")
+    if reader.at("LIKE"):
+        reader.reject("CREATE TABLE … LIKE is not supported", "write the columns")
+    columns = tuple(_columns(reader)) if reader.accept("(") else ()
+    clauses = _Clauses(reader)
+    while clauses.take():
+        pass
+    if not reader.at_end and (reader.at("AS") or any(reader.at(word) for word in _QUERY)):
+        reader.rest()
+        return Other("CREATE TABLE … AS SELECT", begin.start if begin else 0, name)
+    return CreateTable(
+        name,
+        columns,
+        clauses.provider,
+        clauses.partitioned_by,
+        clauses.comment,
+        clauses.properties,
+        clauses.options,
+        clauses.location,
+        if_not_exists,
+    )
+
+
+class _Clauses:
+    """The clauses of CREATE TABLE after the columns, each of which may be given once."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._taken: set[str] = set()
+        self.provider: str | None = None
+        self.partitioned_by: tuple[PartitionField, ...] = ()
+        self.comment: str | None = None
+        self.properties: dict[str, str] = {}
+        self.options: dict[str, str] = {}
+        self.location: str | None = None
+
+    def take(self) -> bool:
+        """Read a clause; return whether there was one."""
+        reader = self._reader
+        word = next(
+            (
+                word
+                for word in ("USING", "PARTITIONED", "COMMENT", "TBLPROPERTIES", "OPTIONS", "LOCATION")
+                if reader.at(word)
+            ),
+            None,
+        )
+        if word is None:
+            later = next((word for word in ("CLUSTERED", "CLUSTER", "ROW", "STORED", "WITH") if reader.at(word)), None)
+            if later is not None:
+                reader.reject(f"{later} in CREATE TABLE is not supported", _CLAUSE_HINTS.get(later))
+            return False
+        if word in self._taken:
+            reader.fail(f"{word} is given twice")
+        self._taken.add(word)
+        reader.expect(word)
+        self._read(word)
+        return True
+
+    def _read(self, word: str) -> None:
+        reader = self._reader
+        if word == "USING":
+            self.provider = str(reader.name("the name of a format")).lower()
+        elif word == "PARTITIONED":
+            reader.expect("BY", "(")
+            self.partitioned_by = tuple(_partition_fields(reader))
+        elif word == "COMMENT":
+            self.comment = reader.string("the comment")
+        elif word == "TBLPROPERTIES":
+            self.properties = properties(reader)
+        elif word == "OPTIONS":
+            self.options = properties(reader)
+        else:
+            self.location = reader.string("the location")
+
+
+_CLAUSE_HINTS = {
+    "CLUSTERED": "write PARTITIONED BY (bucket(8, id))",
+    "STORED": "write USING iceberg",
+    "WITH": "write TBLPROPERTIES",
+}
+
+
+def _columns(reader: Reader) -> Iterator[Column]:
+    while True:
+        if reader.at("PRIMARY", "KEY") or reader.at("CONSTRAINT"):
+            hint = "for a Paimon table write TBLPROPERTIES ('primary-key' = 'id')"
+            reader.reject("a constraint in CREATE TABLE is not supported", hint)
+        yield column_rest(reader, reader.identifier("the name of a column"))
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+
+
+def _partition_fields(reader: Reader) -> Iterator[PartitionField]:
+    while True:
+        yield _partition_field(reader)
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+
+
+def _partition_field(reader: Reader) -> PartitionField:
+    following = reader.peek(1)
+    if following is None or following.text != "(":
+        column = reader.name("a column")
+        if not (reader.at(",") or reader.at(")")):
+            hint = "declare the column in the list of columns, and write its name in PARTITIONED BY"
+            reader.reject("a column with its type in PARTITIONED BY is not supported", hint)
+        return PartitionField("identity", column)
+    written = reader.peek()
+    transform = _TRANSFORMS.get(reader.identifier("a transform").lower())
+    if transform is None:
+        reader.fail(f"`{written.text if written else ''}` is not a partition transform")
+    reader.expect("(")
+    number: int | None = None
+    if transform in _WITH_NUMBER:
+        column, number = _numbered(reader)
+    else:
+        column = reader.name("a column")
+    reader.expect(")")
+    return PartitionField(transform, column, number)
+
+
+def _numbered(reader: Reader) -> tuple[Name, int]:
+    """Read a number and a column, in either order."""
+    token = reader.peek()
+    if token is not None and token.kind == "number":
+        number = reader.whole_number("a number")
+        reader.expect(",")
+        return reader.name("a column"), number
+    column = reader.name("a column")
+    reader.expect(",")
+    return column, reader.whole_number("a number")
+
+
+def properties(reader: Reader) -> dict[str, str]:
+    """Read properties in parentheses: keys as strings or names, then strings, numbers or booleans.
+
+    >>> properties(Reader("('format-version' = '2', write.x 5, y=true)"))
+    {'format-version': '2', 'write.x': '5', 'y': 'true'}
+    """
+    reader.expect("(")
+    found: dict[str, str] = {}
+    while True:
+        token = reader.peek()
+        is_string = token is not None and token.kind == "string"
+        key = reader.string("a key") if is_string else ".".join(reader.name("a key").parts)
+        if key in found:
+            reader.fail(f"the key {key!r} is given twice")
+        reader.accept("=")
+        found[key] = _property_value(reader)
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+    return found
+
+
+def _property_value(reader: Reader) -> str:
+    token = reader.peek()
+    if token is not None and (token.kind in ("string", "number") or token.is_word("TRUE", "FALSE")):
+        reader.take("a value")
+        return token.text.lower() if token.kind == "name" else token.value
+    return reader.fail("expected a value as a string, a number or a boolean")
+
+
+def _drop_table(reader: Reader) -> DropTable:
+    reader.expect("DROP", "TABLE")
+    if_exists = reader.accept("IF", "EXISTS")
+    return DropTable(reader.name("the name of a table"), if_exists, reader.accept("PURGE"))
+
+
+def _drop_namespace(reader: Reader) -> DropNamespace:
+    reader.expect("DROP")
+    reader.take("NAMESPACE")
+    if_exists, name = reader.accept("IF", "EXISTS"), reader.name("the name of a namespace")
+    cascade = reader.accept("CASCADE")
+    reader.accept("RESTRICT")
+    return DropNamespace(name, if_exists, cascade)
+
+
+def _create_namespace(reader: Reader) -> CreateNamespace:
+    reader.expect("CREATE")
+    reader.take("NAMESPACE")
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    name = reader.name("the name of a namespace")
+    found: dict[str, str] = {}
+    while True:
+        if reader.accept("COMMENT"):
+            found["comment"] = reader.string("the comment")
+        elif reader.accept("LOCATION"):
+            found["location"] = reader.string("the location")
+        elif reader.accept("WITH", "DBPROPERTIES") or reader.accept("WITH", "PROPERTIES"):
+            found |= properties(reader)
+        else:
+            return CreateNamespace(name, found, if_not_exists)
+
+
+def _use(reader: Reader) -> Use:
+    reader.expect("USE")
+    following = reader.peek(1)
+    is_namespace = following is not None and reader.accept_any(*_NAMESPACE) is not None
+    return Use(reader.name("a catalog or a namespace"), is_namespace=is_namespace)
+
+
+def _use_catalog(reader: Reader) -> Use:
+    reader.expect("SET", "CATALOG")
+    return Use(reader.name("the name of a catalog"), is_catalog=True)
+
+
+def _show_tables(reader: Reader) -> ShowTables:
+    reader.expect("SHOW", "TABLES")
+    return ShowTables(_in(reader), _like(reader))
+
+
+def _show_namespaces(reader: Reader) -> ShowNamespaces:
+    reader.expect("SHOW")
+    reader.take("NAMESPACES")
+    return ShowNamespaces(_in(reader), _like(reader))
+
+
+def _show_catalogs(reader: Reader) -> ShowCatalogs:
+    reader.expect("SHOW", "CATALOGS")
+    return ShowCatalogs()
+
+
+def _show_current(reader: Reader) -> ShowCurrent:
+    reader.expect("SHOW", "CURRENT", "NAMESPACE")
+    return ShowCurrent()
+
+
+def _in(reader: Reader) -> Name | None:
+    return reader.name("the name of a namespace") if reader.accept_any("IN", "FROM") else None
+
+
+def _like(reader: Reader) -> str | None:
+    token = reader.peek()
+    if reader.accept("LIKE") or (token is not None and token.kind == "string"):
+        return reader.string("the pattern")
+    return None
+
+
+def _describe(reader: Reader) -> Statement | None:
+    following, after = reader.peek(1), reader.peek(2)
+    if following is not None and (
+        following.text == "(" or (following.is_word(*_DESCRIBED) and after is not None and after.text != ".")
+    ):
+        return None
+    reader.take("DESCRIBE")
+    following = reader.peek(1)
+    if following is not None and following.text != ".":
+        reader.accept("TABLE")
+    extended = False
+    following = reader.peek(1)
+    if following is not None and following.text != ".":
+        extended = reader.accept_any("EXTENDED", "FORMATTED") is not None
+    name = reader.name("the name of a table")
+    if not reader.at_end:
+        reader.reject("DESCRIBE of a part of a table is not supported", "write DESCRIBE and the table only")
+    return Describe(name, extended)
+
+
+def _insert(reader: Reader) -> Statement:
+    begin = reader.peek()
+    reader.expect("INSERT", "INTO")
+    following = reader.peek(1)
+    if following is not None and following.is_name and not following.is_word(*_QUERY):
+        reader.accept("TABLE")
+    name = reader.name("the name of a table")
+    columns = tuple(_column_list(reader)) if reader.at("(") and not _is_query_in_parentheses(reader) else None
+    if reader.at("VALUES"):
+        return Insert(name, columns, reader.rest())
+    reader.rest()
+    return Other("INSERT INTO … SELECT", begin.start if begin else 0, name)
+
+
+def _is_query_in_parentheses(reader: Reader) -> bool:
+    following = reader.peek(1)
+    return following is not None and (following.text == "(" or following.is_word("SELECT", "WITH", "FROM", "VALUES"))
+
+
+def _column_list(reader: Reader) -> Iterator[str]:
+    reader.expect("(")
+    while True:
+        yield reader.identifier("the name of a column")
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+
+
+_STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]], ...] = (
+    (("CREATE", "TABLE"), _create_table),
+    (("DROP", "TABLE"), _drop_table),
+    *((("CREATE", word), _create_namespace) for word in _NAMESPACE),
+    *((("DROP", word), _drop_namespace) for word in _NAMESPACE),
+    (("USE",), _use),
+    (("SET", "CATALOG"), _use_catalog),
+    (("SHOW", "TABLES"), _show_tables),
+    *((("SHOW", word), _show_namespaces) for word in _NAMESPACES),
+    (("SHOW", "CATALOGS"), _show_catalogs),
+    (("SHOW", "CURRENT", "NAMESPACE"), _show_current),
+    (("DESCRIBE",), _describe),
+    (("DESC",), _describe),
+    (("INSERT", "INTO"), _insert),
+)
+"""First words, and what reads the statement."""

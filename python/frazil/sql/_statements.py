@@ -1,0 +1,153 @@
+"""Statements of Spark SQL as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from frazil.sql._reader import Name, Text
+    from frazil.sql._types import Column
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """A column by which a table is partitioned, or a transform of it with its number."""
+
+    transform: str
+    column: Name
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """`CREATE TABLE name (columns) USING provider …`."""
+
+    name: Name
+    columns: tuple[Column, ...]
+    provider: str | None = None
+    partitioned_by: tuple[PartitionField, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """`DROP TABLE name`."""
+
+    name: Name
+    if_exists: bool = False
+    purge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateNamespace:
+    """`CREATE NAMESPACE name`, also with the words DATABASE and SCHEMA."""
+
+    name: Name
+    properties: Mapping[str, str] = field(default_factory=dict)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropNamespace:
+    """`DROP NAMESPACE name`."""
+
+    name: Name
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """`USE name`, which is a catalog with or without a namespace, or a namespace of the current catalog."""
+
+    name: Name
+    is_catalog: bool = False
+    is_namespace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables:
+    """`SHOW TABLES IN namespace LIKE pattern`."""
+
+    namespace: Name | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowNamespaces:
+    """`SHOW NAMESPACES IN parent LIKE pattern`, also with the words DATABASES and SCHEMAS."""
+
+    parent: Name | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCatalogs:
+    """`SHOW CATALOGS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCurrent:
+    """`SHOW CURRENT NAMESPACE`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """`DESCRIBE TABLE EXTENDED name`."""
+
+    name: Name
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """`INSERT INTO name (columns) VALUES …`; `values` begins with the word VALUES."""
+
+    name: Name
+    columns: tuple[str, ...] | None
+    values: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query, which Spark runs."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A statement that only Spark runs, if it is not about a table of a catalog of frazil.
+
+    `table` is the table that it reads or changes, as far as it can be told from the first words. A statement of the
+    session, such as SET, names no table.
+    """
+
+    what: str
+    start: int
+    table: Name | None = None
+    is_of_session: bool = False
+
+
+Statement = (
+    CreateTable
+    | DropTable
+    | CreateNamespace
+    | DropNamespace
+    | Use
+    | ShowTables
+    | ShowNamespaces
+    | ShowCatalogs
+    | ShowCurrent
+    | Describe
+    | Insert
+    | Query
+    | Other
+)

@@ -1,0 +1,46 @@
+"""Runs the walk-through over Spark Connect, from a server of its own; prints what it found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import frazil.spark
+from frazil.errors import UnsupportedError
+from support import walk_through
+from support.spark_settings import SETTINGS
+
+
+def rejection(lake: frazil.sql.Lake[object], statement: str) -> str:
+    try:
+        lake.sql(statement)
+    except UnsupportedError as error:
+        return str(error)
+    return ""
+
+
+def main(warehouse: str) -> None:
+    session = SparkSession.builder.remote("local[2]").config(map=SETTINGS).getOrCreate()
+    for name, value in walk_through.settings(Path(warehouse)).items():
+        session.conf.set(name, value)
+    lake = frazil.spark.connect(session)
+    found = walk_through.run(lake)
+    session.range(3).createOrReplaceTempView("tableV2")
+    lake.sql("USE local.db")
+    joined = lake.sql("SELECT t.data FROM tableV2 v JOIN table t ON t.id = v.id")
+    found |= {
+        "connected": type(session).__module__,
+        "described": [list(row) for row in lake.sql("DESCRIBE table").collect()],
+        "view": lake.sql("SELECT * FROM tableV2").count(),
+        "joined": sorted(row.data for row in joined.collect()),
+        "rejected": rejection(lake, "DELETE FROM table WHERE id = 1"),
+    }
+    print(json.dumps(found))  # noqa: T201 - the test reads it
+    session.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

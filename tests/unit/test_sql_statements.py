@@ -1,0 +1,169 @@
+"""Tokens and statements of Spark SQL, without Spark."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil import iceberg, paimon
+from frazil.errors import FrazilError, InvalidArgumentError, UnsupportedError
+from frazil.sql._lexer import statements, tokens
+from frazil.sql._other import _BY_NAME, instead
+from frazil.sql._parse import parse
+from frazil.sql._references import references, replaced
+from frazil.sql._statements import Describe, Insert, Other, Query, Use
+
+PIECES = [
+    "'a''b'",
+    '"x"',
+    "`q``d`",
+    "--c\n",
+    "/* a /* b */ c */",
+    ";",
+    ".",
+    "1.5e3",
+    "a$b",
+    "SELECT",
+    " ",
+    "\n",
+    "{",
+    "é",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join) | st.text())
+def test_tokens_cover_the_text(text: str) -> None:
+    try:
+        found = list(tokens(text))
+    except InvalidArgumentError:
+        return
+    assert "".join(token.text for token in found) == text
+    assert [token.start for token in found] == [sum(len(t.text) for t in found[:i]) for i in range(len(found))]
+    assert all(token.text for token in found)
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_statements_keep_their_place_in_the_script(text: str) -> None:
+    lines = text.split("\n")
+    for statement in statements(text):
+        padding = len(statement) - len(statement.lstrip(" \n"))
+        line, column = statement[:padding].count("\n"), padding - (statement[:padding].rfind("\n") + 1)
+        assert lines[line][column:].startswith(statement[padding:].split("\n")[0])
+
+
+@given(st.lists(st.sampled_from([*PIECES, "CREATE TABLE ", "INSERT INTO ", "DROP ", "USE ", "t", "(", ")", ","])))
+def test_any_text_is_a_statement_or_an_error_of_frazil(pieces: list[str]) -> None:
+    found: FrazilError | None = None
+    try:
+        parse("".join(pieces))
+    except FrazilError as error:
+        found = error
+    if found is not None:
+        assert isinstance(found, InvalidArgumentError | UnsupportedError)
+        assert "line" in found.context
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("DESCRIBE table", ("table",)),
+        ("DESC TABLE EXTENDED a.b", ("a", "b")),
+        ("DESCRIBE extended", ("extended",)),
+        ("DESCRIBE FORMATTED `x y`", ("x y",)),
+        ("describe database.t", ("database", "t")),
+    ],
+)
+def test_describe_finds_the_table(text: str, parts: tuple[str, ...]) -> None:
+    found = parse(text)
+    assert isinstance(found, Describe)
+    assert found.name.parts == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("INSERT INTO TABLE a.b VALUES (1)", Insert),
+        ("INSERT INTO table VALUES (1)", Insert),
+        ("insert into table (id) values (1)", Insert),
+        ("INSERT INTO t (SELECT 1)", Other),
+        ("USE database", Use),
+        ("USE DATABASE d", Use),
+        ("(SELECT 1)", Query),
+        ("-- a comment\nFROM t SELECT a", Query),
+        ("DESCRIBE FUNCTION abs", Other),
+        ("DESCRIBE DATABASE d", Other),
+        ("SHOW VIEWS", Other),
+        ("CREATE EXTERNAL TABLE t (id INT)", Other),
+    ],
+)
+def test_the_kind_of_a_statement(text: str, kind: type) -> None:
+    assert isinstance(parse(text), kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("DELETE FROM a.b WHERE x.y = 1", "a.b"),
+        ("DELETE FROM table WHERE x = 1", "table"),
+        ("UPDATE t SET x = 1", "t"),
+        ("MERGE INTO `a b`.c USING s ON true", "`a b`.c"),
+        ("INSERT OVERWRITE table SELECT 1", "table"),
+        ("INSERT OVERWRITE TABLE a.b SELECT 1", "a.b"),
+        ("INSERT INTO a.b SELECT 1", "a.b"),
+        ("CREATE OR REPLACE TABLE a.b (id INT)", "a.b"),
+        ("CREATE TABLE a.b AS SELECT 1", "a.b"),
+        ("SHOW COLUMNS IN t", "t"),
+        ("CALL a.system.compact('t')", "None"),
+        ("TRUNCATE TABLE a.", "None"),
+    ],
+)
+def test_the_table_of_a_statement_that_is_not_supported(text: str, table: str) -> None:
+    found = parse(text)
+    assert isinstance(found, Other)
+    assert str(found.table) == table
+
+
+@pytest.mark.parametrize("what", sorted(_BY_NAME))
+@pytest.mark.parametrize("table", [iceberg.Table, paimon.Table])
+def test_the_method_to_use_instead_exists(what: str, table: type) -> None:
+    if table is paimon.Table and _BY_NAME[what].before_table is None:
+        return  # no table, and so no format, is known
+    use = instead(what, table.__module__.split(".")[1]) or ""
+    for name in re.findall(r"lake\.table\(…\)\.(\w+)", use):
+        assert hasattr(table, name), use
+        assert "Raise `UnsupportedError`" not in (getattr(table, name).__doc__ or ""), use
+
+
+def test_several_statements_and_deep_types_are_errors() -> None:
+    with pytest.raises(InvalidArgumentError, match="line 1, column 9: expected one statement"):
+        parse("SELECT 1; DROP TABLE t")
+    with pytest.raises(UnsupportedError, match="nested so deeply"):
+        parse(f"CREATE TABLE t (a {'ARRAY<' * 5000}INT{'>' * 5000})")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT * FROM c.t", "SELECT * FROM {t0} AS `t`"),
+        ("SELECT * FROM c.`a b` AS `x`", "SELECT * FROM {t0} AS `x`"),
+        ("SELECT '{' FROM c . t$x , s", "SELECT '{{' FROM {t0} AS `t$x` , s"),
+        ("SELECT c.t FROM s", "SELECT c.t FROM s"),
+        (
+            "SELECT 1 FROM c.t UNION ALL SELECT 2 FROM c.u",
+            "SELECT 1 FROM {t0} AS `t` UNION ALL SELECT 2 FROM {t1} AS `u`",
+        ),
+        ("SELECT * FROM a WHERE x IN (SELECT y FROM c.t)", "SELECT * FROM a WHERE x IN (SELECT y FROM {t0} AS `t`)"),
+        ("WITH t AS (SELECT 1) SELECT * FROM t, c.t", "WITH t AS (SELECT 1) SELECT * FROM t, {t0} AS `t`"),
+    ],
+)
+def test_names_of_tables_are_replaced_and_nothing_else(text: str, expected: str) -> None:
+    found = references(text, lambda parts: parts[0] == "c" and len(parts) > 1)
+    assert (replaced(text, found) if found else text) == expected
+
+
+def test_a_name_of_a_with_clause_is_known_where_spark_knows_it() -> None:
+    text = "WITH t AS (SELECT * FROM t), u AS (SELECT * FROM t) SELECT * FROM u, v"
+    assert [str(one.name) for one in references(text, lambda _: True)] == ["t", "v"]
