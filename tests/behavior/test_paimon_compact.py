@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -245,6 +246,35 @@ def test_a_compaction_that_fails_keeps_the_rows_that_were_written(
     monkeypatch.undo()
     table.append([{"id": 5, "part": "x"}])
     assert operations(table)[-1] == "compact"
+
+
+def test_records_that_have_expired_are_dropped_by_compaction(tmp_path: Path) -> None:
+    options = {"record-level.expire-time": "1 d", "record-level.time-field": "n"}
+    now = int(time.time())
+    table = create(tmp_path, keys=("id",), bucket=1, **options)
+    table.append([{"id": 1, "part": "x", "n": now - 100_000}, {"id": 2, "part": "x", "n": now}, {"id": 3, "part": "x"}])
+    # The newer record has expired, so that the older one is there again.
+    table.append([{"id": 2, "part": "x", "n": 5}])
+    assert table.scan().to_arrow()["n"].to_pylist() == [now - 100_000, 5, None]
+    table.compact()
+    assert table.scan().to_arrow().select(["id", "n"]).to_pylist() == [{"id": 2, "n": now}, {"id": 3, "n": None}]
+    assert table.compact().snapshot_id is None, "nothing is left to drop"
+    table.overwrite([{"id": 4, "part": "x", "n": 1}])
+    assert [level for _, level in names_and_levels(table)] == [5]
+    assert table.compact().removed_files == 1
+    assert table.scan().count() == 0
+
+
+def test_the_time_of_records_is_a_column(tmp_path: Path) -> None:
+    for field in ("part", "nope"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"record-level\.time-field"):
+            create(
+                tmp_path,
+                keys=("id",),
+                bucket=1,
+                **{"record-level.expire-time": "1 d", "record-level.time-field": field},
+            )
+    assert files(tmp_path) == set()
 
 
 def test_partitions_are_chosen_by_their_keys(tmp_path: Path) -> None:

@@ -305,6 +305,12 @@ def _compaction(rng: Random, plan: Plan) -> None:
     for chance, key, values in _COMPACTION:
         if rng.random() < chance:
             plan.options[key] = rng.choice(values)
+    times = [column for column in plan.values if column.type.root in ("INT", "BIGINT", "TIMESTAMP", LTZ)]
+    times = [column for column in times if _tame(column.name) and column.name not in plan.tied]
+    if times and rng.random() < 0.15:
+        chosen = rng.choice(times).name
+        plan.options |= {"record-level.expire-time": "100 d", "record-level.time-field": chosen}
+        plan.tied.add(chosen)
 
 
 def _sequence(rng: Random, plan: Plan) -> None:

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arrow_array::{BinaryArray, BooleanArray, UInt32Array};
+use arrow_array::{Array, BinaryArray, BooleanArray, UInt32Array};
+use arrow_buffer::BooleanBuffer;
 use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
@@ -16,8 +17,10 @@ use super::task::{CompactTask, Shared};
 use super::upgrade::Upgrades;
 use super::{Levels, Now, Picker, Strategy, pick_full};
 use crate::commit::{Overwrite, Replaced};
+use crate::read::expiry::Expiry;
 use crate::scan::context::ReadContext;
 use crate::scan::partitions::Partitions;
+use crate::scan::prune::EntryStats;
 use crate::scan::section::KeyRanges;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::{ManifestEntries, Wanted};
@@ -74,21 +77,22 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
         return Ok(planned);
     }
     let rule = Rule::try_new(schema, &options, request)?;
-    let read = read_context(table, &options);
-    let live = selected(&read, live(table, &snapshot, request, context)?, request)?;
+    let live = live(table, &snapshot, request, context)?;
+    let read = read_context(table, &options, &live)?;
+    let live = selected(&read, live, request)?;
     let mut picked = Vec::new();
     for (home, rows) in Home::rows(&live) {
         if request.written.as_ref().is_some_and(|written| !written.contains(&home)) {
             continue;
         }
         let entries = live.take(&UInt32Array::from(rows))?;
-        let picks = rule.pick(&entries)?;
+        let picks = rule.pick(&entries, &read)?;
         picked.extend(picks.into_iter().map(|pick| (home.clone(), entries.clone(), pick)));
     }
     if picked.is_empty() {
         return Ok(planned);
     }
-    let reads = Reads::try_new(table, read, &live, snapshot.id)?;
+    let reads = Reads::try_new(read, rule.expiry(), snapshot.id)?;
     let shared = Arc::new(Shared::try_new(table, &options, snapshot.id, request.utc_offset_ms)?);
     for (home, entries, Pick { rewritten, upgraded, level, keeps_retracts }) in picked {
         let upgraded = entries.take(&UInt32Array::from(upgraded))?;
@@ -166,7 +170,14 @@ struct Pick {
 
 /// Decides which files of a bucket are rewritten.
 enum Rule {
-    Keyed { picker: Picker, full: bool, now: Now, key_types: Vec<DataType>, upgrades: Upgrades },
+    Keyed {
+        picker: Picker,
+        full: bool,
+        now: Now,
+        key_types: Vec<DataType>,
+        upgrades: Upgrades,
+        expiry: Option<Arc<Expiry>>,
+    },
     Append(SmallFiles),
 }
 
@@ -189,7 +200,8 @@ impl Rule {
             let hour = ms.saturating_add(request.utc_offset_ms).rem_euclid(MS_PER_DAY) / MS_PER_HOUR;
             let now = Now { ms, hour: i32::try_from(hour).unwrap_or(0) };
             let upgrades = Upgrades::try_new(options)?;
-            return Ok(Self::Keyed { picker, full: request.full, now, key_types, upgrades });
+            let expiry = Expiry::from_options(schema, options, ms)?.map(Arc::new);
+            return Ok(Self::Keyed { picker, full: request.full, now, key_types, upgrades, expiry });
         }
         let target = FileSpec::from_options(options, None)?.target_bytes;
         Ok(Self::Append(SmallFiles {
@@ -200,21 +212,32 @@ impl Rule {
         }))
     }
 
-    fn pick(&self, entries: &ManifestEntries) -> Result<Vec<Pick>> {
+    /// Records that are left out of what is rewritten.
+    fn expiry(&self) -> Option<Arc<Expiry>> {
+        match self {
+            Self::Keyed { expiry, .. } => expiry.clone(),
+            Self::Append(_) => None,
+        }
+    }
+
+    fn pick(&self, entries: &ManifestEntries, read: &ReadContext) -> Result<Vec<Pick>> {
         match self {
             Self::Append(small) => {
                 let pick =
                     |files| Pick { rewritten: vec![files], upgraded: Vec::new(), level: 0, keeps_retracts: false };
                 Ok(small.pick(entries).into_iter().map(pick).collect())
             }
-            Self::Keyed { picker, full, now, key_types, upgrades } => {
+            Self::Keyed { picker, full, now, key_types, upgrades, expiry } => {
                 let files = (0..entries.len()).map(|row| entries.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
                 let levels = Levels::try_new(&files, key_types, picker.strategy().levels)?;
                 // What was picked before is not known here: each call begins anew.
-                let unit = if *full { pick_full(&levels, &|_| false) } else { picker.clone().pick(&levels, *now) };
+                let expired = expiry.as_ref().map(|expiry| expired(expiry, entries, read)).transpose()?;
+                let is_expired = |file: usize| expired.as_ref().is_some_and(|expired| expired.value(file));
+                let must_rewrite = |file: usize| upgrades.rewrites_all || is_expired(file);
+                let unit = if *full { pick_full(&levels, &must_rewrite) } else { picker.clone().pick(&levels, *now) };
                 let Some(unit) = unit else { return Ok(Vec::new()) };
                 let keys = KeyRanges::of_files(&files, key_types)?;
-                let work = upgrades.split(&unit, &files, &keys, levels.max_level());
+                let work = upgrades.split(&unit, (&files, &keys), levels.max_level(), &is_expired);
                 Ok(vec![Pick {
                     rewritten: work.rewritten.iter().map(|files| numbers(files)).collect(),
                     upgraded: numbers(&work.upgraded),
@@ -223,6 +246,15 @@ impl Rule {
                 }])
             }
         }
+    }
+}
+
+/// Which files have records that have expired, as far as statistics say.
+fn expired(expiry: &Expiry, entries: &ManifestEntries, read: &ReadContext) -> Result<BooleanBuffer> {
+    let partitions = Partitions::try_new(entries.partitions(), read)?;
+    match EntryStats::try_new(read, entries, &partitions)?.least(expiry.column.id)? {
+        Some(least) if least.len() == entries.len() => expiry.of(&least),
+        _ => Ok(BooleanBuffer::new_unset(entries.len())),
     }
 }
 

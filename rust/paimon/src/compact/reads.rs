@@ -7,6 +7,7 @@ use std::sync::Arc;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
+use crate::read::expiry::Expiry;
 use crate::read::output::Output;
 use crate::read::scan_read::ScanRead;
 use crate::scan::context::{ReadContext, View};
@@ -35,17 +36,11 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// Return what reads some of the files `live`.
+    /// Return what reads files without records that have expired.
     ///
     /// # Errors
-    /// `CorruptManifest` for files of a schema that the table does not have.
-    pub(super) fn try_new(
-        table: &Table,
-        mut context: ReadContext,
-        live: &ManifestEntries,
-        snapshot: i64,
-    ) -> Result<Self> {
-        add_schemas(&mut context.schemas, table, live)?;
+    /// As [`ScanRead::try_new`].
+    pub(super) fn try_new(context: ReadContext, expiry: Option<Arc<Expiry>>, snapshot: i64) -> Result<Self> {
         let (schema, options) = (&context.schema, &context.options);
         let mut columns: Vec<String> = schema.fields.iter().map(|field| field.name.clone()).collect();
         if !schema.primary_keys.is_empty() {
@@ -57,8 +52,8 @@ impl Reads {
         Ok(Self {
             snapshot,
             naming,
-            rows: Arc::new(ScanRead::try_new(Arc::new(context), output.clone())?),
-            records: Arc::new(ScanRead::try_new(Arc::new(records), output)?),
+            rows: Arc::new(ScanRead::try_new(Arc::new(context), output.clone())?.without_expired(expiry.clone())),
+            records: Arc::new(ScanRead::try_new(Arc::new(records), output)?.without_expired(expiry)),
         })
     }
 
@@ -85,18 +80,23 @@ impl Reads {
     }
 }
 
-/// What all reads of a compaction share, but for the schemas of files.
-pub(super) fn read_context(table: &Table, options: &Options) -> ReadContext {
+/// What all reads of a compaction of the files `live` share.
+///
+/// # Errors
+/// `CorruptManifest` for files of a schema that the table does not have.
+pub(super) fn read_context(table: &Table, options: &Options, live: &ManifestEntries) -> Result<ReadContext> {
     let schema = table.schema();
-    ReadContext {
+    let mut schemas = BTreeMap::from([(schema.id, schema.clone())]);
+    add_schemas(&mut schemas, table, live)?;
+    Ok(ReadContext {
         files: table.files().clone(),
         table_location: table.location().to_string(),
         schema: schema.clone(),
-        schemas: BTreeMap::from([(schema.id, schema.clone())]),
+        schemas,
         options: options.clone(),
         filter: BoundPredicate::True,
         view: View::Rows,
-    }
+    })
 }
 
 /// How many buckets the partition of files has.

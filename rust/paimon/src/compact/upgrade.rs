@@ -25,7 +25,7 @@ pub(super) struct Upgrades {
     /// Files below this length are small.
     small_bytes: i64,
     /// `compaction.force-rewrite-all-files`.
-    rewrites_all: bool,
+    pub(super) rewrites_all: bool,
 }
 
 /// What becomes of the files of a unit: positions in the list of files. Those in neither are in the right level.
@@ -56,7 +56,14 @@ impl Upgrades {
     }
 
     /// Return what becomes of the files of a unit, whose keys are `keys`.
-    pub(super) fn split(self, unit: &Unit, files: &[DataFileMeta], keys: &KeyRanges, max_level: i32) -> Work {
+    /// Files that `is_expired` names have records to drop.
+    pub(super) fn split(
+        self,
+        unit: &Unit,
+        (files, keys): (&[DataFileMeta], &KeyRanges),
+        max_level: i32,
+        is_expired: &dyn Fn(usize) -> bool,
+    ) -> Work {
         let mut work = Work::default();
         if unit.rewrites {
             work.rewritten.extend(unit.files.iter().map(|file| vec![*file]));
@@ -65,7 +72,7 @@ impl Upgrades {
         let place = |work: &mut Work, at: usize| {
             let Some(file) = files.get(at) else { return };
             let may_delete = unit.output_level == max_level && file.delete_row_count.is_none_or(|count| count > 0);
-            if may_delete || self.rewrites_all {
+            if may_delete || self.rewrites_all || is_expired(at) {
                 work.rewritten.push(vec![at]);
             } else if file.level != unit.output_level {
                 work.upgraded.push(at);
@@ -122,6 +129,10 @@ mod tests {
 
     /// Files as (first key, last key, level, length, deletes).
     fn split(of: &[(i32, i32, i32, i64, i64)], rewrites_all: bool) -> Work {
+        split_expired(of, rewrites_all, &[])
+    }
+
+    fn split_expired(of: &[(i32, i32, i32, i64, i64)], rewrites_all: bool, expired: &[usize]) -> Work {
         let file = |(first, last, level, size, deletes): &(i32, i32, i32, i64, i64)| {
             let [min_key, max_key] = [*first, *last].map(int_row);
             let delete_row_count = Some(*deletes);
@@ -137,7 +148,7 @@ mod tests {
         let files: Vec<DataFileMeta> = of.iter().map(file).collect();
         let keys = KeyRanges::of_files(&files, &[DataType::required(TypeRoot::Int)]).unwrap();
         let unit = Unit { output_level: 5, files: (0..files.len()).collect(), rewrites: false };
-        Upgrades { small_bytes: 10, rewrites_all }.split(&unit, &files, &keys, 5)
+        Upgrades { small_bytes: 10, rewrites_all }.split(&unit, (&files, &keys), 5, &|file| expired.contains(&file))
     }
 
     fn work(rewritten: &[&[usize]], upgraded: &[usize]) -> Work {
@@ -165,5 +176,7 @@ mod tests {
     fn the_highest_level_has_no_deletes() {
         assert_eq!(split(&[(0, 5, 0, 50, 1), (6, 9, 0, 50, 0)], false), work(&[&[0]], &[1]));
         assert_eq!(split(&[(0, 5, 0, 50, 0), (6, 9, 5, 50, 0)], true), work(&[&[0], &[1]], &[]));
+        let files = [(0, 5, 0, 50, 0), (6, 9, 0, 50, 0)];
+        assert_eq!(split_expired(&files, false, &[1]), work(&[&[1]], &[0]));
     }
 }

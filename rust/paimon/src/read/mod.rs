@@ -12,6 +12,7 @@ pub mod blob;
 pub mod cast;
 pub mod difference;
 mod evolution;
+pub mod expiry;
 pub mod file_reader;
 pub mod filter;
 pub mod images;

@@ -9,6 +9,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::evolution::zip_stages;
+use super::expiry::Expiry;
 use super::file_reader::{FileReader, Target};
 use super::images::UpdateColumns;
 use super::index_selection::selection;
@@ -33,6 +34,8 @@ pub struct ScanRead {
     pub output: Output,
     merge: Option<Arc<MergeSpec>>,
     data_evolution: bool,
+    /// Records that are left out before they are merged.
+    expiry: Option<Arc<Expiry>>,
 }
 
 impl ScanRead {
@@ -55,7 +58,13 @@ impl ScanRead {
                 .hint("only tables with `row-tracking.enabled` have it"));
         }
         let merge = context.has_primary_key().then(|| MergeSpec::try_new(&context.schema, &context.options));
-        Ok(Self { merge: merge.transpose()?.map(Arc::new), data_evolution, context, output })
+        Ok(Self { merge: merge.transpose()?.map(Arc::new), data_evolution, expiry: None, context, output })
+    }
+
+    /// The same without records that have expired.
+    #[must_use]
+    pub fn without_expired(self, expiry: Option<Arc<Expiry>>) -> Self {
+        Self { expiry, ..self }
     }
 
     /// A machine that reads a split.
@@ -196,7 +205,8 @@ impl ScanRead {
         context: &Context,
     ) -> Result<SplitReader> {
         let storage = self.context.files.clone();
-        SplitReader::try_new((files, storage), stages, self.merge.clone(), finish, context.clone())
+        let reader = SplitReader::try_new((files, storage), stages, self.merge.clone(), finish, context.clone())?;
+        Ok(reader.without_expired(self.expiry.clone()))
     }
 
     /// The positions of the deleted rows of a file.

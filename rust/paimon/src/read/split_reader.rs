@@ -26,6 +26,7 @@ use frazil_core::predicate::eval::evaluate;
 use frazil_core::storage::files::Files;
 
 use super::difference::Difference;
+use super::expiry::Expiry;
 use super::file_reader::{FileReader, Target};
 use super::images::{Images, UpdateColumns, Waiting};
 use super::output::{MetadataColumn, Output, narrowed};
@@ -152,6 +153,7 @@ pub struct SplitReader {
     schema: SchemaRef,
     difference: Option<Difference>,
     waiting: Waiting,
+    expiry: Option<Arc<Expiry>>,
     context: Context,
 }
 
@@ -180,8 +182,15 @@ impl SplitReader {
             finish,
             difference,
             waiting: Waiting::default(),
+            expiry: None,
             context,
         })
+    }
+
+    /// The same without records that have expired.
+    #[must_use]
+    pub fn without_expired(self, expiry: Option<Arc<Expiry>>) -> Self {
+        Self { expiry, ..self }
     }
 
     /// The schema of the rows.
@@ -213,8 +222,12 @@ impl SplitReader {
     /// # Errors
     /// As [`FileReader::apply`].
     pub fn push(&mut self, index: usize, first: u64, batch: Option<&RecordBatch>, rows: usize) -> Result<()> {
+        let expiry = self.expiry.clone();
         let file = self.state(index)?;
-        let rows = file.reader.apply(batch, first, rows)?;
+        let mut rows = file.reader.apply(batch, first, rows)?;
+        if let Some(expiry) = &expiry {
+            rows = expiry.live(rows)?;
+        }
         file.waiting = Some(rows).filter(|rows| rows.num_rows() > 0);
         Ok(())
     }

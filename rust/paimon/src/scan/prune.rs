@@ -270,6 +270,14 @@ impl<'a> EntryStats<'a> {
         with_numbers(&self.read.filter, &was_number)
     }
 
+    /// The least value of a column in each entry; NULL where it is not known.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for statistics that do not decode.
+    pub fn least(&self, id: i32) -> Result<Option<ArrayRef>> {
+        Ok(self.decoded_bounds(id, false)?.and_then(|bounds| bounds.lower))
+    }
+
     fn decoded_bounds(&self, id: i32, number: bool) -> Result<Option<Bounds>> {
         if let Some(values) = self.partitions.entry_values(id)? {
             return Ok(Some(Bounds::constant(&values)));

@@ -15,6 +15,7 @@ use frazil_core::storage::Files;
 use frazil_core::storage::publish::{Swap, settle};
 
 use crate::merge::MergeSpec;
+use crate::read::expiry::Expiry;
 use crate::spec::json::{self, Object, shown};
 use crate::spec::options::Options;
 use crate::spec::schema::{NEWEST_VERSION, TableSchema};
@@ -106,8 +107,9 @@ impl Definition {
         // Refuses modes of statistics and file indexes that no file could have.
         EntrySettings::try_new(&schema, &options, 0)?;
         if !schema.primary_keys.is_empty() {
-            // Refuses merge engines, sequence fields and sequence groups that no row could be merged by.
+            // Refuses merge engines, sequence fields and times of records that no row could be merged by.
             MergeSpec::try_new(&schema, &options)?;
+            Expiry::from_options(&schema, &options, time_ms)?;
         }
         Ok(schema)
     }
