@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import frazil
+from support import paimon_faults
 from support.faults import OPERATIONS, CatalogWorld, Operation, Sweep
 from support.faulty_database import look_at_statement, statements_of
 from support.object_store import FAULTS
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ALL = os.environ.get("FRAZIL_FAULTS") == "all"
-counted: list[int] = []
+EVERY = [*OPERATIONS, *paimon_faults.OPERATIONS]
+counted: dict[str, list[int]] = {"iceberg": [], "paimon": []}
+"""The points of each operation, by format."""
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +42,7 @@ def chosen(sweep: Sweep) -> list[tuple[str, int]]:
     name = sweep.operation.name
     if ALL:
         return [(fault, at) for fault in FAULTS for at in sweep.points(fault)]
-    offset = [operation.name for operation in OPERATIONS].index(name)
+    offset = [operation.name for operation in EVERY].index(name)
     points = []
     for fault in list(FAULTS)[offset % 4 :: 4]:
         found = sweep.points(fault)
@@ -47,12 +50,12 @@ def chosen(sweep: Sweep) -> list[tuple[str, int]]:
     return points
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", EVERY, ids=lambda operation: operation.name)
 def test_a_fault_at_any_request_leaves_the_table_before_or_after(tmp_path: Path, operation: Operation) -> None:
     with Sweep.of(operation, tmp_path) as sweep:
         points = chosen(sweep)
         assert sweep.run(points) == len(points)
-        counted.append(len(points))
+        counted["paimon" if isinstance(operation, paimon_faults.PaimonOperation) else "iceberg"].append(len(points))
 
 
 @pytest.mark.parametrize("operation", [it for it in OPERATIONS if it.world is CatalogWorld], ids=lambda it: it.name)
@@ -63,11 +66,13 @@ def test_a_fault_at_any_statement_leaves_the_catalog_before_or_after(tmp_path: P
             points = points[len(operation.name) % 8 :: 8]
         for point in points:
             assert look_at_statement(sweep, *point)
-        counted.append(len(points))
+        counted["iceberg"].append(len(points))
 
 
-def test_that_there_were_enough() -> None:
-    if not counted:
+@pytest.mark.parametrize(("table_format", "least"), [("iceberg", (5_000, 100)), ("paimon", (2_000, 70))])
+def test_that_there_were_enough(table_format: str, least: tuple[int, int]) -> None:
+    found = counted[table_format]
+    if not found:
         pytest.skip("run with the others")
-    print(f"{sum(counted)} points of {len(counted)} operations", file=sys.__stdout__)
-    assert sum(counted) >= (5_000 if ALL else 100)
+    print(f"{table_format}: {sum(found)} points of {len(found)} operations", file=sys.__stdout__)
+    assert sum(found) >= least[not ALL]

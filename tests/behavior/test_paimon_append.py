@@ -1,16 +1,10 @@
-"""Paimon tables are created and appended to: by one process, by several at once, and by one that is killed."""
+"""Paimon tables are created and appended to."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-import multiprocessing
-import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -28,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from frazil.paimon import Table
-
-KILLS = int(os.environ.get("FRAZIL_KILLS", "6"))
-COMMITS = 10
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
 
@@ -354,66 +345,3 @@ def test_a_commit_has_its_user_watermark_and_properties_once(tmp_path: Path) -> 
         table.append([{"id": 3}], identifier=8)
     with pytest.raises(errors.InvalidArgumentError, match="does not fit BIGINT"):
         table.append([{"id": 3}], watermark=2**63)
-
-
-# Several processes
-
-
-def write(folder: str, writer: int, problems: multiprocessing.Queue[str | None]) -> None:
-    try:
-        table = frazil.load_table(folder, format="paimon")
-        for i in range(COMMITS):
-            table.append([{"id": writer * COMMITS + i}])
-        problems.put(None)
-    except BaseException as error:  # noqa: BLE001 - told to the test
-        problems.put(repr(error))
-
-
-def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path) -> None:
-    table = create(tmp_path)
-    context = multiprocessing.get_context("spawn")
-    problems: multiprocessing.Queue[str | None] = context.Queue()
-    processes = [context.Process(target=write, args=(table.location, writer, problems)) for writer in range(2)]
-    for process in processes:
-        process.start()
-    assert [problems.get() for _ in processes] == [None, None]
-    for process in processes:
-        process.join()
-    assert [row["id"] for row in rows(table)] == list(range(2 * COMMITS))
-    snapshots = table.snapshots()
-    assert [snapshot.snapshot_id for snapshot in snapshots] == list(range(1, 2 * COMMITS + 1))
-    assert [snapshot.total_record_count for snapshot in snapshots] == list(range(1, 2 * COMMITS + 1))
-
-
-APPENDS = """
-import sys, frazil
-table = frazil.load_table(sys.argv[1], format="paimon")
-for number in range(int(sys.argv[2]), 1 << 30):
-    result = table.append([{"id": number * 10 + i} for i in range(10)])
-    print(number, flush=True)
-"""
-
-
-def test_a_writer_that_is_killed_leaves_the_table_before_or_after(tmp_path: Path) -> None:
-    table = create(tmp_path)
-    seeded = random.Random(7)  # noqa: S311 - not a secret
-    done = 0
-    for _ in range(KILLS):
-        process = subprocess.Popen(  # noqa: S603 - our own code
-            [sys.executable, "-c", APPENDS, table.location, str(done)], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout
-        told = [int(process.stdout.readline())]
-        time.sleep(seeded.random() * 0.05)
-        process.send_signal(signal.SIGKILL)
-        told += [int(line) for line in process.stdout.read().splitlines() if line]
-        process.wait()
-        found = [row["id"] for row in rows(table)]
-        assert found == list(range(len(found)))
-        assert len(found) % 10 == 0
-        # What was acknowledged is there; the append after it may be.
-        assert len(found) // 10 - told[-1] - 1 in (0, 1)
-        done = len(found) // 10
-    newest = table.current_snapshot()
-    assert newest is not None
-    assert newest.total_record_count == done * 10

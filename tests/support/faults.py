@@ -34,6 +34,8 @@ class World:
     """A table in an object store without a catalog; the name of the table is always the same."""
 
     kind = "hadoop"
+    optional: frozenset[str] = frozenset({"b/ns/t/metadata/version-hint.text"})
+    """Files that readers do not need."""
 
     def __init__(self, root: Path, store: ObjectStore) -> None:
         self.root, self.store = root, store
@@ -48,6 +50,28 @@ class World:
     def state(self) -> dict[str, Any]:
         """Give the tables that there are, as users see them."""
         return {table.location: state_of(table) for table in self.tables()}
+
+    def known(self) -> set[str]:
+        """Return the files that the tables have, and the hint."""
+        found = {"b/ns/t/metadata/version-hint.text"}
+        for table in self.tables():
+            locations: list[str] = PurgePlan.of((), table).batch["location"].to_pylist()
+            found |= {location.removeprefix("s3://") for location in locations}
+        return found
+
+    def publishes(self, path: str) -> bool:
+        """Return whether the outcome may be unknown if a PUT of this path fails."""
+        del path
+        return True
+
+    def met(self) -> contextlib.AbstractContextManager[list[FrazilError]]:
+        """Collect the errors after which an operation went on."""
+        return contextlib.nullcontext([])
+
+    def is_after(self, state: dict[str, Any], after: dict[str, Any], met: Sequence[FrazilError]) -> bool:
+        """Return whether a state is the one after an operation that went on after some errors."""
+        del met
+        return state == after
 
     def tables(self) -> list[Any]:
         """Give the tables that there are, read past the server."""
@@ -118,6 +142,12 @@ class Operation:
     properties: dict[str, str] = field(default_factory=dict)
     has_table: bool = True
     world: type[World] = World
+    is_repeatable: bool = False
+    """Whether a second call changes nothing."""
+
+    def check(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Check what the operation does when nothing fails."""
+        assert before != after, self.name
 
     def prepare(self, world: World) -> None:
         if not self.has_table:
@@ -293,7 +323,7 @@ class Sweep:
             operation.act(world)
             calls = list(world.store.calls)
             after = world.state()
-        assert before != after, operation.name
+        operation.check(before, after)
         yield cls(operation, template, before, after, calls)
 
     def points(self, fault: str) -> list[int]:
@@ -331,43 +361,76 @@ def copied(operation: Operation, template: Path, root: Path) -> Iterator[World]:
 def check(sweep: Sweep, world: World, arm: Callable[[], None]) -> bool:
     """Make the change with a fault and look what became of the table; say whether the fault happened."""
     operation, store, before_files = sweep.operation, world.store, files_of(world)
-    arm()
     error: FrazilError | None = None
-    try:
-        operation.act(world)
-    except FrazilError as raised:
-        error = raised
-    fault, method = store.fault, store.calls[store.fault_at][0] if store.is_tripped else ""
-    tripped, changes = store.is_tripped, list(store.changes)
+    with world.met() as met:
+        arm()
+        try:
+            operation.act(world)
+        except FrazilError as raised:
+            error = raised
+    is_tripped, calls = store.is_tripped, list(store.calls)
+    failed = calls[store.fault_at] if is_tripped else ("", "")
+    # What cannot be deleted stays.
+    may_leave = store.fault in ("read-only", "expired", "gone") or failed[0] == "POST"
     store.arm()
     state = world.state()
     assert not isinstance(error, InternalError), error
-    # What cannot be deleted stays.
-    may_leave = fault in ("read-only", "expired", "gone") or method == "POST"
+    check_outcome(sweep, world, (error, met), state)
+    if unknown := [one for one in (error, *met) if isinstance(one, CommitStateUnknownError)]:
+        assert not is_tripped or world.publishes(failed[1]), unknown
+        # Nor does it try to delete something, which a store might refuse.
+        assert operation.is_repeatable or not [call for call in calls if is_deletion(*call)], calls
+    elif not may_leave:
+        assert orphans(world) <= orphans_before(before_files, state), (error, met)
+        if state == sweep.before:
+            assert files_of(world) == before_files, (error, files_of(world) ^ before_files)
+    go_on(sweep, world, state)
+    return is_tripped
+
+
+def check_outcome(
+    sweep: Sweep, world: World, errors: tuple[FrazilError | None, Sequence[FrazilError]], state: dict[str, Any]
+) -> None:
+    """Check that the table is in a state that the error of the operation allows."""
+    error, met = errors
+    is_after = world.is_after(state, sweep.after, met)
     if error is None:
-        assert state == sweep.after
-        if not may_leave:
-            assert orphans(world) <= orphans_before(before_files, state)
-    elif isinstance(error, CommitStateUnknownError):
-        assert state in (sweep.before, sweep.after), state
-        assert not [key for kind, key in changes if kind == "DELETE"], changes
-    elif re.match("the table is (gone|made|renamed|registered), but ", str(error)):
-        assert state == sweep.after
+        assert is_after, (state, met)
+    elif isinstance(error, CommitStateUnknownError) or any(isinstance(one, CommitStateUnknownError) for one in met):
+        assert is_after or state == sweep.before, state
+    elif re.match("the table is (gone|made|created|renamed|registered), but ", str(error)):
+        assert is_after, state
     else:
         assert state == sweep.before, error
-        if not may_leave:
-            assert files_of(world) == before_files, (error, files_of(world) ^ before_files)
+
+
+def go_on(sweep: Sweep, world: World, state: dict[str, Any]) -> None:
+    """Make the change that failed, or another one."""
     if state == sweep.before:
-        operation.act(world)
+        sweep.operation.act(world)
         assert world.state() == sweep.after
+    elif sweep.operation.is_repeatable:
+        files = files_of(world)
+        sweep.operation.act(world)
+        assert (world.state(), files_of(world)) == (state, files)
     elif state:
         # A table that others see goes on.
         name = "ns.u" if "ns.u" in state else "ns.t"
         table = world.table(name)
         count = table.scan().count()
-        table.append([{"id": 99}])
+        table.append([{"id": 99, "p": "a"}])
         assert world.table(name).scan().count() == count + 1
-    return tripped
+    check_files(world)
+
+
+def is_deletion(method: str, path: str) -> bool:
+    """Return whether a request deletes files; parts of an upload are none."""
+    return (method == "POST" and path.endswith("?delete")) or (method == "DELETE" and "?" not in path)
+
+
+def check_files(world: World) -> None:
+    """Check that no table misses a file."""
+    assert world.known() - files_of(world) <= world.optional, world.known() - files_of(world)
 
 
 def files_of(world: World) -> set[str]:
@@ -377,11 +440,7 @@ def files_of(world: World) -> set[str]:
 
 def orphans(world: World) -> set[str]:
     """Give the files that no table has."""
-    known = {"b/ns/t/metadata/version-hint.text"}
-    for table in world.tables():
-        locations: list[str] = PurgePlan.of((), table).batch["location"].to_pylist()
-        known |= {location.removeprefix("s3://") for location in locations}
-    return files_of(world) - known
+    return files_of(world) - world.known()
 
 
 def orphans_before(before_files: set[str], state: dict[str, Any]) -> set[str]:

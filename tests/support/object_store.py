@@ -34,12 +34,13 @@ FAULTS = {
     "read-only": "403 to every change from here on",
     "expired": "403 to everything from here on",
     "gone": "no answer after the effect, and 403 from here on",
+    "blind": "no answer after the effect, and 403 to everything but changes from here on",
 }
 """What may happen to a request, and to those after it."""
 
 CHANGES = ("PUT", "POST")
 
-_VERSION = re.compile(r"/v\d+(\.gz)?\.metadata\.json$")
+_VERSION = re.compile(r"/(v\d+(\.gz)?\.metadata\.json|snapshot-\d+|schema-\d+)$")
 
 
 def fits(fault: str, method: str, path: str) -> bool:
@@ -54,7 +55,7 @@ def fits(fault: str, method: str, path: str) -> bool:
             return method == "PUT" and not _VERSION.search(path)
         case "read-only":
             return method in CHANGES
-        case "twice" | "answer lost" | "answer replaced" | "gone":
+        case "twice" | "answer lost" | "answer replaced" | "gone" | "blind":
             # Reading has no effect.
             return method in CHANGES
         case _:
@@ -95,12 +96,14 @@ class ObjectStore(ThreadingHTTPServer):
             number = len(self.calls)
             self.calls.append((method, path))
             if number > self.fault_at:
-                later = {"read-only": method in CHANGES, "expired": True, "gone": True}
+                is_change = method in (*CHANGES, "DELETE")
+                later = {"read-only": method in CHANGES, "expired": True, "gone": True, "blind": not is_change}
                 return "refused" if self.is_tripped and later.get(self.fault) else ""
             if not self.fault or number != self.fault_at or not fits(self.fault, method, path):
                 return ""
             self.is_tripped = True
-            return {"read-only": "refused", "expired": "refused", "gone": "answer lost"}.get(self.fault, self.fault)
+            first = {"read-only": "refused", "expired": "refused", "gone": "answer lost", "blind": "answer lost"}
+            return first.get(self.fault, self.fault)
 
     def put(self, path: Path, content: bytes, *, if_absent: bool) -> bool:
         """Store a file in one step; say whether it was."""

@@ -63,14 +63,18 @@ impl Table {
         check_name("branch", branch)?;
         let schemas = Numbered { files, folder: format!("{}/schema", root(location, branch)), prefix: "schema-" };
         let Some(&id) = schemas.numbers()?.last() else { return Err(no_schema(location, branch)) };
-        let schema = read_schema(&schemas, id)?;
-        Ok(Self(Arc::new(State {
+        Ok(Self::with_schema(files, location, branch, read_schema(&schemas, id)?))
+    }
+
+    /// Return the table with its latest schema, which is known.
+    pub(crate) fn with_schema(files: &Files, location: &str, branch: &str, schema: Arc<TableSchema>) -> Self {
+        Self(Arc::new(State {
             files: files.clone(),
             location: location.to_string(),
             branch: branch.to_string(),
-            schema: schema.clone(),
-            schemas: Mutex::new([(id, schema)].into()),
-        })))
+            schemas: Mutex::new([(schema.id, schema.clone())].into()),
+            schema,
+        }))
     }
 
     /// The same table as it is now.

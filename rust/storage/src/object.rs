@@ -171,7 +171,12 @@ impl Storage for ObjectStorage {
         };
         match self.read(location, content.len() as u64) {
             Ok(found) if !found.is_empty() && found == content => Ok(()),
-            _ => Err(refused),
+            Ok(_) => Err(refused),
+            Err(error) if matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::MissingFile) => Err(refused),
+            Err(error) => {
+                let message = format!("it is not known who created the file: {}", error.message());
+                Err(Error::new(ErrorKind::Storage, message).with("path", redacted(location)))
+            }
         }
     }
 

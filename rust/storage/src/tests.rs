@@ -78,6 +78,7 @@ fn answer(
             let secret = b"<Error><AWSAccessKeyId>AKIACANARY</AWSAccessKeyId></Error>".to_vec();
             (status.to_string(), "Location: http://169.254.169.254/latest\r\n".to_string(), secret)
         }
+        "GET" if path.contains("/unreadable/") => ("403".into(), String::new(), vec![]),
         "PUT" if headers.get("if-none-match").is_some_and(|v| v == "*") && files.contains_key(&path) => {
             ("412".into(), String::new(), vec![])
         }
@@ -238,6 +239,16 @@ fn a_file_whose_first_answer_was_lost_is_written() {
     for other in ["2", "12", ""] {
         assert_eq!(kind(storage.put_if_absent(location, Bytes::from(other))), ErrorKind::AlreadyExists);
     }
+}
+
+/// It may be of a first try whose answer was lost.
+#[test]
+fn a_file_that_exists_and_is_not_readable_may_be_of_this_writer() {
+    let server = Server::start();
+    let storage = s3(&server);
+    let write = || storage.put_if_absent("s3://bucket/unreadable/a", Bytes::from_static(b"1"));
+    write().unwrap();
+    assert_eq!(kind(write()), ErrorKind::Storage);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! Rules are those of Java's `Schema`, `TableSchema` and `SchemaValidation`.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use frazil_core::clock::now_ms;
@@ -20,7 +21,7 @@ use crate::spec::json::{self, Object, shown};
 use crate::spec::options::Options;
 use crate::spec::schema::{NEWEST_VERSION, TableSchema};
 use crate::spec::types::{DataField, DataType, TypeRoot};
-use crate::table::Table;
+use crate::table::{MAIN_BRANCH, Table};
 use crate::write::check::check_writable;
 use crate::write::file::EntrySettings;
 
@@ -266,6 +267,7 @@ pub fn create(files: &Files, location: &str, definition: Definition) -> Result<T
     }
     let file = format!("{location}/schema/schema-0");
     let content = Bytes::from(schema.to_pretty_json());
+    let schema = TableSchema::parse(&content)?;
     match files.put_if_absent(&file, content.clone()) {
         Ok(()) => {}
         // Another writer may have written the same bytes.
@@ -282,7 +284,8 @@ pub fn create(files: &Files, location: &str, definition: Definition) -> Result<T
             }
         },
     }
-    Table::open(files, location, None)
+    // Nothing is read that could fail after the table is there.
+    Ok(Table::with_schema(files, location, MAIN_BRANCH, Arc::new(schema)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,141 @@
+"""Writers of Paimon tables at the same time, and writers that are killed: nothing is lost, nothing is there twice.
+
+`FRAZIL_WRITERS` says how many processes write, `FRAZIL_KILLS` how many are killed; `make faults` asks for all.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from support.paimon_files import HINTS, files_in, files_known
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.paimon import Table
+
+WRITERS = int(os.environ.get("FRAZIL_WRITERS", "2"))
+COMMITS = 25 if WRITERS > 4 else 10
+KILLS = int(os.environ.get("FRAZIL_KILLS", "6"))
+
+APPEND_TABLE: dict[str, Any] = {}
+BUCKETS: dict[str, Any] = {"options": {"bucket": 2, "bucket-key": "id", "compaction.min.file-num": 3}}
+KEYED: dict[str, Any] = {"options": {"bucket": 2}, "primary_keys": ["id"]}
+KINDS = {"append table": APPEND_TABLE, "buckets that are compacted": BUCKETS, "keys": KEYED}
+
+
+def create(folder: Path, kind: str, **options: Any) -> Table:
+    made_of = {**KINDS[kind], "options": {**KINDS[kind].get("options", {}), **options}}
+    return frazil.create_table(folder / "t", {"id": "BIGINT NOT NULL", "n": "INT"}, format="paimon", **made_of)
+
+
+def rows(table: Table) -> list[tuple[int, int]]:
+    return sorted((row["id"], row["n"]) for row in table.scan().to_arrow().to_pylist())
+
+
+def key(writer: int, commit: int) -> int:
+    return writer * 1_000 + commit
+
+
+def write(folder: str, writer: int, problems: multiprocessing.Queue[str | None]) -> None:
+    try:
+        table: Any = frazil.load_table(folder, format="paimon")
+        for i in range(COMMITS):
+            # The last row updates one that the writer has written, if the table has keys.
+            table.append([{"id": key(writer, i), "n": i}, {"id": key(writer, 999), "n": i}])
+        problems.put(None)
+    except BaseException as error:  # noqa: BLE001 - told to the test
+        problems.put(repr(error))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path, kind: str) -> None:
+    table = create(tmp_path, kind)
+    context = multiprocessing.get_context("spawn")
+    problems: multiprocessing.Queue[str | None] = context.Queue()
+    processes = [context.Process(target=write, args=(table.location, writer, problems)) for writer in range(WRITERS)]
+    for process in processes:
+        process.start()
+    assert [problems.get() for _ in processes] == [None] * WRITERS
+    for process in processes:
+        process.join()
+    kept = [COMMITS - 1] if kind == "keys" else range(COMMITS)
+    expected = [(key(writer, i), i) for writer in range(WRITERS) for i in range(COMMITS)]
+    expected += [(key(writer, 999), i) for writer in range(WRITERS) for i in kept]
+    assert rows(table) == sorted(expected)
+    snapshots = table.snapshots()
+    assert [snapshot.snapshot_id for snapshot in snapshots] == list(range(1, len(snapshots) + 1))
+    kinds = [snapshot.operation for snapshot in snapshots]
+    assert kinds.count("append") == WRITERS * COMMITS
+    assert ("compact" in kinds) == (kind != "append table")
+    if kind != "keys":
+        counts = [snapshot.total_record_count for snapshot in snapshots]
+        assert counts == [2 * kinds[:number].count("append") for number in range(1, len(kinds) + 1)]
+    # Compactions that lost have deleted their files.
+    assert files_in(table) - HINTS == files_known(table)
+
+
+LOAD = """
+import sys, frazil
+table = frazil.load_table(sys.argv[1], format="paimon")
+for number in range(int(sys.argv[2]), 1 << 30):
+"""
+APPENDS = """
+    table.append([{"id": number * 10 + i, "n": number} for i in range(10)])
+    print(number, flush=True)
+"""
+COMPACTS = """
+    table.compact()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "script", "options"),
+    [
+        ("append table", APPENDS, {}),
+        ("append table", APPENDS + COMPACTS, {}),
+        ("keys", APPENDS, {"bucket": 1, "num-sorted-run.compaction-trigger": 2}),
+        ("keys", APPENDS + COMPACTS, {"write-only": "true"}),
+    ],
+    ids=["append", "compact", "upsert that compacts", "compact with keys"],
+)
+def test_a_writer_that_is_killed_leaves_the_table_before_or_after(
+    tmp_path: Path, kind: str, script: str, options: dict[str, Any]
+) -> None:
+    table = create(tmp_path, kind, **options)
+    seeded = random.Random(7)  # noqa: S311 - not a secret
+    done = 0
+    for _ in range(KILLS):
+        process = subprocess.Popen(  # noqa: S603 - our own code
+            [sys.executable, "-c", LOAD + script, table.location, str(done)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout
+        told = [int(process.stdout.readline())]
+        time.sleep(seeded.random() * 0.05)
+        process.send_signal(signal.SIGKILL)
+        told += [int(line) for line in process.stdout.read().splitlines() if line]
+        process.wait()
+        found = rows(table)
+        assert found == [(number, number // 10) for number in range(len(found))]
+        assert len(found) % 10 == 0
+        # What was acknowledged is there; the append after it may be.
+        assert len(found) // 10 - told[-1] - 1 in (0, 1)
+        done = len(found) // 10
+    newest = table.current_snapshot()
+    assert newest is not None
+    assert newest.total_record_count == done * 10
+    assert files_known(table) <= files_in(table)
+    # A writer after them all compacts what they left.
+    table.compact()
+    assert rows(table) == found

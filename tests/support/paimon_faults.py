@@ -1,0 +1,304 @@
+"""Operations on Paimon tables in an object store, each with one fault: the sweep of `support.faults`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import frazil
+from frazil.errors import FrazilError
+from support.faults import LOCATION, Operation, World
+from support.paimon_files import HINTS, files_known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+Row = tuple[int, str, int | None]
+
+SCHEMA = {"id": "BIGINT NOT NULL", "p": "STRING NOT NULL", "n": "INT"}
+OTHER_FILE = "b/ns.db/README"
+ATTEMPTS = 3
+"""How often a stream tries to write the same rows."""
+
+
+class PaimonWorld(World):
+    """A Paimon table in an object store without a catalog."""
+
+    kind = "paimon"
+    folder = "ns/t"
+
+    def create(self, **options: Any) -> Any:
+        return frazil.create_table(LOCATION, SCHEMA, format="paimon", storage=self.options, **options)
+
+    def table(self, _: str = "ns.t") -> Any:
+        return frazil.load_table(LOCATION, format="paimon", storage=self.options)
+
+    def state(self) -> dict[str, Any]:
+        tables = self.tables()
+        return {"ns.t": paimon_state(tables[0])} if tables else {}
+
+    def tables(self) -> list[Any]:
+        place = self.root / "b" / self.folder
+        return [frazil.load_table(place, format="paimon")] if list(place.glob("schema/schema-*")) else []
+
+    @property
+    def optional(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(f"b/{self.folder}/{name}" for name in HINTS)
+
+    def known(self) -> set[str]:
+        return {f"b/{self.folder}/{name}" for table in self.tables() for name in {*HINTS, *files_known(table)}}
+
+    def publishes(self, path: str) -> bool:
+        return re.search(r"/(snapshot/snapshot|schema/schema)-\d+$", path) is not None
+
+    @contextlib.contextmanager
+    def met(self) -> Iterator[list[FrazilError]]:
+        self.tried: list[FrazilError] = []
+        handler = _Logged(self.tried)
+        logger = logging.getLogger("frazil")
+        level = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(min(level or logging.INFO, logging.INFO))
+        try:
+            yield self.tried
+        finally:
+            logger.removeHandler(handler)
+
+    def is_after(self, state: dict[str, Any], after: dict[str, Any], met: Sequence[FrazilError]) -> bool:
+        if state == after or not met or not after or not state:
+            return state == after
+        # A compaction that fails leaves the rows that were written before it.
+        snapshots = after["ns.t"]["snapshots"]
+        without = {**after["ns.t"], "snapshots": snapshots[:-1]}
+        return bool(snapshots) and snapshots[-1][0] == "compact" and state == {"ns.t": without}
+
+
+class PaimonCatalogWorld(PaimonWorld):
+    """The same in a catalog, which is a folder of the store."""
+
+    kind = "paimon catalog"
+    folder = "ns.db/t"
+
+    def catalog(self) -> Any:
+        return frazil.load_catalog("c", type="paimon", warehouse="s3://b", **self.options)
+
+    def make_namespace(self) -> None:
+        """Put a file into the folder: an object store has no empty folders."""
+        (self.root / "b" / "ns.db").mkdir(parents=True, exist_ok=True)
+        (self.root / OTHER_FILE).touch()
+
+    def create(self, **options: Any) -> Any:
+        self.make_namespace()
+        return self.catalog().create_table("ns.t", SCHEMA, **options)
+
+    def known(self) -> set[str]:
+        return super().known() | {OTHER_FILE}
+
+    def table(self, name: str = "ns.t") -> Any:
+        return self.catalog().load_table(name)
+
+
+class _Logged(logging.Handler):
+    """Keeps the errors that this thread logs."""
+
+    def __init__(self, errors: list[FrazilError]) -> None:
+        super().__init__()
+        self.errors, self.by = errors, threading.get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the error of a record."""
+        if record.thread == self.by and isinstance(record.args, tuple):
+            self.errors += [one for one in record.args if isinstance(one, FrazilError)]
+
+
+def rows_of(table: Any, snapshot_id: int) -> list[Row]:
+    found = table.scan(snapshot_id=snapshot_id).to_arrow().to_pylist()
+    return sorted((row["id"], row["p"], row["n"]) for row in found)
+
+
+def paimon_state(table: Any) -> dict[str, Any]:
+    """Return what users see of a table, without what is random."""
+    return {
+        "snapshots": [
+            (snapshot.operation, snapshot.total_record_count, rows_of(table, snapshot.snapshot_id))
+            for snapshot in table.snapshots()
+        ],
+        "schema": str(table.schema()),
+        "options": table.options,
+        "keys": (table.partition_keys, table.primary_keys),
+    }
+
+
+START: list[Row] = [(i, "ab"[i % 2], i) for i in range(6)]
+MORE: list[Row] = [(i, "abc"[i % 3], i) for i in range(6, 9)]
+NEW: list[Row] = [(1, "b", 100), (20, "a", None), (21, "d", 7)]
+DELETED: Row = (3, "b", 3)
+
+
+def dicts(rows: Sequence[Row], **more: Any) -> list[dict[str, Any]]:
+    return [{"id": i, "p": p, "n": n, **more} for i, p, n in rows]
+
+
+def added(rows: list[Row]) -> list[Row]:
+    return [*rows, *NEW]
+
+
+def upserted(rows: list[Row]) -> list[Row]:
+    return [*{row[:2]: row for row in [*rows, *NEW]}.values()]
+
+
+def upserted_and_deleted(rows: list[Row]) -> list[Row]:
+    return [row for row in upserted(rows) if row != DELETED]
+
+
+def replaced(*partitions: str) -> Callable[[list[Row]], list[Row]]:
+    return lambda rows: [*(row for row in rows if row[1] not in partitions), *NEW]
+
+
+def without(*partitions: str) -> Callable[[list[Row]], list[Row]]:
+    return lambda rows: [row for row in rows if row[1] not in partitions]
+
+
+@dataclass(frozen=True)
+class PaimonOperation(Operation):
+    """A change of a Paimon table, and the rows afterwards."""
+
+    partition_by: Sequence[str] = ()
+    world: type[World] = PaimonWorld
+    model: Callable[[list[Row]], list[Row]] = field(default=list)
+    primary_keys: Sequence[str] = ()
+    writes: int = 2
+    """How many snapshots there are before."""
+
+    def prepare(self, world: World) -> None:
+        """Create the table and write some rows."""
+        if not self.has_table:
+            if isinstance(world, PaimonCatalogWorld):
+                world.make_namespace()
+            return
+        options = {"commit.min-retry-wait": "1 ms", **self.properties}
+        table = world.create(partition_keys=self.partition_by, primary_keys=self.primary_keys, options=options)
+        for rows in self.before():
+            table.append(dicts(rows))
+
+    def before(self) -> list[list[Row]]:
+        """Return the rows of each snapshot before."""
+        single: list[list[Row]] = [[(i, "a", i), (i, "b", i)] for i in range(9, 7 + self.writes)]
+        return [START, MORE, *single][: self.writes]
+
+    def check(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Check that the rows are those of the model."""
+        super().check(before, after)
+        written = [row for rows in self.before() for row in rows] if self.has_table else []
+        if before:
+            assert [snapshot[0] for snapshot in before["ns.t"]["snapshots"]] == ["append"] * self.writes
+            assert not before["ns.t"]["snapshots"] or before["ns.t"]["snapshots"][-1][2] == sorted(written)
+        snapshots = after["ns.t"]["snapshots"]
+        assert (snapshots[-1][2] if snapshots else []) == sorted(self.model(written)), self.name
+        assert ("compact" in self.name) == (bool(snapshots) and snapshots[-1][0] == "compact"), snapshots
+
+
+def on_table(change: Callable[[Any], Any]) -> Callable[[World], Any]:
+    return lambda world: change(world.table())
+
+
+def stream(world: World) -> None:
+    """Write rows until they are written, or the attempts are used up."""
+    assert isinstance(world, PaimonWorld)
+    for attempt in range(ATTEMPTS):
+        try:
+            world.table().append(dicts(NEW), commit_user="stream", identifier=5)
+        except FrazilError as error:
+            if attempt + 1 == ATTEMPTS:
+                raise
+            world.tried.append(error)
+        else:
+            return
+
+
+def changelog(table: Any) -> None:
+    table.append([*dicts(NEW), *dicts([DELETED], _ROW_KIND="-D")])
+
+
+def create(world: World) -> None:
+    world.create(partition_keys=["p"])
+
+
+def create_keyed(world: World) -> None:
+    world.create(partition_keys=["p"], primary_keys=["id", "p"], options={"bucket": 2})
+
+
+APPEND = on_table(lambda table: table.append(dicts(NEW)))
+OVERWRITE = on_table(lambda table: table.overwrite(dicts(NEW)))
+PARTITIONS = on_table(
+    lambda table: table.overwrite(dicts(NEW), partitions=[{"p": "a"}, {"p": "b"}, {"p": "d"}]),
+)
+DYNAMIC = on_table(lambda table: table.dynamic_partition_overwrite(dicts(NEW)))
+TRUNCATE = on_table(lambda table: table.truncate())
+DROP = on_table(lambda table: table.drop_partitions([{"p": "a"}, {"p": "c"}]))
+COMPACT = on_table(lambda table: table.compact())
+
+PARTED: Any = {"partition_by": ("p",)}
+BUCKETS: Any = {**PARTED, "properties": {"bucket": "2", "bucket-key": "id"}}
+KEYED: Any = {"primary_keys": ("id", "p"), "properties": {"bucket": "1"}}
+KEYED_PARTED: Any = {**PARTED, **KEYED}
+MERGES: Any = {**PARTED, "properties": {"manifest.merge-min-count": "2"}}
+FIVE_FILES: Any = {
+    "properties": {"bucket": "1", "bucket-key": "id", "compaction.min.file-num": "5"},
+    "writes": 4,
+    "model": added,
+}
+
+
+def properties(base: Any, **more: str) -> Any:
+    return {**base, "properties": {**base.get("properties", {}), **{k.replace("_", "."): v for k, v in more.items()}}}
+
+
+INDEXED: Any = {
+    **PARTED,
+    "properties": {"file-index.bloom-filter.columns": "id", "file-index.in-manifest-threshold": "1 b"},
+}
+
+OPERATIONS: list[Operation] = [
+    PaimonOperation("paimon create", create, has_table=False),
+    PaimonOperation("paimon create with keys", create_keyed, has_table=False),
+    PaimonOperation("paimon create in a catalog", create, has_table=False, world=PaimonCatalogWorld),
+    PaimonOperation("paimon first append", APPEND, writes=0, model=added),
+    PaimonOperation("paimon append", APPEND, model=added),
+    PaimonOperation("paimon append to partitions", APPEND, model=added, **PARTED),
+    PaimonOperation("paimon append to buckets", APPEND, model=added, **BUCKETS),
+    PaimonOperation("paimon append ORC", APPEND, model=added, properties={"file.format": "orc"}),
+    PaimonOperation("paimon append Avro", APPEND, model=added, properties={"file.format": "avro"}),
+    PaimonOperation("paimon append that merges manifests", APPEND, model=added, **MERGES),
+    PaimonOperation("paimon append with file indexes", APPEND, model=added, **INDEXED),
+    PaimonOperation("paimon append in a catalog", APPEND, model=added, world=PaimonCatalogWorld, **PARTED),
+    PaimonOperation("paimon upsert", on_table(changelog), model=upserted_and_deleted, **KEYED),
+    PaimonOperation("paimon upsert to partitions", on_table(changelog), model=upserted_and_deleted, **KEYED_PARTED),
+    PaimonOperation("paimon upsert Avro", APPEND, model=upserted, **properties(KEYED, file_format="avro")),
+    PaimonOperation("paimon overwrite", OVERWRITE, model=lambda _: NEW, **PARTED),
+    PaimonOperation("paimon overwrite with keys", OVERWRITE, model=lambda _: NEW, **KEYED_PARTED),
+    PaimonOperation("paimon overwrite of partitions", PARTITIONS, model=replaced("a", "b", "d"), **PARTED),
+    PaimonOperation("paimon dynamic overwrite", DYNAMIC, model=replaced("a", "b", "d"), **PARTED),
+    PaimonOperation("paimon dynamic overwrite with keys", DYNAMIC, model=replaced("a", "b", "d"), **KEYED_PARTED),
+    PaimonOperation("paimon truncate", TRUNCATE, model=lambda _: [], **PARTED),
+    PaimonOperation("paimon truncate with keys", TRUNCATE, model=lambda _: [], **KEYED),
+    PaimonOperation("paimon drop_partitions", DROP, model=without("a", "c"), **PARTED),
+    PaimonOperation("paimon drop_partitions with keys", DROP, model=without("a", "c"), **KEYED_PARTED),
+    PaimonOperation("paimon compact", COMPACT, **PARTED),
+    PaimonOperation("paimon compact of buckets", COMPACT, **BUCKETS),
+    PaimonOperation("paimon compact with keys", COMPACT, **KEYED_PARTED),
+    PaimonOperation("paimon compact with file indexes", COMPACT, **INDEXED),
+    PaimonOperation("paimon compact of levels only", COMPACT, writes=1, **KEYED),
+    PaimonOperation("paimon append that compacts", APPEND, **FIVE_FILES),
+    PaimonOperation("paimon upsert that compacts", APPEND, writes=4, model=upserted, **KEYED),
+    PaimonOperation("paimon upsert to partitions that compacts", APPEND, writes=4, model=upserted, **KEYED_PARTED),
+    PaimonOperation("paimon stream", stream, model=added, is_repeatable=True, **PARTED),
+    PaimonOperation("paimon first commit of a stream", stream, writes=0, model=added, is_repeatable=True),
+    PaimonOperation("paimon stream of upserts", stream, model=upserted, is_repeatable=True, **KEYED),
+    PaimonOperation("paimon stream that compacts", stream, writes=4, model=upserted, is_repeatable=True, **KEYED),
+]
+"""Their names say whether they compact."""
