@@ -13,6 +13,7 @@ from frazil import errors
 from support.paimon_values import NESTED, TYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from frazil.paimon import Table
@@ -180,3 +181,41 @@ def test_tables_whose_rows_would_be_hidden_or_wrong_are_refused(tmp_path: Path, 
     with pytest.raises(errors.UnsupportedError, match=named):
         create(tmp_path, **arguments)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_the_input_is_the_changelog(tmp_path: Path, file_format: str) -> None:
+    options = {"bucket": 2, "changelog-producer": "input", "changelog-file.format": file_format}
+    schema = {"id": "BIGINT", "name": "STRING"}
+    table = frazil.create_table(tmp_path / "t", schema, format="paimon", primary_keys=["id"], options=options)
+    table.append([{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 1, "name": "c", "_ROW_KIND": "+U"}])
+    table.append([{"id": 1, "name": "c", "_ROW_KIND": "-D"}])
+    changes = table.changes(0, 2).to_arrow().sort_by([("_change_ordinal", "ascending"), ("id", "ascending")])
+    assert [tuple(row.values())[:4] for row in changes.to_pylist()] == [
+        (1, "a", "INSERT", 0),
+        (1, "c", "UPDATE_AFTER", 0),
+        (2, "b", "INSERT", 0),
+        (1, "c", "DELETE", 1),
+    ]
+    assert table.scan().to_arrow().to_pylist() == [{"id": 2, "name": "b"}]
+    assert table.inspect.snapshots()["changelog_record_count"].to_pylist() == [3, 1]
+    files = [path.name for path in (tmp_path / "t").rglob("changelog-*")]
+    assert {name.rpartition(".")[2] for name in files} == {file_format}
+    table.overwrite([{"id": 5}])
+    assert table.inspect.snapshots()["changelog_record_count"].to_pylist()[2] is None
+    assert [path.name for path in (tmp_path / "t").rglob("changelog-*")] == files, "an overwrite is no change"
+
+
+def test_a_failed_write_leaves_no_changelog(tmp_path: Path) -> None:
+    options = {"bucket": 1, "changelog-producer": "input"}
+    table = frazil.create_table(
+        tmp_path / "t", {"id": "BIGINT", "n": "INT"}, format="paimon", primary_keys=["id"], options=options
+    )
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pylist([{"id": 1, "n": 1}])
+        yield pa.RecordBatch.from_pylist([{"id": None, "n": 1}])
+
+    with pytest.raises(errors.InvalidArgumentError, match="id"):
+        table.append(rows())
+    assert [str(path.name) for path in (tmp_path / "t").rglob("*") if path.is_file()] == ["schema-0"]

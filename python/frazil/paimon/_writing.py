@@ -323,8 +323,10 @@ def _written(
     from frazil.paimon._writer_options import type_name, utc_offset_ms, writer_options
 
     rows = _native.PaimonRows(table, memory_bytes=write_memory(), utc_offset_ms=utc_offset_ms(), overwrites=overwrites)
+    changelog = rows.changelog()
     with reported(config.progress) as progress:
-        writer = DataFileWriter(files, rows, writer_options(rows), progress=progress)
+        beside = None if changelog is None else DataFileWriter(files, changelog, writer_options(changelog))
+        writer = DataFileWriter(files, rows, writer_options(rows), beside=beside, progress=progress)
         try:
             writer.write(batches(data, rows.input_schema(), type_name))
             writer.close()

@@ -45,9 +45,8 @@ FINDS = 12
 """Rows that Java must find by the value of a column."""
 
 NOT_WRITTEN = (
-    *("changelog-producer", "changelog-producer.row-deduplicate", "deletion-vectors.enabled", "force-lookup"),
+    *("changelog-producer.row-deduplicate", "deletion-vectors.enabled", "force-lookup"),
     *("deletion-vectors.bitmap64", "full-compaction.delta-commits", "manifest.format", "row-tracking.enabled"),
-    *("changelog-file.format", "changelog-file.prefix"),
 )
 """Options that frazil refuses to write with, or that mean nothing without them."""
 
@@ -76,6 +75,8 @@ def _is_written(plan: Plan) -> bool:
 
 def _make_writable(rng: Random, plan: Plan) -> None:
     """Leave out what frazil does not write."""
+    if plan.options.get("changelog-producer") != "input":
+        plan.options.pop("changelog-producer", None)
     for name in NOT_WRITTEN:
         plan.options.pop(name, None)
     if rng.random() < WRITE_ONLY:
@@ -187,7 +188,8 @@ class Twins:
         # Java's commits expire snapshots.
         if any(kept[-len(states.get(branch, ())) :] != states.get(branch) for branch, kept in twin.snapshots.items()):
             return Failure(Read(), "snapshots", f"{what}\ntwin {twin.snapshots}\njava {states}")
-        return self._rows_differ(what, branch, found, theirs) or self._files_differ(what)
+        found_differ = self._rows_differ(what, branch, found, theirs) or self._files_differ(what)
+        return found_differ or self._changelog_differs(what, plain, twin.snapshots)
 
     def _compacts_by_length(self, step: Any) -> bool:
         """Return whether the lengths of files decide what is merged: they are not the same.
@@ -199,6 +201,20 @@ class Twins:
         if isinstance(step, Compact):
             return not step.full or (is_append and "bucket" in options)
         return isinstance(step, Write | Concurrently) and "write-only" not in options
+
+    def _changelog_differs(self, what: str, step: Any, snapshots: Any) -> Failure | None:
+        """Compare the changelog of the newest snapshot."""
+        of_branch = snapshots.get(getattr(step, "branch", MAIN), ())
+        if dict(self._history.create.options).get("changelog-producer") != "input" or not of_branch:
+            return None
+        newest = of_branch[-1][0]
+        options = (("incremental-between", f"{newest - 1},{newest}"), ("incremental-between-scan-mode", "changelog"))
+        read = Read(branch=getattr(step, "branch", MAIN), options=options, kinds=True)
+        ours = self._oracle.read([read])[0]
+        self._oracle.adopt([], TABLE)
+        theirs = self._oracle.read([read])[0]
+        self._oracle.adopt([], TWIN)
+        return self._rows_differ(f"changelog after {what}", read.branch, ours, theirs)
 
     def _differ(self, what: str, refused: str | None, expected: str | None) -> Iterator[Failure]:
         if (refused is None) != (expected is None):
@@ -220,7 +236,7 @@ class Twins:
             return None if same else Failure(Read(), "unreadable", f"{what}\ntwin {twin}\njava {java}")
         table: Any = frazil.load_table(self._folder, format="paimon")
         form = Normal(self._history, table.with_branch(branch).scan().schema())
-        ours, theirs = form.lines(twin.rows), form.lines(java.rows)
+        ours, theirs = (form.lines(_with_kinds(side)) for side in (twin, java))
         if ours == theirs:
             return None
         text = "\n".join([*(f"twin {row}" for row in ours if row not in theirs), *(f"java {row}" for row in theirs)])
@@ -260,6 +276,12 @@ class Twins:
         found = self._oracle.read([Read(equal_to_row=(name, rows.index(row))) for name, row in there])
         found_in = [row in _rows(answer) for (_, row), answer in zip(there, found, strict=True)]
         return [one for one in wanted if one not in there or not found_in[there.index(one)]]
+
+
+def _with_kinds(answer: Rows) -> list[dict[str, Any]]:
+    if len(answer.kinds) != len(answer.rows):
+        return answer.rows
+    return [{**row, KIND: kind} for row, kind in zip(answer.rows, answer.kinds, strict=True)]
 
 
 def _rows(answer: Rows | str) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -47,6 +47,7 @@ class DataFileWriter(Generic[_Rows]):
     a table with a sort order, waits until all rows are there, in temporary files if need be, and is then written one
     partition behind the other. Either way memory is bounded, however many partitions there are.
 
+    `beside` writes other files of rows that are known only while the sorted rows are written, such as a changelog.
     `progress` is called with the rows, bytes and files that are written so far, after every row group and file.
     """
 
@@ -56,10 +57,12 @@ class DataFileWriter(Generic[_Rows]):
         rows: _Rows,
         options: WriterOptions,
         *,
+        beside: DataFileWriter[Any] | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Begin a write; there is no file before there are rows of it."""
         self._files, self._progress = files, progress
+        self._beside = beside
         self.rows = rows
         """What is known of the files, for a commit."""
         self._format = _file_format(rows.schema(), options)
@@ -81,14 +84,15 @@ class DataFileWriter(Generic[_Rows]):
     def close(self) -> None:
         """Write what waits, and end all files."""
         self._close_others(None)
-        while (parts := self.rows.next_sorted(self._step_rows())) is not None:
-            for partition, rows in parts:
-                self._close_others(partition)
-                self._put([(partition, rows)])
+        self._put_sorted()
         self._close_others(None)
+        if self._beside is not None:
+            self._beside.close()
 
     def abort(self) -> None:
         """Delete what was written; what cannot be deleted is an orphan and no second failure."""
+        if self._beside is not None:
+            self._beside.abort()
         for file in self._open.values():
             with contextlib.suppress(Exception):
                 file.discard()
@@ -106,6 +110,14 @@ class DataFileWriter(Generic[_Rows]):
     def _step_rows(self) -> int:
         step_bytes = min(self._target_bytes / _STEPS, self._memory_bytes / _STEPS, self._format.group_bytes / 8)
         return max(1, min(BATCH_ROWS, int(step_bytes / self._bytes_per_row)))
+
+    def _put_sorted(self) -> None:
+        while (parts := self.rows.next_sorted(self._step_rows())) is not None:
+            for partition, rows in parts:
+                self._close_others(partition)
+                self._put([(partition, rows)])
+            if self._beside is not None:
+                self._beside._put_sorted()  # noqa: SLF001 - another writer of the same rows
 
     def _put(self, parts: list[tuple[int, pa.RecordBatch]]) -> None:
         for partition, rows in parts:

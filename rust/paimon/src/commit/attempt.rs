@@ -170,6 +170,7 @@ impl Attempt<'_> {
         let manifests = before.map_or(Ok(Vec::new()), |snapshot| self.table.manifests(snapshot, self.context))?;
         let changes = self.checked(before)?;
         let delta = writer.delta(&changes.entries()?)?;
+        let changelog = writer.changelog(&changes.changelog)?;
         let manifests = merger.merge(manifests, writer)?;
         let list = writer.list(&manifests)?;
         let too_many = || Error::new(ErrorKind::LimitExceeded, "the table would have more than 2^63 rows or snapshots");
@@ -194,8 +195,8 @@ impl Attempt<'_> {
             base_manifest_list_size_bytes: Some(list.size_bytes),
             delta_manifest_list: delta.name,
             delta_manifest_list_size_bytes: Some(delta.size_bytes),
-            changelog_manifest_list: None,
-            changelog_manifest_list_size_bytes: None,
+            changelog_manifest_list: changelog.as_ref().map(|list| list.name.clone()),
+            changelog_manifest_list_size_bytes: changelog.as_ref().map(|list| list.size_bytes),
             index_manifest: before.and_then(|snapshot| snapshot.index_manifest.clone()),
             commit_user: self.request.user.clone(),
             commit_identifier: self.request.identifier,
@@ -204,7 +205,7 @@ impl Attempt<'_> {
             time_ms: now_ms().max(before.map_or(0, |snapshot| snapshot.time_ms)),
             total_record_count: Some(total_before.checked_add(rows).ok_or_else(too_many)?),
             delta_record_count: Some(rows),
-            changelog_record_count: None,
+            changelog_record_count: changelog.map(|_| sum(&changes.changelog)).transpose()?,
             watermark: self.request.watermark.max(watermark),
             statistics: self.statistics(base)?,
             properties: self.request.properties.clone(),
@@ -214,7 +215,7 @@ impl Attempt<'_> {
             tag_create_time_us: None,
             tag_time_retained_ms: None,
         };
-        Ok((snapshot, Counts::of(&changes.added, &changes.removed)))
+        Ok((snapshot, Counts::of(&changes)))
     }
 
     /// The statistics of the snapshot before, where they are of the newest schema.

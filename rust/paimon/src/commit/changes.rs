@@ -15,6 +15,8 @@ pub(super) struct Changes {
     pub(super) kind: CommitKind,
     pub(super) added: ManifestEntries,
     pub(super) removed: ManifestEntries,
+    /// New changelog files.
+    pub(super) changelog: ManifestEntries,
 }
 
 impl Changes {
@@ -30,26 +32,31 @@ impl Changes {
         let compacted = Self::of_increments(changes.iter().map(|change| &change.compact), CommitKind::Compact)?;
         let replaces = request.overwrite.is_some() || !written.removed.is_empty();
         let kind = if replaces { CommitKind::Overwrite } else { CommitKind::Append };
-        Ok((Self { kind, ..written }, Some(compacted).filter(|compacted| !compacted.is_empty())))
+        // Who reads changes would take those of an overwrite for all of them.
+        let changelog = if request.overwrite.is_some() { ManifestEntries::concat(&[])? } else { written.changelog };
+        Ok((Self { kind, changelog, ..written }, Some(compacted).filter(|compacted| !compacted.is_empty())))
     }
 
     fn of_increments<'a>(increments: impl Iterator<Item = &'a Increment>, kind: CommitKind) -> Result<Self> {
-        let (mut added, mut removed) = (Vec::new(), Vec::new());
+        let (mut added, mut removed, mut changelog) = (Vec::new(), Vec::new(), Vec::new());
         for increment in increments {
-            if !increment.changelog.is_empty() {
-                return Err(Error::unsupported("committing changelog files"));
-            }
             if !(increment.index_removed.is_empty() && increment.index_added.is_empty()) {
                 return Err(Error::unsupported("committing index files"));
             }
             added.push(increment.added.with_kind(ADD)?);
             removed.push(increment.removed.with_kind(DELETE)?);
+            changelog.push(increment.changelog.with_kind(ADD)?);
         }
-        Ok(Self { kind, added: ManifestEntries::concat(&added)?, removed: ManifestEntries::concat(&removed)? })
+        Ok(Self {
+            kind,
+            added: ManifestEntries::concat(&added)?,
+            removed: ManifestEntries::concat(&removed)?,
+            changelog: ManifestEntries::concat(&changelog)?,
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty()
+        self.added.is_empty() && self.removed.is_empty() && self.changelog.is_empty()
     }
 
     /// The entries of the snapshot, those that delete first.

@@ -67,6 +67,7 @@ pub(super) struct MetadataWriter<'a> {
     manifests: u32,
     lists: u32,
     delta: Option<Delta>,
+    changelog: Option<WrittenList>,
     written: Vec<String>,
 }
 
@@ -82,6 +83,7 @@ impl<'a> MetadataWriter<'a> {
             manifests: 0,
             lists: 0,
             delta: None,
+            changelog: None,
             written: Vec::new(),
         })
     }
@@ -110,6 +112,15 @@ impl<'a> MetadataWriter<'a> {
         let files = self.written.iter().skip(before).cloned().collect();
         self.delta = Some(Delta { entries: entries.clone(), list: list.clone(), files });
         Ok(list)
+    }
+
+    /// Write the list of changelog files and their manifests, once; None for no files.
+    pub(super) fn changelog(&mut self, entries: &ManifestEntries) -> Result<Option<WrittenList>> {
+        if self.changelog.is_none() && !entries.is_empty() {
+            let manifests = self.manifests(entries)?;
+            self.changelog = Some(self.list(&manifests)?);
+        }
+        Ok(self.changelog.clone())
     }
 
     /// Write a list of manifests.

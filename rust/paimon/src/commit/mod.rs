@@ -60,7 +60,7 @@ pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};
 /// Commit changes of buckets to a table, which may be at an older state than the newest one.
 ///
 /// # Errors
-/// * `Unsupported` naming what is not committed: changelogs, index files, and tables that are not written.
+/// * `Unsupported` naming what is not committed: index files, and tables that are not written.
 /// * `InvalidArgument` for changes that contradict themselves.
 /// * `NoSuchTable` and `CommitConflict` where the table was dropped or replaced.
 /// * `CommitConflict` where other writers were first too often, and for changes that do not fit what they did.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use frazil_core::error::{Error, Result};
 
-use crate::spec::manifest::ManifestEntries;
+use super::changes::Changes;
 
 /// The identifier of batch commits. Their users are unique, so that it need not be.
 pub const BATCH_IDENTIFIER: i64 = i64::MAX;
@@ -98,8 +98,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Count the files that are added and removed.
-    pub(super) fn of(added: &ManifestEntries, removed: &ManifestEntries) -> Self {
+    /// Count the files of changes.
+    pub(super) fn of(changes: &Changes) -> Self {
+        let Changes { added, removed, changelog, .. } = changes;
         let sum = |values: &[i64]| values.iter().fold(0_i64, |sum, value| sum.saturating_add(*value));
         Self {
             added_files: added.len() as u64,
@@ -108,7 +109,8 @@ impl Counts {
             removed_files: removed.len() as u64,
             removed_rows: sum(removed.row_counts().values()),
             removed_bytes: sum(removed.file_sizes().values()),
-            ..Self::default()
+            changelog_files: changelog.len() as u64,
+            changelog_rows: sum(changelog.row_counts().values()),
         }
     }
 }

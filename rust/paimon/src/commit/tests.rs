@@ -450,13 +450,8 @@ fn what_is_not_committed_yet_is_refused_by_name() {
     };
     let of = |append: Increment| BucketChange { append, ..change(&[]) };
     let changes = [
-        (of(Increment { changelog: entries(&["a"]), ..increment() }), "changelog files"),
         (of(Increment { index_added: vec![index.clone()], ..increment() }), "index files"),
         (of(Increment { index_removed: vec![index], ..increment() }), "index files"),
-        (
-            BucketChange { compact: Increment { changelog: entries(&["a"]), ..increment() }, ..change(&[]) },
-            "changelog files",
-        ),
     ];
     let refused = |request: &Request, change: &BucketChange, named: &str| {
         let error = commit(&table, request, std::slice::from_ref(change), &NoLock, &Context::default()).unwrap_err();
@@ -538,6 +533,27 @@ fn an_aborted_change_of_level_deletes_no_file() {
         Increment { added: append.added.at_level(5).unwrap(), removed: append.added, ..Increment::empty().unwrap() };
     assert_eq!(abort(&table, &[BucketChange { compact, ..change(&[]) }]), 0);
     assert!(storage.size(&location).is_ok());
+}
+
+#[test]
+fn changelog_files_have_a_list_of_their_own() {
+    let (storage, table) = created(&json!({}));
+    let with_changelog = || {
+        let changelog = change(&["c"]).append.added;
+        let append = Increment { changelog, ..change(&["a"]).append };
+        BucketChange { append, ..change(&[]) }
+    };
+    let done = commit(&table, &Request::append("me"), &[with_changelog()], &NoLock, &Context::default()).unwrap();
+    assert_eq!((done.counts.added_files, done.counts.changelog_files, done.counts.changelog_rows), (1, 1, 10));
+    let snapshot = table.latest_snapshot().unwrap().unwrap();
+    assert_eq!((snapshot.total_record_count, snapshot.changelog_record_count), (Some(10), Some(10)));
+    let list = snapshot.changelog_manifest_list.unwrap();
+    let size = storage.size(&format!("{ROOT}/manifest/{list}")).unwrap();
+    assert_eq!(snapshot.changelog_manifest_list_size_bytes, i64::try_from(size).ok());
+    assert_eq!(live(&table), ["a"]);
+    let request = request(Overwrite::Table);
+    commit(&table, &request, &[with_changelog()], &NoLock, &Context::default()).unwrap();
+    assert_eq!(table.latest_snapshot().unwrap().unwrap().changelog_manifest_list, None, "overwrites have none");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use frazil_core::error::{Error, Result};
 
+use super::changelog::{is_of_input, of_changelog};
 use super::format::check_formats;
 use crate::features::check_readable;
 use crate::spec::json::shown;
@@ -46,9 +47,11 @@ const REFUSED_WHEN_GIVEN: &[&str] = &[
 /// Options that say how records of a key are merged.
 const OF_KEYS: &[&str] = &["rowkind.field", "sequence.field"];
 
+/// Values of `changelog-producer`. Compactions make the changelogs of the others.
+const PRODUCERS: [&str; 2] = ["none", "input"];
+
 /// Options of which one value is carried out, which is also the default.
 const ONLY_VALUES: &[(&str, &str)] = &[
-    ("changelog-producer", "none"),
     ("manifest.format", "avro"),
     ("metadata.iceberg.storage", "disabled"),
     ("tag.automatic-creation", "none"),
@@ -65,7 +68,8 @@ pub fn check_writable(schema: &TableSchema) -> Result<()> {
     check_keys(schema, &options)?;
     check_options(&options)?;
     schema.fields.iter().try_for_each(check_type)?;
-    check_formats(schema, &options)
+    check_formats(schema, &options)?;
+    if is_of_input(schema, &options) { check_formats(schema, &of_changelog(&options)) } else { Ok(()) }
 }
 
 fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
@@ -104,6 +108,10 @@ fn check_options(options: &Options) -> Result<()> {
     let given = |name: &&&str| options.text(name).is_some_and(|text| !text.trim().is_empty());
     if let Some(name) = REFUSED_WHEN_GIVEN.iter().find(given) {
         return Err(refused(name, options.text(name).unwrap_or_default()));
+    }
+    let producer = options.text("changelog-producer").unwrap_or("none");
+    if !PRODUCERS.iter().any(|known| producer.trim().eq_ignore_ascii_case(known)) {
+        return Err(refused("changelog-producer", producer).hint("`none` and `input` are written"));
     }
     for (name, value) in ONLY_VALUES {
         if let Some(text) = options.text(name).filter(|text| !text.trim().eq_ignore_ascii_case(value)) {
@@ -207,6 +215,8 @@ mod tests {
             ("bucket", "-2"),
             ("file.format", "csv"),
             ("manifest.format", "orc"),
+            ("changelog-producer", "lookup"),
+            ("changelog-producer", "full-compaction"),
             ("metadata.iceberg.storage", "table-location"),
             ("fields.k.default-value", "1"),
         ];

@@ -3,6 +3,7 @@
 pub mod align;
 pub mod avro_schema;
 pub mod change;
+mod changelog;
 pub mod check;
 mod defaults;
 pub mod file;

@@ -4,6 +4,7 @@
 //! split(batch)*    rows that can be written now, with the slots of their files
 //! next_sorted()*   the rows that waited until all were there, one slot at a time
 //!     new_location(), close()   for each file, which the caller writes
+//!     next_changelog()*   the records that they were merged from, if a changelog has them
 //! changes()        one for each bucket, for a commit
 //! ```
 //!
@@ -29,6 +30,7 @@ use frazil_core::sort::RowSorter;
 use super::align::Align;
 use super::avro_schema::avro_schema;
 use super::change::{BucketChange, Home, Increment};
+use super::changelog::Changelog;
 use super::check::check_writable;
 use super::defaults::Defaults;
 use super::file::{EntrySettings, FileBuilder, FileSpec};
@@ -77,6 +79,7 @@ pub struct RowWriter {
     spec: FileSpec,
     entries: Arc<EntrySettings>,
     paths: DataFilePaths,
+    changelog: Option<Changelog>,
     side_files: SideFiles,
     naming: Naming,
     slots: Vec<Slot>,
@@ -111,8 +114,24 @@ struct Slot {
     folder: String,
     /// The sequence number of the next row.
     next_sequence: i64,
+    data: Output,
+    changelog: Output,
+}
+
+/// New files of a bucket.
+#[derive(Debug, Default)]
+struct Output {
     open: Option<FileBuilder>,
     files: Vec<NewFile>,
+}
+
+/// Which files of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilesOf {
+    /// Its rows.
+    Data,
+    /// The records of a write as they came (`changelog-producer` = `input`).
+    Changelog,
 }
 
 impl RowWriter {
@@ -131,8 +150,13 @@ impl RowWriter {
         let with_kinds = has_key && kinds.is_none();
         let defaults = Defaults::try_new(schema)?;
         let align = Align::of_new_rows(schema.clone(), &defaults, with_kinds);
+        // An overwrite is no change that readers of changes see.
+        let changelog = Changelog::try_new(table, &of_table, options.utc_offset_ms)?.filter(|_| !options.overwrites);
         let way = if has_key {
-            let records = Upserts::try_new(schema, align.arrow(), options.memory_bytes, context)?;
+            let mut records = Upserts::try_new(schema, align.arrow(), options.memory_bytes, context)?;
+            if changelog.is_some() {
+                records.keep_unmerged();
+            }
             let files = FileSchema::try_new(schema, &records.values(), &of_table)?;
             Way::Upsert(Box::new(Upsert { records, files, kinds, rows: 0 }))
         } else {
@@ -144,6 +168,7 @@ impl RowWriter {
             blanks: Blanks::try_new(schema, &of_table)?,
             entries: Arc::new(EntrySettings::try_new(schema, &of_table, options.utc_offset_ms)?),
             paths: DataFilePaths::try_new(table.location(), &of_table)?,
+            changelog,
             side_files: SideFiles::new(table.files()),
             naming: Naming::from_options(&of_table)?,
             schema: schema.clone(),
@@ -157,9 +182,12 @@ impl RowWriter {
         })
     }
 
-    /// How files are encoded.
-    pub fn file(&self) -> &FileSpec {
-        &self.spec
+    /// How files are encoded; None for changelog files of a write without them.
+    pub fn file(&self, of: FilesOf) -> Option<&FileSpec> {
+        match of {
+            FilesOf::Data => Some(&self.spec),
+            FilesOf::Changelog => self.changelog.as_ref().map(|changelog| &changelog.spec),
+        }
     }
 
     /// The columns that [`RowWriter::split`] takes: those of the table, and for tables with a primary key `_ROW_KIND`
@@ -235,30 +263,54 @@ impl RowWriter {
                 let slot = self.slots.get_mut(records.slot).ok_or_else(no_slot)?;
                 let keys = upsert.records.keys(&records.values);
                 let new = || FileBuilder::new(self.entries.clone());
-                slot.open.get_or_insert_with(new).add_records(&records, &keys)?;
+                slot.data.open.get_or_insert_with(new).add_records(&records, &keys)?;
                 let rows = upsert.files.rows(&records, keys)?;
                 Ok(Some(vec![(records.slot, filled(rows)?)]))
             }
         }
     }
 
+    /// Return the next rows of changelog files; None until more records are merged. Call it after each
+    /// [`RowWriter::next_sorted`], until it returns None.
+    ///
+    /// # Errors
+    /// Only such as are defects.
+    pub fn next_changelog(&mut self) -> Result<Option<Vec<(usize, RecordBatch)>>> {
+        let (Way::Upsert(upsert), Some(changelog)) = (&mut self.way, &self.changelog) else { return Ok(None) };
+        let Some(records) = upsert.records.next_unmerged() else { return Ok(None) };
+        let slot = self.slots.get_mut(records.slot).ok_or_else(no_slot)?;
+        let keys = upsert.records.keys(&records.values);
+        let new = || FileBuilder::new(changelog.entries.clone());
+        slot.changelog.open.get_or_insert_with(new).add_records(&records, &keys)?;
+        let rows = upsert.files.rows(&records, keys)?;
+        Ok(Some(vec![(records.slot, filled(rows)?)]))
+    }
+
     /// Return the location of the next file of a slot.
     ///
     /// # Errors
     /// `Internal` for a slot that does not exist.
-    pub fn new_location(&mut self, slot: usize, extension: &str) -> Result<String> {
+    pub fn new_location(&mut self, of: FilesOf, slot: usize, extension: &str) -> Result<String> {
         let Slot { home, folder, .. } = self.slots.get(slot).ok_or_else(no_slot)?;
-        self.paths.next_location(folder, home.bucket, extension)
+        let paths = match of {
+            FilesOf::Data => Some(&mut self.paths),
+            FilesOf::Changelog => self.changelog.as_mut().map(|changelog| &mut changelog.paths),
+        };
+        paths.ok_or_else(no_slot)?.next_location(folder, home.bucket, extension)
     }
 
     /// End the file of a slot, which has the rows that were split since the last one.
     ///
     /// # Errors
     /// `Internal` for a slot without rows; `Storage` if the index of the file cannot be written.
-    pub fn close(&mut self, slot: usize, path: &str, size_bytes: i64) -> Result<()> {
+    pub fn close(&mut self, of: FilesOf, slot: usize, path: &str, size_bytes: i64) -> Result<()> {
         let slot = self.slots.get_mut(slot).ok_or_else(no_slot)?;
-        let file = slot.open.take().ok_or_else(no_slot)?;
-        slot.files.push(self.side_files.finish(file, path, size_bytes)?);
+        let output = match of {
+            FilesOf::Data => &mut slot.data,
+            FilesOf::Changelog => &mut slot.changelog,
+        };
+        let file = output.open.take().ok_or_else(no_slot)?;
+        output.files.push(self.side_files.finish(file, path, size_bytes)?);
         Ok(())
     }
 
@@ -269,7 +321,7 @@ impl RowWriter {
 
     /// Return how many files, rows and bytes are written.
     pub fn written(&self) -> (usize, i64, i64) {
-        let files = || self.slots.iter().flat_map(|slot| &slot.files);
+        let files = || self.slots.iter().flat_map(|slot| slot.data.files.iter().chain(&slot.changelog.files));
         let sum = |of: fn(&NewFile) -> i64| files().map(of).fold(0, i64::saturating_add);
         (files().count(), sum(|file| file.meta.row_count), sum(|file| file.meta.file_size_bytes))
     }
@@ -281,20 +333,24 @@ impl RowWriter {
     pub fn changes(&self) -> Result<Vec<BucketChange>> {
         let total_buckets = self.homes.total_buckets();
         let change = |slot: &Slot| -> Result<BucketChange> {
-            let mut entries = EntriesBuilder::default();
-            for file in &slot.files {
-                let Home { partition, bucket } = &slot.home;
-                entries.push(BucketOf { partition, bucket: *bucket, total_buckets }, file.clone());
-            }
+            let Home { partition, bucket } = &slot.home;
+            let entries = |output: &Output| {
+                let mut entries = EntriesBuilder::default();
+                for file in &output.files {
+                    entries.push(BucketOf { partition, bucket: *bucket, total_buckets }, file.clone());
+                }
+                entries.finish()
+            };
+            let (added, changelog) = (entries(&slot.data)?, entries(&slot.changelog)?);
             Ok(BucketChange {
                 home: slot.home.clone(),
                 total_buckets,
                 base_snapshot: self.restorer.as_ref().and_then(Restorer::snapshot),
-                append: Increment { added: entries.finish()?, ..Increment::empty()? },
+                append: Increment { added, changelog, ..Increment::empty()? },
                 compact: Increment::empty()?,
             })
         };
-        self.slots.iter().filter(|slot| !slot.files.is_empty()).map(change).collect()
+        self.slots.iter().filter(|slot| !slot.data.files.is_empty()).map(change).collect()
     }
 
     fn hold(&mut self, rows: RecordBatch) -> Result<()> {
@@ -357,7 +413,7 @@ impl RowWriter {
             let first = slot.next_sequence;
             let count = i64::try_from(part.num_rows()).ok();
             slot.next_sequence = count.and_then(|count| first.checked_add(count)).ok_or_else(no_sequence)?;
-            slot.open.get_or_insert_with(|| FileBuilder::new(self.entries.clone())).add(&part, first)?;
+            slot.data.open.get_or_insert_with(|| FileBuilder::new(self.entries.clone())).add(&part, first)?;
             Ok((number, filled(part)?))
         };
         parts.into_iter().map(taken).collect()
@@ -374,7 +430,7 @@ impl RowWriter {
         let folder = partition_folder(&self.schema, &home.partition, &self.naming)?;
         let number = self.slots.len();
         self.by_home.insert(home.clone(), number);
-        self.slots.push(Slot { home, folder, next_sequence, open: None, files: Vec::new() });
+        self.slots.push(Slot { home, folder, next_sequence, data: Output::default(), changelog: Output::default() });
         Ok(number)
     }
 }

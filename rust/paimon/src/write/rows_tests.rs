@@ -56,8 +56,8 @@ fn written(writer: &mut RowWriter, batches: &[RecordBatch]) -> (Vec<BucketChange
     let mut numbers: Vec<_> = slots.into_iter().collect();
     numbers.sort();
     for (slot, keys) in numbers {
-        let path = writer.new_location(slot, "parquet").unwrap();
-        writer.close(slot, &path, 10).unwrap();
+        let path = writer.new_location(FilesOf::Data, slot, "parquet").unwrap();
+        writer.close(FilesOf::Data, slot, &path, 10).unwrap();
         found.insert(path, keys);
     }
     (writer.changes().unwrap(), found)
@@ -66,17 +66,17 @@ fn written(writer: &mut RowWriter, batches: &[RecordBatch]) -> (Vec<BucketChange
 #[test]
 fn files_of_a_write_are_one_change() {
     let mut writer = writer(&table());
-    assert_eq!(writer.file().codec, "snappy");
+    assert_eq!(writer.file(FilesOf::Data).unwrap().codec, "snappy");
     assert!(writer.changes().unwrap().is_empty());
     assert!(writer.split(&rows(0, 0)).unwrap().is_empty());
     let parts = writer.split(&rows(0, 3)).unwrap();
     assert_eq!((parts.len(), parts[0].0, parts[0].1.schema()), (1, 0, writer.arrow().clone()));
     writer.split(&rows(3, 2)).unwrap();
-    let first = writer.new_location(0, "parquet").unwrap();
-    writer.close(0, &first, 100).unwrap();
+    let first = writer.new_location(FilesOf::Data, 0, "parquet").unwrap();
+    writer.close(FilesOf::Data, 0, &first, 100).unwrap();
     writer.split(&rows(5, 4)).unwrap();
-    let second = writer.new_location(0, "parquet").unwrap();
-    writer.close(0, &second, 50).unwrap();
+    let second = writer.new_location(FilesOf::Data, 0, "parquet").unwrap();
+    writer.close(FilesOf::Data, 0, &second, 50).unwrap();
     assert!(writer.next_sorted(1).unwrap().is_none());
     assert_eq!(writer.written(), (2, 9, 150));
     let [change] = &writer.changes().unwrap()[..] else { panic!("one bucket") };
@@ -92,8 +92,8 @@ fn files_of_a_write_are_one_change() {
 #[test]
 fn files_need_rows_and_a_slot() {
     let mut writer = writer(&table());
-    assert_eq!(writer.close(0, "/t/bucket-0/x", 1).unwrap_err().kind(), ErrorKind::Internal);
-    assert_eq!(writer.new_location(1, "parquet").unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(writer.close(FilesOf::Data, 0, "/t/bucket-0/x", 1).unwrap_err().kind(), ErrorKind::Internal);
+    assert_eq!(writer.new_location(FilesOf::Data, 1, "parquet").unwrap_err().kind(), ErrorKind::Internal);
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn records_are_sorted_and_merged_by_key() {
         [changes_of(&[(2, "a", "+I"), (1, "b", "+I"), (2, "c", "+U")]), changes_of(&[(3, "d", "-D"), (1, "e", "-D")])];
     let found = records(&mut writer, &batches);
     assert_eq!(found, [(0, vec!["4 3 1 e".to_string(), "2 2 2 c".into(), "3 3 3 d".into()])]);
-    let path = writer.new_location(0, "parquet").unwrap();
-    writer.close(0, &path, 10).unwrap();
+    let path = writer.new_location(FilesOf::Data, 0, "parquet").unwrap();
+    writer.close(FilesOf::Data, 0, &path, 10).unwrap();
     let [change] = &writer.changes().unwrap()[..] else { panic!("one bucket") };
     let file = change.append.added.file(0).unwrap();
     assert_eq!((file.row_count, file.delete_row_count, file.level), (3, Some(2), 0));

@@ -7,6 +7,7 @@
 //!
 //! Records that delete stay: levels below may have the row (Java's `MergeTreeWriter`).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -38,7 +39,7 @@ const RETRACTS: [i8; 2] = [UPDATE_BEFORE, 3];
 /// Rows that are sorted or merged at once.
 const STEP_ROWS: usize = 8192;
 
-/// Merged records of a slot, sorted by key.
+/// Records of a slot, sorted by key.
 #[derive(Debug)]
 pub(crate) struct Records {
     pub(crate) slot: usize,
@@ -70,6 +71,8 @@ pub(crate) struct Upserts {
     running: Option<(usize, Merger)>,
     /// Merged records that were not returned yet.
     ready: Option<Records>,
+    /// Sorted records as they were before the merge, if they are asked for.
+    unmerged: Option<VecDeque<Records>>,
     /// Whether it is known that the merge engine takes each kind of retract.
     probed: [bool; 2],
 }
@@ -121,8 +124,19 @@ impl Upserts {
             waiting: None,
             running: None,
             ready: None,
+            unmerged: None,
             probed: [false; 2],
         })
+    }
+
+    /// Keep sorted records as they are before the merge, too.
+    pub(crate) fn keep_unmerged(&mut self) {
+        self.unmerged = Some(VecDeque::new());
+    }
+
+    /// Return the next sorted records as they were before the merge. They wait until they are taken.
+    pub(crate) fn next_unmerged(&mut self) -> Option<Records> {
+        self.unmerged.as_mut()?.pop_front()
     }
 
     /// The schema of the columns of the table in [`Records`].
@@ -251,7 +265,12 @@ impl Upserts {
             self.waiting = Some(rows.slice(end, rows.num_rows() - end));
         }
         let columns = rows.columns().iter().take(self.merged.fields().len()).map(|column| column.slice(0, end));
-        Ok(Some(RecordBatch::try_new(self.merged.clone(), columns.collect())?))
+        let rows = RecordBatch::try_new(self.merged.clone(), columns.collect())?;
+        if self.unmerged.is_some() {
+            let records = self.records(slot, &rows)?;
+            self.unmerged.get_or_insert_default().push_back(records);
+        }
+        Ok(Some(rows))
     }
 
     fn records(&self, slot: usize, batch: &RecordBatch) -> Result<Records> {

@@ -1,11 +1,11 @@
 //! Rows for the data files of Paimon tables.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use frazil_core::error::{Error, Result};
 use frazil_paimon::write::file;
-use frazil_paimon::write::rows::{RowWriter, WriteOptions};
+use frazil_paimon::write::rows::{FilesOf, RowWriter, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -26,7 +26,10 @@ pub(super) fn file_spec(spec: &file::FileSpec) -> FileSpec {
 
 /// Takes rows as users have them and returns rows for files.
 #[pyclass(frozen, module = "frazil._native")]
-pub(crate) struct PaimonRows(Mutex<RowWriter>);
+pub(crate) struct PaimonRows {
+    writer: Arc<Mutex<RowWriter>>,
+    of: FilesOf,
+}
 
 impl PaimonRows {
     fn with<R: Send>(
@@ -34,7 +37,7 @@ impl PaimonRows {
         py: Python<'_>,
         work: impl FnOnce(&mut RowWriter) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        detached(py, || work(&mut *self.0.lock().map_err(|_| Error::internal("a write failed before"))?))
+        detached(py, || work(&mut *self.writer.lock().map_err(|_| Error::internal("a write failed before"))?))
     }
 }
 
@@ -53,12 +56,20 @@ impl PaimonRows {
     ) -> PyResult<Self> {
         let options = WriteOptions { memory_bytes, utc_offset_ms, overwrites };
         let writer = interruptible(py, |context| RowWriter::try_new(&table.0, options, context))?;
-        Ok(Self(Mutex::new(writer)))
+        Ok(Self { writer: Arc::new(Mutex::new(writer)), of: FilesOf::Data })
+    }
+
+    /// The changelog files of the write: their rows come after each `next_sorted` of the data files. None without them.
+    fn changelog(&self, py: Python<'_>) -> PyResult<Option<Self>> {
+        let has = self.with(py, |writer| Ok(writer.file(FilesOf::Changelog).is_some()))?;
+        Ok(has.then(|| Self { writer: self.writer.clone(), of: FilesOf::Changelog }))
     }
 
     /// How files are encoded: format, codec, level, bytes of a file and of a row group.
     fn file(&self, py: Python<'_>) -> PyResult<FileSpec> {
-        self.with(py, |writer| Ok(file_spec(writer.file())))
+        self.with(py, |writer| {
+            writer.file(self.of).map(file_spec).ok_or_else(|| Error::internal("a write without changelog files"))
+        })
     }
 
     /// The columns that `split` takes, as a `pyarrow.Schema`.
@@ -87,7 +98,11 @@ impl PaimonRows {
 
     /// The next of the rows that waited until all were there; None after the last.
     fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Parts<'py>>> {
-        let Some(parts) = self.with(py, |writer| writer.next_sorted(most_rows))? else { return Ok(None) };
+        let next = |writer: &mut RowWriter| match self.of {
+            FilesOf::Data => writer.next_sorted(most_rows),
+            FilesOf::Changelog => writer.next_changelog(),
+        };
+        let Some(parts) = self.with(py, next)? else { return Ok(None) };
         let parts = parts.into_iter().map(|(slot, rows)| Ok((slot, arrow::record_batch(py, rows)?)));
         parts.collect::<PyResult<_>>().map(Some)
     }
@@ -95,7 +110,7 @@ impl PaimonRows {
     /// A location for the next file of a slot.
     fn new_location(&self, py: Python<'_>, partition: usize, count: usize, extension: &str) -> PyResult<String> {
         let _ = count;
-        self.with(py, |writer| writer.new_location(partition, extension))
+        self.with(py, |writer| writer.new_location(self.of, partition, extension))
     }
 
     /// Ends the file of a slot.
@@ -112,7 +127,7 @@ impl PaimonRows {
     ) -> PyResult<()> {
         // Manifests of Paimon do not have these.
         let _ = (file_format, column_sizes, split_offsets);
-        self.with(py, |writer| writer.close(partition, path, size_bytes))
+        self.with(py, |writer| writer.close(self.of, partition, path, size_bytes))
     }
 
     /// Deletes the files that were written here: indexes next to data files.

@@ -1,0 +1,100 @@
+//! Changelog files of writers (`changelog-producer` = `input`): the records of a write as they came, sorted by key.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frazil_core::error::Result;
+
+use super::file::{EntrySettings, FileSpec};
+use super::path::DataFilePaths;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::table::Table;
+
+/// How names of changelog files begin, unless the option `changelog-file.prefix` says it.
+const PREFIX: &str = "changelog-";
+
+/// Options of data files, those that changelog files have in their place, and options that these do not look at then.
+const OPTIONS: [(&str, &str, &[&str]); 4] = [
+    ("data-file.prefix", "changelog-file.prefix", &[]),
+    ("file.format", "changelog-file.format", &["file.format.per.level"]),
+    ("file.compression", "changelog-file.compression", &["file.compression.per.level"]),
+    ("metadata.stats-mode", "changelog-file.stats-mode", &[]),
+];
+
+/// How changelog files are written.
+#[derive(Debug)]
+pub(super) struct Changelog {
+    pub(super) spec: FileSpec,
+    pub(super) entries: Arc<EntrySettings>,
+    pub(super) paths: DataFilePaths,
+}
+
+impl Changelog {
+    /// None for tables whose writers write no changelog.
+    ///
+    /// # Errors
+    /// As [`FileSpec::from_options`] and [`EntrySettings::try_new`].
+    pub(super) fn try_new(table: &Table, options: &Options, utc_offset_ms: i64) -> Result<Option<Self>> {
+        if !is_of_input(table.schema(), options) {
+            return Ok(None);
+        }
+        let options = of_changelog(options);
+        Ok(Some(Self {
+            spec: FileSpec::from_options(&options, Some(0))?,
+            entries: Arc::new(EntrySettings::try_new(table.schema(), &options, utc_offset_ms)?),
+            paths: DataFilePaths::try_new(table.location(), &options)?,
+        }))
+    }
+}
+
+/// Whether writers write changelog files.
+pub(super) fn is_of_input(schema: &TableSchema, options: &Options) -> bool {
+    let producer = options.text("changelog-producer").unwrap_or_default();
+    !schema.primary_keys.is_empty() && producer.trim().eq_ignore_ascii_case("input")
+}
+
+/// The options of a table with those of changelog files in place of those of data files.
+pub(super) fn of_changelog(options: &Options) -> Options {
+    let mut all: BTreeMap<String, String> = options.all().clone();
+    all.insert("data-file.prefix".to_string(), PREFIX.to_string());
+    for (of_data, own, replaced) in OPTIONS {
+        let Some(value) = options.text(own) else { continue };
+        all.insert(of_data.to_string(), value.to_string());
+        for name in replaced {
+            all.remove(*name);
+        }
+    }
+    Options::new(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Options {
+        Options::new(pairs.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect())
+    }
+
+    #[test]
+    fn changelog_files_have_options_of_their_own() {
+        let given = options(&[
+            ("file.format", "orc"),
+            ("file.format.per.level", "0:avro"),
+            ("data-file.prefix", "part-"),
+            ("metadata.stats-mode", "full"),
+        ]);
+        let found = of_changelog(&given);
+        assert_eq!(found.text("data-file.prefix"), Some(PREFIX));
+        assert_eq!((found.text("file.format"), found.text("file.format.per.level")), (Some("orc"), Some("0:avro")));
+        let own = [
+            ("changelog-file.format", "parquet"),
+            ("changelog-file.prefix", "c-"),
+            ("changelog-file.stats-mode", "none"),
+        ];
+        let own = own.into_iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let found = of_changelog(&given.with(&own));
+        assert_eq!((found.text("file.format"), found.text("file.format.per.level")), (Some("parquet"), None));
+        assert_eq!((found.text("data-file.prefix"), found.text("metadata.stats-mode")), (Some("c-"), Some("none")));
+    }
+}
