@@ -97,7 +97,7 @@ def test_another_key_is_another_catalog() -> None:
 def test_a_database_that_is_not_there_stays_away(tmp_path: Any) -> None:
     missing = tmp_path / "none.db"
     with pytest.raises(errors.MissingFileError, match="is not there"):
-        jdbc_catalog(uri=f"jdbc:sqlite:{missing}?password={CANARY}")
+        jdbc_catalog(uri=f"jdbc:sqlite:{missing}?password={CANARY}").list_namespaces()
     assert not missing.exists()
 
 

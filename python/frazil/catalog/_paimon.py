@@ -6,10 +6,10 @@
     paimon_tables                  jdbc:              catalog_key, database_name, table_name
     paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
 
-A database of a JDBC catalog lies where its property `location` says, or where it would lie in the warehouse. The table
-`orders$branch_b1` is the branch `b1` of `orders`. `orders$ro`, `orders$audit_log`, `orders$binlog` and
-`orders$row_tracking` are views of it, and other names such as `orders$snapshots` and `orders$branch_b1$files` are its
-system tables. `sys.all_tables` and others are the system tables of the catalog. No listing has these names.
+The folder of a table of a JDBC catalog is where it would be in the warehouse, or in the property `location` of its
+database. The table `orders$branch_b1` is the branch `b1` of `orders`. `orders$ro`, `orders$audit_log`, `orders$binlog`
+and `orders$row_tracking` are views of it, and other names such as `orders$snapshots` and `orders$branch_b1$files` are
+its system tables. `sys.all_tables` and others are the system tables of the catalog. No listing has these names.
 """
 
 from __future__ import annotations
@@ -161,10 +161,7 @@ class PaimonFolderCatalog(PaimonCatalog):
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
 
     def _create_new(self, levels: Levels, made_of: tuple[Any, ...]) -> None:
-        if len(levels) != 2:  # noqa: PLR2004 - database and table
-            message = f"{dotted(levels)!r} is not the name of a table, which is a database and a table"
-            raise InvalidArgumentError(message, context={"catalog": self.name})
-        _check_name(levels[1])
+        check_table_levels(levels, self.name)
         if self._has_main(levels):
             raise self._exists_already(levels)
         place = self._warehouse.table(_folder(levels))
@@ -176,7 +173,7 @@ class PaimonFolderCatalog(PaimonCatalog):
             self._refuse("nest databases")
         if properties:
             self._refuse("keep properties of databases")
-        _check_name(levels[0])
+        check_name(levels[0])
         return self._warehouse.make_folder(_folder(levels))
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
@@ -210,7 +207,15 @@ def _folder(levels: Levels) -> Levels:
     return (levels[0] + DATABASE_SUFFIX, *levels[1:]) if levels else ()
 
 
-def _check_name(name: str) -> None:
+def check_table_levels(levels: Levels, catalog: str) -> None:
+    """Reject what cannot be the name of a new table."""
+    if len(levels) != 2:  # noqa: PLR2004 - database and table
+        message = f"{dotted(levels)!r} is not the name of a table, which is a database and a table"
+        raise InvalidArgumentError(message, context={"catalog": catalog})
+    check_name(levels[1])
+
+
+def check_name(name: str) -> None:
     """Reject names of which folders or system tables would be made."""
     if name == SYSTEM_DATABASE or name.startswith(".") or not _PLAIN_NAME.fullmatch(name):
         message = f"{name!r} cannot be the name of a database or table"

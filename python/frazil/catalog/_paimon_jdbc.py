@@ -1,24 +1,54 @@
-"""Catalogs of Paimon tables in a SQL database; see `frazil.catalog.paimon`."""
+"""Catalogs of Paimon tables in a SQL database; see `frazil.catalog.paimon`.
+
+A table is created in one transaction of the database, in this order:
+
+    INSERT of the row          other processes that create the table wait here, and fail after the commit
+    schema/schema-0            created only if it is absent; Java publishes it before it inserts its row
+    COMMIT                     the table exists
+
+If the transaction fails, the schema file is deleted. If the outcome of the COMMIT is unknown, nothing is deleted.
+"""
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from frazil import errors
+from frazil._arguments import table_files
 from frazil.catalog._database import open_database
-from frazil.catalog._paimon import DATABASE_SUFFIX, PaimonCatalog
+from frazil.catalog._identifiers import dotted, table_levels
+from frazil.catalog._paimon import DATABASE_SUFFIX, PaimonCatalog, check_name, check_table_levels
+from frazil.catalog._paimon_jdbc_rows import (
+    DATABASE_PROPERTIES,
+    EXISTS,
+    NEW_TABLES,
+    TABLES,
+    database_row,
+    insert_properties,
+    replace_table_properties,
+    table_properties,
+    table_row,
+)
+from frazil.catalog._paimon_purge import check_state, delete, planned, remove_empty_folders
+from frazil.catalog._statements import DuplicateError
+from frazil.catalog._warehouse import Warehouse
+from frazil.paimon._create import NewTable
+from frazil.paimon._schema import Schema
+from frazil.paimon._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from frazil.catalog._identifiers import Levels
+    from frazil import _native
+    from frazil.catalog._identifiers import Identifier, Levels
+    from frazil.catalog._purge import PurgePlan
+    from frazil.catalog._statements import Session
 
 DEFAULT_KEY = "jdbc"
 """The `catalog-key` where none is given."""
-
-TABLES = "paimon_tables"
-PROPERTIES = "paimon_database_properties"
 
 _TABLES = ("catalog_key", "database_name", "table_name")
 _PROPERTIES = ("catalog_key", "database_name", "property_key", "property_value")
@@ -27,11 +57,35 @@ _PROPERTIES = ("catalog_key", "database_name", "property_key", "property_value")
 class PaimonJdbcCatalog(PaimonCatalog):
     """The tables that a SQL database lists under a `catalog-key`, as Java's `JdbcCatalog` keeps them."""
 
+    _lists_fast = True
+
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
         """Take `uri`, of SQLAlchemy or of JDBC, `catalog-key` and `warehouse` from the properties."""
+        if properties.get("warehouse"):
+            warehouse = Warehouse(name, self.type, properties, may_be_new=True).location
+            properties = {**properties, "warehouse": warehouse}
         super().__init__(name, properties, relocate)
-        self._database = open_database(name, self.type, self.properties)
+        self._database = open_database(name, self.type, self.properties, may_be_absent=True)
         self._key = self.properties.get("catalog-key", DEFAULT_KEY)
+        self._has_tables = False
+
+    def plan_purge(self, identifier: Identifier) -> PurgePlan:
+        """Return the files that `purge_table` deletes: all files in the folder of the table.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+            UnsupportedError: Data files of the table are in other folders.
+        """
+        levels = table_levels(identifier)
+        if not self._has_main(levels):
+            raise self._no_such_table(levels)
+        table = self.load_table(levels)
+        if not isinstance(table, Table):
+            message = f"{dotted(levels)!r} is not a table of Paimon files"
+            raise errors.UnsupportedError(message, context={"catalog": self.name}, hint="drop it, and delete its files")
+        return planned(levels, table)
+
+    # Lookups
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
         return set() if levels else {(database,) for database in self._databases()}
@@ -42,7 +96,9 @@ class PaimonJdbcCatalog(PaimonCatalog):
         return {(*levels, name) for (name,) in self._rows(TABLES, ["table_name"], {"database_name": levels[0]})}
 
     def _has_main(self, levels: Levels) -> bool:
-        return levels in self._tables(levels[:-1])
+        if len(levels) != 2:  # noqa: PLR2004 - database and table
+            return False
+        return bool(self._rows(TABLES, ["table_name"], {"database_name": levels[0], "table_name": levels[1]}))
 
     def _has_namespace(self, levels: Levels) -> bool:
         return not levels or (len(levels) == 1 and levels[0] in self._databases())
@@ -50,29 +106,49 @@ class PaimonJdbcCatalog(PaimonCatalog):
     def _namespace_properties(self, levels: Levels) -> dict[str, str]:
         if len(levels) != 1:
             return {}
-        rows = self._rows(PROPERTIES, ["property_key", "property_value"], {"database_name": levels[0]})
+        rows = self._rows(DATABASE_PROPERTIES, ["property_key", "property_value"], {"database_name": levels[0]})
         # `exists` only keeps a database without properties in the table.
-        return {key: value for key, value in rows if None not in (key, value) and key != "exists"}
+        return {key: value for key, value in rows if None not in (key, value) and key not in EXISTS}
 
     def _location(self, levels: Levels) -> str:
         if not self._has_main(levels):
             raise self._no_such_table(levels)
+        first, *others = self._places(levels)
+        found = next((place for place in (first, *others) if others and self._has_schema(place)), first)
+        return self._relocated(found)
+
+    def _places(self, levels: Levels) -> list[str]:
+        """Return where the folder of a table may be.
+
+        Java 1.4 creates it in the warehouse, whatever the `location` of the database is; earlier releases created it
+        in that location.
+        """
         database, name = levels
+        warehouse = self.properties.get("warehouse")
+        folders = [] if warehouse is None else [f"{warehouse.rstrip('/')}/{database}{DATABASE_SUFFIX}"]
         location = self._namespace_properties((database,)).get("location")
-        if location is None:
-            warehouse = self.properties.get("warehouse")
-            if warehouse is None:
-                message = f"catalog {self.name!r} has no warehouse, and database {database!r} says no location"
-                raise errors.InvalidArgumentError(message, context={"catalog": self.name, "database": database})
-            location = f"{warehouse.rstrip('/')}/{database}{DATABASE_SUFFIX}"
-        return self._relocated(f"{location.rstrip('/')}/{name}")
+        if location is not None and location.rstrip("/") not in folders:
+            folders.append(location.rstrip("/"))
+        if not folders:
+            message = f"catalog {self.name!r} has no warehouse, and database {database!r} has no location"
+            context = {"catalog": self.name, "database": database}
+            raise errors.InvalidArgumentError(message, context=context, hint="give the catalog a warehouse")
+        return [f"{folder}/{name}" for folder in folders]
+
+    def _has_schema(self, place: str) -> bool:
+        try:
+            folder = f"{self._relocated(place)}/schema"
+            found = table_files(folder, self._readable(), self.storage_properties, self.allowed_locations).list(folder)
+        except errors.MissingFileError:
+            return False
+        return any(location.rpartition("/")[2].startswith("schema-") for location, _, _ in found)
 
     def _databases(self) -> set[str]:
-        tables = (TABLES, PROPERTIES)
+        tables = (TABLES, DATABASE_PROPERTIES)
         return {str(database) for table in tables for (database,) in self._rows(table, ["database_name"], {})}
 
     def _rows(self, table: str, columns: Sequence[str], where: Mapping[str, str]) -> list[tuple[Any, ...]]:
-        if not self._has_properties and table == PROPERTIES:
+        if not self._has_properties and table == DATABASE_PROPERTIES:
             return []
         return self._database.select(table, columns, {"catalog_key": self._key, **where})
 
@@ -80,7 +156,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
     def _has_properties(self) -> bool:
         """Whether databases have properties; the tables of the catalog are checked once."""
         self._database.needed_columns(TABLES, _TABLES, "Paimon catalog")
-        return self._database.columns(PROPERTIES, _PROPERTIES) is not None
+        return self._database.columns(DATABASE_PROPERTIES, _PROPERTIES) is not None
 
     def _hint(self) -> str | None:
         """Name the keys in the database when it has none of this catalog."""
@@ -89,3 +165,159 @@ class PaimonJdbcCatalog(PaimonCatalog):
             return None
         shown = ", ".join(repr(key) for key in keys[:5])
         return f"the database holds tables of catalogs with the catalog-key {shown}, not {self._key!r}"
+
+    # Tables
+
+    def _create_new(self, levels: Levels, made_of: tuple[Any, ...]) -> None:
+        check_table_levels(levels, self.name)
+        place = self._relocated(self._places(levels)[0])
+        files = table_files(place, self._readable(), self.storage_properties, self.allowed_for(levels))
+        new = NewTable(place, *made_of)
+        published = False
+        try:
+            with self._changing() as session:
+                self._insert_row(session, levels)
+                native = self._published(new, files)
+                published = True
+                self._sync(session, levels, Schema.from_json(json.loads(native.schema_json(None))))
+        except errors.CommitStateUnknownError:
+            if self._lists(levels) is not True:
+                raise
+        except BaseException:
+            if published and self._lists(levels) is False:
+                _unpublish(files, place)
+            raise
+
+    def _lists(self, levels: Levels) -> bool | None:
+        """Return whether the database has a table now; None if it does not answer."""
+        try:
+            return self._has_main(levels)
+        except errors.FrazilError:
+            return None
+
+    def _published(self, new: NewTable, files: _native.Files) -> _native.PaimonTable:
+        try:
+            return new.create(files)
+        except errors.AlreadyExistsError as error:
+            message = f"the folder {new.location} holds a table that catalog {self.name!r} does not list"
+            hint = "register_table lists it; or another process is creating it now"
+            context = {"catalog": self.name, "location": new.location}
+            raise errors.CatalogError(message, context=context, hint=hint) from error
+
+    def _insert_row(self, session: Session, levels: Levels) -> None:
+        """Insert the row of a new table; its database stays for as long as the transaction."""
+        row, database = table_row(self._key, levels), database_row(self._key, levels)
+        tables = [TABLES, *([DATABASE_PROPERTIES] if session.columns(DATABASE_PROPERTIES) else [])]
+        if not any(session.select(table, ["database_name"], database) for table in tables):
+            raise self._no_such_namespace(levels[:1], "create_namespace creates it")
+        if session.select(TABLES, ["table_name"], row):
+            raise self._exists_already(levels)
+        try:
+            session.insert(TABLES, row)
+        except DuplicateError:
+            session.rollback()
+            raise self._exists_already(levels) from None
+
+    def _sync(self, session: Session, levels: Levels, schema: Schema | None) -> None:
+        """Replace the copy of the options of a table; None if it is dropped."""
+        syncs = self.properties.get("sync-all-properties", "true").lower() != "false"
+        found = table_properties(schema) if schema is not None and syncs else {}
+        replace_table_properties(session, table_row(self._key, levels), found)
+
+    def _register(self, levels: Levels, metadata_location: str) -> None:
+        check_table_levels(levels, self.name)
+        places = self._places(levels)
+        if metadata_location.rstrip("/") not in places:
+            message = f"the catalog expects table {dotted(levels)!r} in {places[0]}, not in {metadata_location}"
+            raise errors.InvalidArgumentError(message, context={"catalog": self.name}, hint="pass the expected folder")
+        allowed = self.allowed_for(levels)
+        place = self._relocated(metadata_location.rstrip("/"))
+        table = Table.open(place, relocate=self._readable(), storage=self.storage_properties, allowed_locations=allowed)
+        with self._changing() as session:
+            self._insert_row(session, levels)
+            self._sync(session, levels, table.schema())
+
+    def _drop(self, levels: Levels, expected: str | None) -> None:
+        del expected
+        if len(levels) != 2:  # noqa: PLR2004 - database and table
+            raise self._no_such_table(levels)
+        with self._changing() as session:
+            if session.delete(TABLES, table_row(self._key, levels)) != 1:
+                raise self._no_such_table(levels)
+            self._sync(session, levels, None)
+
+    def _purge(self, plan: PurgePlan) -> None:
+        table = cast("Table", self.load_table(plan.identifier))
+        if not check_state(plan, table):
+            raise self._changed_meanwhile(plan.identifier)
+        self._drop(plan.identifier, None)
+        delete(plan, table.location)
+
+    # Databases
+
+    def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
+        if len(levels) != 1:
+            self._refuse("nest databases")
+        check_name(levels[0])
+        warehouse = self.properties.get("warehouse")
+        place = {} if warehouse is None else {"location": f"{warehouse.rstrip('/')}/{levels[0]}{DATABASE_SUFFIX}"}
+        with self._changing() as session:
+            try:
+                row = database_row(self._key, levels)
+                insert_properties(session, DATABASE_PROPERTIES, row, EXISTS | place | dict(properties) | EXISTS)
+            except DuplicateError:
+                session.rollback()
+                return False
+            return True
+
+    def _drop_namespace(self, levels: Levels) -> bool:
+        with self._changing() as session:
+            row = database_row(self._key, levels)
+            if session.select(TABLES, ["table_name"], row):
+                return False
+            session.delete(DATABASE_PROPERTIES, row)
+            return True
+
+    def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
+        row = database_row(self._key, levels)
+        with self._changing() as session:
+            if "location" in removed | updated.keys() and session.select(TABLES, ["table_name"], row):
+                message = f"database {levels[0]!r} has tables, so its location cannot change"
+                raise errors.CatalogError(message, context={"catalog": self.name, "database": levels[0]})
+            before = {key for (key,) in session.select(DATABASE_PROPERTIES, ["property_key"], row)}
+            for key in before & (removed | updated.keys() | EXISTS.keys()):
+                session.delete(DATABASE_PROPERTIES, {**row, "property_key": key})
+            insert_properties(session, DATABASE_PROPERTIES, row, {**updated, **EXISTS})
+            return before - EXISTS.keys()
+
+    # The database
+
+    @contextmanager
+    def _changing(self) -> Iterator[Session]:
+        """Begin a transaction of the database, in which the tables of the catalog exist."""
+        creates_tables = self.properties.get("init_catalog_tables", "true").lower() != "false"
+        with self._database.changing(_create_tables if creates_tables else None) as session:
+            if creates_tables and not self._has_tables:
+                _create_tables(session)
+            yield session
+        if not self._has_tables:
+            self._has_tables = creates_tables
+            self.__dict__.pop("_has_properties", None)
+
+    def _prepare(self) -> None:
+        if not self._has_tables:
+            with self._changing():
+                pass
+
+
+def _create_tables(session: Session) -> None:
+    """Create the tables that are missing."""
+    for table in NEW_TABLES:
+        session.create(table)
+
+
+def _unpublish(files: _native.Files, place: str) -> None:
+    """Delete the schema file of a table that was not created, unless anything else is in its folder."""
+    if files.folders(place) == ["schema"] and len(files.list(f"{place}/schema")) == 1:
+        files.delete(f"{place}/schema/schema-0")
+        remove_empty_folders(place)

@@ -23,7 +23,12 @@ _OF_THE_CATALOG = frozenset(
         "metastore",
         "catalog-key",
         "lock.enabled",
+        "lock.type",
+        "lock-acquire-timeout",
+        "lock-check-max-sleep",
+        "lock-key-max-length",
         "init_catalog_tables",
+        "sync-all-properties",
     }
 )
 # User and password stand before the last @ of the authority; a password may hold a slash that nobody escaped.

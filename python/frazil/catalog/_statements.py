@@ -30,6 +30,17 @@ class Cursor(Protocol):
         """Return the rows of a query."""
 
 
+class Creatable(Protocol):
+    """A table of a catalog that may have to be created."""
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+
+    def statement(self) -> str:
+        """Return the statement that creates it."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewTable:
     """A table that a catalog makes: columns of text with their lengths, the first ones of which are the key."""
@@ -65,7 +76,7 @@ class Session(ABC):
     def rollback(self) -> None:
         """Undo the transaction."""
 
-    def create(self, table: NewTable) -> None:
+    def create(self, table: Creatable) -> None:
         """Make a table unless it exists."""
         if self.columns(table.name) is None:
             self.run(table.statement(), {})

@@ -49,7 +49,7 @@ features! {
     FORMAT_TABLES = "Format tables", &["python/frazil/paimon/_format_*.py", "python/frazil/paimon/_text_*.py"], &["format_*"], Yes("CSV, JSON, TEXT, Parquet, ORC"), No("not written");
     OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("not written");
     MATERIALIZED_TABLES = "Materialized tables", &["python/frazil/paimon/_table.py"], &["materialized_options"], Yes("as any table"), No("not written");
-    CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py"], Yes("file system, JDBC"), Yes("file system");
+    CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py", "tests/catalog/test_paimon_jdbc.py"], Yes("file system, JDBC"), Yes("file system, JDBC");
     SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/scan/context.rs", "paimon/src/read/images.rs"], &["cl_*", "pk_levels_*", "row_tracking_*", "tags_pk"], Yes(""), No("only read");
     VIEWS_FUNCTIONS_CHAIN_TABLES_QUERY_AUTHORIZATION = "Views, functions, chain tables, query authorization", &[], &["tests/behavior/test_paimon_errors.py"], No("not read"), No("not written");
 }
