@@ -601,6 +601,8 @@ class PaimonCommit:
         properties: dict[str, str] = ...,
         overwrite: Literal["table", "partitions", "dynamic"] | None = None,
         partitions: Sequence[dict[str, str | None]] = ...,
+        # Has `acquire() -> float | None`, the seconds after which to try again, and `release()`.
+        lock: object | None = None,
     ) -> PaimonCommit: ...
     # Snapshots, attempts (0 if nothing was committed now), files, rows and bytes that were added, files and rows that
     # were removed.

@@ -37,6 +37,11 @@ class Database(ABC):
     def is_present(self) -> bool:
         """Whether the file of the database exists; databases that are not files say so when they are asked."""
 
+    @property
+    @abstractmethod
+    def dialect(self) -> str:
+        """The SQL that the database speaks: `sqlite`, `postgresql`, `mysql` and so on."""
+
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
         """Connect to read.

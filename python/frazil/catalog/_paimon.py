@@ -22,7 +22,7 @@ from frazil._arguments import table_files
 from frazil.catalog._base import Catalog
 from frazil.catalog._identifiers import dotted, table_levels
 from frazil.catalog._system_tables import SYSTEM_DATABASE, CatalogInspect
-from frazil.catalog._table import NamedTable
+from frazil.catalog._table import NamedTable, Recipe
 from frazil.catalog._warehouse import Warehouse
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._create import NewTable
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from frazil._virtual_table import VirtualTable
     from frazil.catalog._identifiers import Identifier, Levels
+    from frazil.catalog._paimon_lock import SnapshotLock
+    from frazil.paimon._views import View
 
 DATABASE_SUFFIX = ".db"
 BRANCH = "branch_"
@@ -43,7 +45,12 @@ _PLAIN_NAME = re.compile(r'[^/\\$%:*?"<>|\x00-\x1f]+')
 
 
 class PaimonCatalogTable(NamedTable, Table):
-    """A Paimon table that was loaded by its name. Pickles without the catalog, by its location."""
+    """A Paimon table that was loaded by its name.
+
+    Pickles by its location, without the catalog unless writers take a lock of it.
+    """
+
+    catalog: PaimonCatalog
 
     def refresh(self) -> PaimonCatalogTable:
         """Give the table with its newest schema, where the catalog has it now.
@@ -53,6 +60,43 @@ class PaimonCatalogTable(NamedTable, Table):
         """
         newest: PaimonCatalogTable = self.catalog.load_table(self.levels)
         return newest
+
+    def with_branch(self, branch: str) -> Table:
+        """Return the table as it is on a branch.
+
+        Raises:
+            NoSuchSnapshotError: The table has no such branch.
+        """
+        table = PaimonCatalogTable(self._on_branch(branch), self._files, self._options, self._view)
+        name = self.levels[-1].partition("$")[0]
+        table.levels = (*self.levels[:-1], name if branch == MAIN else f"{name}${BRANCH}{branch}")
+        if "_recipe" in self.__dict__:
+            table.__dict__["_recipe"] = self.__dict__["_recipe"]
+        else:
+            table.catalog = self.catalog
+        return table
+
+    def _lock(self) -> SnapshotLock | None:
+        return self.catalog.lock(self.levels)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by location and branch, and with what makes the catalog again if writers take a lock of it."""
+        recipe = self.__dict__.get("_recipe")
+        if recipe is None and not self.catalog.takes_locks:
+            return super().__reduce__()
+        branch = None if self.branch == MAIN else self.branch
+        recipe = Recipe(recipe or self.catalog.recipe())
+        return _reopen, (self.location, branch, self._view, self._options, self.levels, recipe)
+
+
+def _reopen(
+    location: str, branch: str | None, view: View, options: dict[str, Any], levels: Levels, recipe: Recipe
+) -> PaimonCatalogTable:
+    opened = PaimonCatalogTable.open(location, branch=branch, view=view, **options)
+    table = cast("PaimonCatalogTable", opened)
+    table.levels = levels
+    table.__dict__["_recipe"] = recipe
+    return table
 
 
 class PaimonCatalog(Catalog[PaimonCatalogTable]):
@@ -142,6 +186,16 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
             return None
         table = self._found((*levels[:-1], name if branch is None else f"{name}${BRANCH}{branch}"))
         return None if table is None else cast("VirtualTable", table.inspect[system])
+
+    @property
+    def takes_locks(self) -> bool:
+        """Whether writers of tables take a lock of the catalog."""
+        return False
+
+    def lock(self, levels: Levels) -> SnapshotLock | None:
+        """Return the lock that a writer of a table takes while it publishes a snapshot; None if there is none."""
+        del levels
+        return None
 
     @abstractmethod
     def _has_main(self, levels: Levels) -> bool:

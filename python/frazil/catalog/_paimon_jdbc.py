@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from frazil import errors
 from frazil._arguments import table_files
+from frazil._folders import local_path
 from frazil.catalog._database import open_database
 from frazil.catalog._identifiers import dotted, table_levels
 from frazil.catalog._paimon import DATABASE_SUFFIX, PaimonCatalog, check_name, check_table_levels
@@ -28,10 +29,12 @@ from frazil.catalog._paimon_jdbc_rows import (
     TABLES,
     database_row,
     insert_properties,
+    lock_table,
     replace_table_properties,
     table_properties,
     table_row,
 )
+from frazil.catalog._paimon_lock import LockSettings, SnapshotLock, held
 from frazil.catalog._paimon_purge import check_state, delete, planned, remove_empty_folders
 from frazil.catalog._statements import DuplicateError
 from frazil.catalog._warehouse import Warehouse
@@ -84,6 +87,26 @@ class PaimonJdbcCatalog(PaimonCatalog):
             message = f"{dotted(levels)!r} is not a table of Paimon files"
             raise errors.UnsupportedError(message, context={"catalog": self.name}, hint="drop it, and delete its files")
         return planned(levels, table)
+
+    @property
+    def takes_locks(self) -> bool:
+        """Whether writers of tables take a lock: `lock.enabled`, or if the warehouse is an object store."""
+        enabled = self.properties.get("lock.enabled")
+        if enabled is None:
+            return local_path(self.properties.get("warehouse", "")) is None
+        return enabled.lower() == "true"
+
+    def lock(self, levels: Levels) -> SnapshotLock | None:
+        """Return the lock that a writer of a table takes while it publishes a snapshot; None if there is none.
+
+        Raises:
+            InvalidArgumentError: A property of the lock is not a duration.
+            UnsupportedError: The property `lock.type` or the database is of a type that has no such locks.
+        """
+        if not self.takes_locks:
+            return None
+        settings = LockSettings.of(self.properties)
+        return SnapshotLock(self._changing, self._database.dialect, dotted((self._key, *levels)), settings)
 
     # Lookups
 
@@ -175,7 +198,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
         new = NewTable(place, *made_of)
         published = False
         try:
-            with self._changing() as session:
+            with held(self.lock(levels)), self._changing() as session:
                 self._insert_row(session, levels)
                 native = self._published(new, files)
                 published = True
@@ -296,9 +319,9 @@ class PaimonJdbcCatalog(PaimonCatalog):
     def _changing(self) -> Iterator[Session]:
         """Begin a transaction of the database, in which the tables of the catalog exist."""
         creates_tables = self.properties.get("init_catalog_tables", "true").lower() != "false"
-        with self._database.changing(_create_tables if creates_tables else None) as session:
+        with self._database.changing(self._create_tables if creates_tables else None) as session:
             if creates_tables and not self._has_tables:
-                _create_tables(session)
+                self._create_tables(session)
             yield session
         if not self._has_tables:
             self._has_tables = creates_tables
@@ -309,11 +332,14 @@ class PaimonJdbcCatalog(PaimonCatalog):
             with self._changing():
                 pass
 
-
-def _create_tables(session: Session) -> None:
-    """Create the tables that are missing."""
-    for table in NEW_TABLES:
-        session.create(table)
+    def _create_tables(self, session: Session) -> None:
+        """Create the tables that are missing."""
+        length = self.properties.get("lock-key-max-length", "255")
+        if not length.isdecimal():
+            message = f"lock-key-max-length must be a whole number, not {length!r}"
+            raise errors.InvalidArgumentError(message, context={"catalog": self.name})
+        for table in (*NEW_TABLES, *([lock_table(int(length))] if self.takes_locks else [])):
+            session.create(table)
 
 
 def _unpublish(files: _native.Files, place: str) -> None:

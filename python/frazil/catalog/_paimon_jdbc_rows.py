@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TABLES = "paimon_tables"
 DATABASE_PROPERTIES = "paimon_database_properties"
 TABLE_PROPERTIES = "paimon_table_properties"
+LOCKS = "paimon_distributed_locks"
 
 EXISTS = {"exists": "true"}
 """Keeps a database without properties in the table."""
@@ -56,6 +57,17 @@ NEW_TABLES = (
         "PRIMARY KEY (catalog_key, database_name, table_name, property_key)",
     ),
 )
+
+
+def lock_table(key_length: int) -> JavaTable:
+    """Return the table of the locks, whose ids have at most so many characters."""
+    columns = (
+        f"lock_id VARCHAR({key_length}) NOT NULL,"
+        "acquired_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL,"
+        "expire_time_seconds BIGINT DEFAULT 0 NOT NULL,"
+        "PRIMARY KEY (lock_id)"
+    )
+    return JavaTable(LOCKS, columns)
 
 
 def table_row(key: str, levels: Levels) -> dict[str, str]:

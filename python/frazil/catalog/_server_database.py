@@ -40,6 +40,11 @@ class ServerDatabase(Database):
         """Always; a server that does not answer raises an error when it is asked."""
         return True
 
+    @property
+    def dialect(self) -> str:
+        """The SQL of the server, by the name that SQLAlchemy has for it."""
+        return str(self._engine.dialect.name)
+
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Connect to read."""

@@ -45,6 +45,11 @@ class SqliteDatabase(Database):
         """Whether the file exists."""
         return self._file.is_file()
 
+    @property
+    def dialect(self) -> str:
+        """The SQL of SQLite."""
+        return "sqlite"
+
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Connect to read.

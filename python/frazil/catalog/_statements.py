@@ -65,7 +65,7 @@ class Session(ABC):
     """A connection to a database, in a transaction or to read."""
 
     @abstractmethod
-    def run(self, statement: str, values: Mapping[str, str | None]) -> Cursor:
+    def run(self, statement: str, values: Mapping[str, Any]) -> Cursor:
         """Run a statement; raise `DuplicateError` if it would break a key."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Session(ABC):
         statement = f"SELECT DISTINCT {', '.join(columns)} FROM {table}{_where(where, condition)}"
         return [tuple(row) for row in self.run(statement, where).fetchall()]
 
-    def insert(self, table: str, row: Mapping[str, str | None]) -> None:
+    def insert(self, table: str, row: Mapping[str, str | int | None]) -> None:
         """Add a row; raise `DuplicateError` if its key exists."""
         values = ", ".join(f":{name}" for name in row)
         self.run(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row)
@@ -99,11 +99,11 @@ class Session(ABC):
         values = {f"new_{name}": value for name, value in row.items()} | dict(where)
         return self.run(f"UPDATE {table} SET {changes}{_where(where, condition)}", values).rowcount
 
-    def delete(self, table: str, where: Mapping[str, str], condition: str = "") -> int:
+    def delete(self, table: str, where: Mapping[str, Any], condition: str = "") -> int:
         """Delete rows; return how many."""
         return self.run(f"DELETE FROM {table}{_where(where, condition)}", where).rowcount
 
 
-def _where(where: Mapping[str, str], condition: str) -> str:
+def _where(where: Mapping[str, Any], condition: str) -> str:
     conditions = [f"{name} = :{name}" for name in where] + ([condition] if condition else [])
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""

@@ -31,6 +31,15 @@ class NamedTable:
         """Give the name in the catalog, without the catalog's own."""
         return self.levels
 
+    def __getattr__(self, name: str) -> Any:
+        """Make the catalog of a table that was pickled when it is first asked for: reading needs none."""
+        if name != "catalog" or "_recipe" not in self.__dict__:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message)
+        make, arguments = self.__dict__["_recipe"]
+        self.catalog = make(*arguments)
+        return self.catalog
+
 
 class CatalogTable(NamedTable, Table):
     """An Iceberg table that was loaded by its name. Its writes go through the catalog, after pickling too."""
@@ -89,23 +98,14 @@ class CatalogTable(NamedTable, Table):
         table.catalog, table.levels = self.catalog, self.levels
         return table
 
-    def __getattr__(self, name: str) -> Any:
-        """Make the catalog of a table that was pickled when it is first asked for: reading needs none."""
-        if name != "catalog" or "_recipe" not in self.__dict__:
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(message)
-        make, arguments = self.__dict__["_recipe"]
-        self.catalog = make(*arguments)
-        return self.catalog
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the metadata file, with what makes the catalog again."""
         recipe = self.__dict__.get("_recipe") or self.catalog.recipe()
         location, recorded = self.metadata_location, self._native.recorded_location
-        return _reopen, (location, recorded, self._options, self.levels, _Recipe(recipe))
+        return _reopen, (location, recorded, self._options, self.levels, Recipe(recipe))
 
 
-class _Recipe:
+class Recipe:
     """A function and its arguments, pickled apart, so that what it needs is imported only when it is used."""
 
     def __init__(self, recipe: tuple[Any, ...]) -> None:
@@ -115,7 +115,7 @@ class _Recipe:
         return iter(pickle.loads(self.pickled))  # noqa: S301 - part of a pickle itself
 
 
-def _reopen(location: str, recorded: str, options: dict[str, Any], levels: Levels, recipe: _Recipe) -> CatalogTable:
+def _reopen(location: str, recorded: str, options: dict[str, Any], levels: Levels, recipe: Recipe) -> CatalogTable:
     table = cast("CatalogTable", CatalogTable.open(location, recorded=recorded, **options))
     table.levels = levels
     table.__dict__["_recipe"] = recipe

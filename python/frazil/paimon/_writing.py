@@ -7,7 +7,7 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from frazil import _native
 from frazil._arguments import filter_text, property_texts, text, whole_number
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from frazil._native import Files, PaimonCommit, PaimonTable
     from frazil.files.write.writer import DataFileWriter
     from frazil.paimon._compacting import Wanted
+
+
+class Lock(Protocol):
+    """A lock that all writers of a table take while they publish a snapshot."""
+
+    def acquire(self) -> float | None:
+        """Try to acquire the lock; return None if it is held now, or the seconds after which to try again."""
+
+    def release(self) -> None:
+        """Release the lock; a lock that cannot be released is not an error."""
+
 
 _LOGGER = logging.getLogger(__name__)
 _LONG_LIMIT = 1 << 63
@@ -189,7 +200,7 @@ class Writing:
         began = time.perf_counter()
         self._check_view("compact")
         table = self._native.refresh()
-        commit = _native.PaimonCommit(table, user=self._user(None, None))
+        commit = _native.PaimonCommit(table, user=self._user(None, None), lock=self._lock())
         wanted = Wanted(
             full=full, partitions=[_partition(one) for one in partitions or ()], row_filter=filter_text(where)
         )
@@ -238,6 +249,7 @@ class Writing:
             properties=property_texts(about.snapshot_properties, "snapshot_properties"),
             overwrite=overwrite,
             partitions=[_partition(partition) for partition in partitions],
+            lock=self._lock(),
         )
         messages = _written(table, self._files, data, overwrites=overwrite is not None).rows.messages()
         result = self._committed(commit, messages, began)
@@ -269,6 +281,10 @@ class Writing:
             attempts=attempts,
             seconds=time.perf_counter() - began,
         )
+
+    def _lock(self) -> Lock | None:
+        """Return the lock to take while a snapshot is published; None if there is none."""
+        return None
 
     def _user(self, commit_user: str | None, identifier: int | None) -> str:
         """Return who commits: as in Java, a new name after the prefix that the table has for users."""

@@ -45,7 +45,7 @@ impl CatalogRow for PythonRow {
 }
 
 /// An error of the kind that was raised. The exception itself is kept, and raised again if this error reaches Python.
-fn of_python(py: Python<'_>, raised: PyErr) -> Error {
+pub(crate) fn of_python(py: Python<'_>, raised: PyErr) -> Error {
     let kind = raised.value(py).getattr("kind").and_then(|kind| kind.extract::<String>());
     let kind = kind.ok().and_then(|kind| ErrorKind::named(&kind)).unwrap_or(ErrorKind::Internal);
     Error::new(kind, "the catalog failed").caused_by(raised)

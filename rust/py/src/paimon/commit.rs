@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use frazil_core::error::{ErrorKind, Result};
-use frazil_paimon::commit::{self, BATCH_IDENTIFIER, BucketChange, NoLock, Overwrite, Request};
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::retry::pause;
+use frazil_core::storage::publish::Swap;
+use frazil_paimon::commit::{self, BATCH_IDENTIFIER, BucketChange, NoLock, Overwrite, Request, SnapshotLock};
 use frazil_paimon::table::Table;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use super::table::PaimonTable;
+use crate::catalog::of_python;
 use crate::interrupt::{detached, interruptible};
 
 /// Snapshots, attempts, the files, rows and bytes that were added, and the files and rows that were removed.
@@ -24,16 +29,17 @@ type Partition = BTreeMap<String, Option<String>>;
 pub(crate) struct PaimonCommit {
     table: Table,
     request: Request,
+    lock: Option<Py<PyAny>>,
     may_be_committed: AtomicBool,
 }
 
 #[pymethods]
 impl PaimonCommit {
     /// Return a commit of `user`; without an `identifier` that of a batch. `overwrite` is `table`, `partitions`, which
-    /// are those that have the values of one of `partitions`, or `dynamic`.
+    /// are those that have the values of one of `partitions`, or `dynamic`. `lock` is taken while a snapshot is published.
     #[new]
     #[pyo3(signature = (table, *, user, identifier=None, watermark=None, properties=BTreeMap::new(), overwrite=None,
-                        partitions=Vec::new()))]
+                        partitions=Vec::new(), lock=None))]
     #[expect(clippy::too_many_arguments, reason = "what a commit says")]
     fn new(
         table: &PaimonTable,
@@ -43,6 +49,7 @@ impl PaimonCommit {
         properties: BTreeMap<String, String>,
         overwrite: Option<&str>,
         partitions: Vec<Partition>,
+        lock: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let overwrite = match overwrite {
             None => None,
@@ -53,7 +60,7 @@ impl PaimonCommit {
         };
         let identifier = identifier.unwrap_or(BATCH_IDENTIFIER);
         let request = Request { identifier, watermark, properties, overwrite, ..Request::append(user) };
-        Ok(Self { table: table.0.clone(), request, may_be_committed: AtomicBool::new(false) })
+        Ok(Self { table: table.0.clone(), request, lock, may_be_committed: AtomicBool::new(false) })
     }
 
     /// Commits messages; returns the snapshots, the number of attempts, which is 0 if nothing was to be committed or was
@@ -62,7 +69,9 @@ impl PaimonCommit {
     fn commit(&self, py: Python<'_>, messages: Vec<PyBackedBytes>) -> PyResult<Committed> {
         interruptible(py, |context| {
             let changes = opened(&messages)?;
-            let outcome = commit::commit(&self.table, &self.request, &changes, &NoLock, context);
+            let lock = self.lock.as_ref().map(|lock| PythonLock { lock, context });
+            let lock = lock.as_ref().map_or(&NoLock as &dyn SnapshotLock, |lock| lock);
+            let outcome = commit::commit(&self.table, &self.request, &changes, lock, context);
             let may_be = match &outcome {
                 Ok(committed) => committed.attempts > 0,
                 Err(error) => error.kind() == ErrorKind::CommitStateUnknown,
@@ -93,6 +102,36 @@ impl PaimonCommit {
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn abort(&self, py: Python<'_>, messages: Vec<PyBackedBytes>) -> PyResult<usize> {
         detached(py, || Ok(commit::abort(&self.table, &opened(&messages)?)))
+    }
+}
+
+/// A `frazil.paimon._writing.Lock`. Python is attached only while it is called.
+#[derive(Debug)]
+struct PythonLock<'a> {
+    lock: &'a Py<PyAny>,
+    context: &'a Context,
+}
+
+impl SnapshotLock for PythonLock<'_> {
+    fn run(&self, publish: &mut dyn FnMut() -> Swap) -> Result<Swap> {
+        while let Some(seconds) = self.acquire()? {
+            let wait = Duration::try_from_secs_f64(seconds);
+            pause(wait.map_err(|_| Error::internal("a lock asks to wait for a time that is not one"))?, self.context)?;
+        }
+        let outcome = publish();
+        // It expires if it cannot be released, and what is published stays.
+        let _ = Python::attach(|py| self.lock.bind(py).call_method0("release").map(drop));
+        Ok(outcome)
+    }
+}
+
+impl PythonLock<'_> {
+    /// The seconds after which to try again; `None` if the lock is held now.
+    fn acquire(&self) -> Result<Option<f64>> {
+        Python::attach(|py| {
+            let answer = self.lock.bind(py).call_method0("acquire").and_then(|answer| answer.extract());
+            answer.map_err(|raised| of_python(py, raised))
+        })
     }
 }
 
