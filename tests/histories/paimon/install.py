@@ -1,6 +1,7 @@
 """Install Paimon (Java) and JPype into a folder: `install.py FOLDER REQUIREMENTS`.
 
-Ivy, which PySpark ships, downloads the jar of Paimon from the public Java registry; the other jars are PySpark's.
+Ivy, which PySpark ships, downloads the jars of Paimon and of the driver of SQLite from the public Java registry; the
+other jars are PySpark's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-PAIMON = ("org.apache.paimon", "paimon-bundle", "1.4.2")
+DOWNLOADED = (("org.apache.paimon", "paimon-bundle", "1.4.2"), ("org.xerial", "sqlite-jdbc", "3.54.1.0"))
 OF_PYSPARK = ("hadoop-client-api", "hadoop-client-runtime", "jcl-over-slf4j", "slf4j-api", "snappy-java")
 
 
@@ -24,8 +25,9 @@ def main(folder: Path, requirements: Path) -> None:
     ours, theirs = folder / "jars", Path(spark.origin).parent / "jars"
     ours.mkdir(parents=True, exist_ok=True)
     ivy = ("java", "-cp", str(next(theirs.glob("ivy-*.jar"))), "org.apache.ivy.Main", "-warn", "-notransitive")
-    wanted = ("-dependency", *PAIMON, "-types", "jar", "-retrieve", f"{ours}/[artifact]-[revision].[ext]")
-    subprocess.run([*ivy, *wanted], check=True, stdout=subprocess.DEVNULL)
+    for module in DOWNLOADED:
+        wanted = ("-dependency", *module, "-types", "jar", "-retrieve", f"{ours}/[artifact]-[revision].[ext]")
+        subprocess.run([*ivy, *wanted], check=True, stdout=subprocess.DEVNULL)
     for name in OF_PYSPARK:
         for jar in theirs.glob(f"{name}-*.jar"):
             link = ours / jar.name

@@ -29,7 +29,8 @@ ROWS = 20_000
 def serve(pipe: Connection, folder: str) -> None:
     """Answer until the pipe is closed.
 
-    Requests are `("run", history, place)`, `("adopt", steps, place, name)` and `("read", reads)`.
+    Requests are `("run", history, place, properties)`, `("adopt", steps, place, properties, name)` and
+    `("read", reads)`.
     """
     try:
         start(Path(folder))
@@ -66,14 +67,14 @@ def start(folder: Path) -> None:
     jpype.startJVM(*FLAGS, classpath=[str(folder / "jars" / "*")], convertStrings=False)
 
 
-def run(history: History, place: str) -> tuple[Steps | None, Outcome]:
+def run(history: History, place: str, properties: dict[str, str]) -> tuple[Steps | None, Outcome]:
     """Carry out a history in an empty folder."""
     from histories.paimon.java_steps import Steps, states, tags
     from histories.paimon.reads import Outcome
 
     shutil.rmtree(place, ignore_errors=True)
     Path(place).mkdir(parents=True)
-    steps = Steps(place, str(Path(place) / "scratch"))
+    steps = Steps(place, str(Path(place) / "scratch"), properties)
     rejected = [_tried(lambda: steps.create(TABLE, history.create))]
     if rejected[0]:
         return steps, Outcome(tuple(rejected), {}, {})
@@ -82,12 +83,12 @@ def run(history: History, place: str) -> tuple[Steps | None, Outcome]:
     return steps, Outcome(tuple(rejected), found, {branch: tags(steps, branch) for branch in found})
 
 
-def adopt(done: Sequence[Step], place: str, name: str) -> tuple[Steps, Outcome]:
+def adopt(done: Sequence[Step], place: str, properties: dict[str, str], name: str) -> tuple[Steps, Outcome]:
     """Carry out steps on a table that is in a warehouse."""
     from histories.paimon.java_steps import Steps, states, tags
     from histories.paimon.reads import Outcome
 
-    steps = Steps(place, str(Path(place) / "scratch"))
+    steps = Steps(place, str(Path(place) / "scratch"), properties)
     steps.adopt(name)
     rejected = tuple(_tried(partial(steps.run, step)) for step in done)
     found = states(steps)

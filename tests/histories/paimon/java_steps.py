@@ -53,9 +53,9 @@ class Writer:
 class Steps:
     """A table in a warehouse of its own, and the writers on it."""
 
-    def __init__(self, warehouse: str, scratch: str) -> None:
-        """Make the warehouse, and put what Java spills into `scratch`."""
-        options = java("paimon.options.Options")()
+    def __init__(self, warehouse: str, scratch: str, properties: Mapping[str, str]) -> None:
+        """Make the warehouse, by a catalog with some more properties, and put what Java spills into `scratch`."""
+        options = java_options(properties)
         options.set("warehouse", warehouse)
         # A cached table has the schema from before a fast-forward.
         options.set("cache-enabled", "false")
@@ -374,6 +374,14 @@ def _list(parts: Iterable[Any]) -> Any:
 
 def _strings(parts: Iterable[str]) -> Any:
     return java("java.util.ArrayList")([java("java.lang.String")(part) for part in parts])
+
+
+def java_options(properties: Mapping[str, str]) -> Any:
+    """Return the options of a catalog."""
+    options = java("paimon.options.Options")()
+    for key, value in properties.items():
+        options.set(key, value)
+    return options
 
 
 def java_map(pairs: Iterable[tuple[str, str]]) -> Any:

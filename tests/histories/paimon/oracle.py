@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from histories.paimon.java_process import TABLE, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from histories.paimon.history import History, Step
     from histories.paimon.reads import Outcome, Read, Rows
@@ -39,9 +39,10 @@ def missing() -> str | None:
 class Oracle:
     """Java, and the folder where it makes tables: one at a time."""
 
-    def __init__(self, place: Path) -> None:
-        """Start when first asked."""
+    def __init__(self, place: Path, properties: Mapping[str, str] | None = None) -> None:
+        """Start when first asked; `properties` are those of the catalog besides the warehouse."""
         self._place = place
+        self._properties = dict(properties or {})
         self._pipe: Any = None
         self._process: Any = None
 
@@ -52,11 +53,11 @@ class Oracle:
 
     def run(self, history: History) -> Outcome:
         """Carry out a history; the table of the one before is removed."""
-        return self._ask("run", history, str(self._place))
+        return self._ask("run", history, str(self._place), self._properties)
 
     def adopt(self, steps: Sequence[Step], name: str) -> Outcome:
         """Carry out steps on a table of another writer, `<place>/db.db/<name>`; reads are of this table then."""
-        return self._ask("adopt", list(steps), str(self._place), name)
+        return self._ask("adopt", list(steps), str(self._place), self._properties, name)
 
     def read(self, reads: Sequence[Read]) -> list[Rows | str]:
         """Return the rows of each read in canonical form, or why Java cannot read."""
