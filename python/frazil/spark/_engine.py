@@ -6,10 +6,11 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
+from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Table as IcebergTable
 from frazil.spark._assignment import assigned
-from frazil.spark._read import read
+from frazil.spark._read import relation
 from frazil.spark._taking import Taking
 from frazil.spark._types import spark_schema
 
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from frazil.sql._sources import Source
+
+_OPTIONS = {
+    "as_of": "as-of-timestamp",
+    "branch": "branch",
+    "id": "snapshot-id",
+    "tag": "tag",
+    "version": "versionAsOf",
+}
+"""The options of reads that choose a state."""
 
 
 class SparkEngine:
@@ -28,10 +40,24 @@ class SparkEngine:
         self._spark = spark
         self._user: str | None = None
 
-    def query(self, text: str, tables: Sequence[Any]) -> DataFrame:
+    def query(self, text: str, sources: Sequence[Source], args: Any = None) -> DataFrame:
         """Run a query over tables that were loaded."""
-        frames: dict[str, Any] = {f"t{index}": read(self._spark, table) for index, table in enumerate(tables)}
-        return self._spark.sql(text, **frames)
+        frames: dict[str, Any] = {f"t{index}": self._frame(source) for index, source in enumerate(sources)}
+        return self._spark.sql(text, args, **frames)
+
+    def value(self, frame: DataFrame) -> Any:
+        """Return the first column of the first row of a query; None without a row."""
+        row = frame.first()
+        return None if row is None else row[0]
+
+    def _frame(self, source: Source) -> DataFrame:
+        if isinstance(source.table, VirtualTable):
+            return self._spark.createDataFrame(source.table.scan().to_arrow())
+        options = {} if source.metadata_table is None else {"inspect": source.metadata_table}
+        if source.state is not None:
+            kind, value = source.state
+            options[_OPTIONS[kind]] = str(value)
+        return relation(self._spark, source.table, options)
 
     def rows(self, frame: DataFrame, table: Any, columns: Sequence[str] | None) -> pa.Table:
         """Return rows as Arrow, assigned to the columns of a table as Spark does for INSERT."""

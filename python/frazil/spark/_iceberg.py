@@ -72,6 +72,10 @@ class IcebergState(OpenedState):
             return self._opened().incremental_append_scan(row_filter or True, columns, **common, **self._append)
         return self._opened().scan(row_filter or True, columns, **common, **self._snapshot)
 
+    def lasting_options(self) -> dict[str, str | None]:
+        """Return the metadata file."""
+        return {"path": self.metadata_file}
+
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan, and give the partitions, without the files that Spark reads itself."""
         option = self.asked.given.get(NATIVE_FILES)

@@ -59,6 +59,10 @@ class InspectState(TableState):
         """Return no sizes: a partition is a part."""
         return None, None
 
+    def lasting_options(self) -> dict[str, str | None] | None:
+        """Return the metadata file of an Iceberg table."""
+        return None if self._format == "paimon" else {"path": self._place, "inspect": self._name}
+
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan, and return the parts; with a limit they are one partition."""
         plan = self.scan(columns, row_filter).plan()

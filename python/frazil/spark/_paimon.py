@@ -149,6 +149,14 @@ class PaimonState(OpenedState):
             raise NoSuchSnapshotError(message, context={"table": self.asked.path}, hint="make the DataFrame again")
         return scan
 
+    def lasting_options(self) -> dict[str, str | None] | None:
+        """Return the snapshot by its id, if that gives the same rows."""
+        snapshot_id, options = self._arguments.get("snapshot_id"), self._arguments["options"]
+        if snapshot_id is None or any(name in options for name in (*_CHOOSE_SNAPSHOT, *_CHOOSE_CHANGES)):
+            return None
+        others = dict.fromkeys((*SNAPSHOT_OPTIONS, *_CHOOSE_SNAPSHOT, "scan.mode"))
+        return {**others, "snapshot-id": str(snapshot_id), "branch": options.get("branch")}
+
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan, and give the partitions; a table without a snapshot has none, whatever was committed since."""
         return [] if self._snapshot_id is None else super().groups(columns, row_filter, limit)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from frazil import iceberg, paimon
+    from frazil.spark._state import TableState
 
 
 _SNAPSHOT_OPTIONS = {"id": "snapshot-id", "ref": "ref", "as_of": "as-of-timestamp"}
@@ -93,16 +94,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     chosen = snapshot_choice(snapshot_id, ref, as_of)
     if chosen is not None:
         given[_SNAPSHOT_OPTIONS[chosen[0]]] = chosen[1]
-    if not isinstance(table, str | os.PathLike):
-        given |= _of_table(table)
-        relocate = table.relocations | dict(relocate or {})
-        given["allowed-locations"] = json.dumps(table.allowed_locations) if table.allowed_locations else None
-        storage = table.storage_properties | dict(storage or {})
-    else:
-        given["path"] = os.fspath(table)
-    if relocate:
-        given["relocate"] = json.dumps(dict(relocate))
-    given |= dict(storage or {}) | dict(options or {})
+    given = _place(given, table, relocate, storage) | dict(options or {})
     given = {
         name: value if isinstance(value, str) else str(value) for name, value in given.items() if value is not None
     }
@@ -116,30 +108,76 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     return _by_lanes(spark, given, nullable=read_lane == "native")
 
 
+def relation(spark: SparkSession, table: iceberg.Table | paimon.Table, options: Mapping[str, str]) -> DataFrame:
+    """Read a table that was opened here, at the state that options choose. Python is not asked for its schema again.
+
+    Raises:
+        FrazilError: An option does not fit, or the table does not have the state.
+    """
+    from pyspark.sql.utils import is_remote
+
+    from frazil.spark._open import open_state
+
+    given = {name: str(value) for name, value in _place({}, table, None, None).items() if value is not None}
+    given |= options
+    return _opened(spark, given, open_state(parse(given)), nullable=None if is_remote() else False)
+
+
+def _place(
+    given: dict[str, Any],
+    table: str | os.PathLike[str] | iceberg.Table | paimon.Table,
+    relocate: Mapping[str, str] | None,
+    storage: Mapping[str, str] | None,
+) -> dict[str, Any]:
+    """Return options with those by which the data source finds a table."""
+    if not isinstance(table, str | os.PathLike):
+        given |= _of_table(table)
+        relocate = table.relocations | dict(relocate or {})
+        given["allowed-locations"] = json.dumps(table.allowed_locations) if table.allowed_locations else None
+        storage = table.storage_properties | dict(storage or {})
+    else:
+        given["path"] = os.fspath(table)
+    if relocate:
+        given["relocate"] = json.dumps(dict(relocate))
+    return given | dict(storage or {})
+
+
 def _by_lanes(spark: SparkSession, given: dict[str, str], *, nullable: bool) -> DataFrame:
     """Read by Spark what it reads with the same result, and the rest by frazil; both from one state of the table."""
-    from frazil.spark._iceberg import NATIVE_FILES, IcebergState
-    from frazil.spark._lanes import native_files
+    from frazil.spark._iceberg import IcebergState
     from frazil.spark._open import open_state
-    from frazil.spark._types import spark_schema
 
-    source = spark.read.format("frazil")
     # What is wrong is said by the data source, as for every other read.
     with contextlib.suppress(FrazilError):
         asked = parse(given)
         state = open_state(asked) if asked.limit is None and not asked.pushdown else None
         if isinstance(state, IcebergState):
-            scan = state.scan(asked.columns, asked.row_filter)
-            schema = spark_schema(scan.schema(), asked.timestamp_ns)
-            files = native_files(scan, nullable=nullable)
-            given |= {"path": state.metadata_file}
-            if files is None:
-                return source.options(**given).load()
-            frame = files.frame(spark, schema)
-            if files.are_all:
-                return frame
-            return frame.unionByName(source.options(**given, **{NATIVE_FILES: files.option()}).load())
-    return source.options(**given).load()
+            return _opened(spark, given, state, nullable=nullable)
+    return spark.read.format("frazil").options(**given).load()
+
+
+def _opened(spark: SparkSession, given: dict[str, str], state: TableState, *, nullable: bool | None) -> DataFrame:
+    """Read a state; `nullable` is as in `native_files`, or None if frazil is to read all files."""
+    from frazil.spark._iceberg import NATIVE_FILES, IcebergState
+    from frazil.spark._lanes import native_files
+    from frazil.spark._types import spark_schema
+
+    source, asked, lasting = spark.read.format("frazil"), state.asked, state.lasting_options()
+    if lasting is None:
+        # Spark must open the table now: a later read might find another state.
+        return source.options(**given).load()
+    given = {name: value for name, value in given.items() if name.lower() not in lasting}
+    given |= {name: value for name, value in lasting.items() if value is not None}
+    schema = spark_schema(state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)
+    source, files = source.schema(schema), None
+    if isinstance(state, IcebergState) and nullable is not None:
+        files = native_files(state.scan(asked.columns, asked.row_filter), nullable=nullable)
+    if files is None:
+        return source.options(**given).load()
+    frame = files.frame(spark, schema)
+    if files.are_all:
+        return frame
+    return frame.unionByName(source.options(**given, **{NATIVE_FILES: files.option()}).load())
 
 
 def _of_table(table: object) -> dict[str, str]:

@@ -58,6 +58,13 @@ class TableState(ABC):
         everything = plan.groups(_EVERYTHING_BYTES, cost)
         return [everything] if everything else []
 
+    def lasting_options(self) -> dict[str, str | None] | None:
+        """Return options by which every later read has this state, None for those to leave out.
+
+        The result itself is None if the state cannot be named.
+        """
+        return None
+
     def files(self) -> _native.Files:
         """Give the storage as an executor sees it: wire forms name their files by themselves."""
         from frazil import _native

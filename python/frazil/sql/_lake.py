@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from frazil._arguments import text as argument_text
 from frazil.errors import (
@@ -22,17 +22,24 @@ from frazil.sql._other import instead
 from frazil.sql._parse import parse
 from frazil.sql._reader import Reader, quoted
 from frazil.sql._references import mentions, references, replaced
+from frazil.sql._sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from frazil.catalog import Catalog
     from frazil.sql._reader import Name
+    from frazil.sql._references import Reference
+    from frazil.sql._sources import Source
+    from frazil.sql._time_travel import AsOf
 
 Frame = TypeVar("Frame")
 """The result of a query in the engine."""
 
 Cells = tuple[str, ...]
+
+Args: TypeAlias = "Mapping[str, Any] | Sequence[Any] | None"
+"""Values of the parameters of a query, by name or by position."""
 
 _VIEW_FIRST = 'make a temporary view of the rows: lake.sql("SELECT …").createOrReplaceTempView("name")'
 
@@ -40,8 +47,12 @@ _VIEW_FIRST = 'make a temporary view of the rows: lake.sql("SELECT …").createO
 class Engine(Protocol[Frame]):
     """What runs queries."""
 
-    def query(self, text: str, tables: Sequence[Any]) -> Frame:
-        """Run a query; `{t0}` in the text stands for the first of the tables."""
+    def query(self, text: str, sources: Sequence[Source], args: Args = None) -> Frame:
+        """Run a query; `{t0}` in the text stands for the first of the sources."""
+        ...
+
+    def value(self, frame: Frame) -> Any:
+        """Return the first column of the first row of a query."""
         ...
 
     def rows(self, frame: Frame, table: Any, columns: Sequence[str] | None) -> Any:
@@ -86,8 +97,12 @@ class Lake(Generic[Frame]):
         self._names = Names(catalogs, foreign)
         self._engine = engine
 
-    def sql(self, text: str) -> Frame:
+    def sql(self, text: str, args: Args = None) -> Frame:
         """Run a statement.
+
+        Args:
+            text: The statement.
+            args: Values of its parameters, as `spark.sql` takes them: by name for `:name`, in their order for `?`.
 
         Raises:
             InvalidArgumentError: The statement cannot be parsed, or names something that does not fit.
@@ -102,15 +117,14 @@ class Lake(Generic[Frame]):
             # Spark has more clauses than this grammar, for tables of its own.
             if mentions(text, self._names.is_ours):
                 raise
-            return self._engine.query(text, ())
+            return self._engine.query(text, (), args)
+        if args is not None and not isinstance(statement, st.Query | st.Insert | st.Other):
+            message = "args are for queries, and for INSERT"
+            raise InvalidArgumentError(message, hint="write the values into the statement")
         try:
-            return self._run(statement, text)
+            return self._run(statement, text, args)
         except FrazilError as error:
-            if "line" not in error.context:
-                line, column = place_of(text, _start_of(statement, text))
-                error.context |= {"line": str(line), "column": str(column)}
-                error.message += f" (line {line}, column {column})"
-            raise
+            raise _placed(error, text, _start_of(statement, text)) from error.__cause__
 
     def script(self, text: str) -> list[Frame]:
         """Run the statements of a script, which semicolons separate, and return the result of each.
@@ -152,16 +166,16 @@ class Lake(Generic[Frame]):
     def _catalogs_hint(self) -> str:
         return f"the catalogs are {', '.join(self._names.catalogs) or 'none'}"
 
-    def _run(self, statement: st.Statement, text: str) -> Frame:
+    def _run(self, statement: st.Statement, text: str, args: Args) -> Frame:
         handlers: dict[type[Any], Callable[[Any, str], Frame]] = {
             st.CreateNamespace: self._namespace,
             st.CreateTable: self._create,
             st.Describe: self._describe,
             st.DropNamespace: self._namespace,
             st.DropTable: self._drop,
-            st.Insert: self._insert,
-            st.Other: self._other,
-            st.Query: lambda query, _: self._query(query.text),
+            st.Insert: lambda insert, _: self._insert(insert, text, args),
+            st.Other: lambda other, _: self._other(other, text, args),
+            st.Query: lambda query, _: self._query(query.text, args),
             st.ShowCatalogs: lambda *_: self._engine.frame(("catalog",), [(name,) for name in self._names.all()]),
             st.ShowCurrent: self._show_current,
             st.ShowNamespaces: self._show_namespaces,
@@ -176,35 +190,49 @@ class Lake(Generic[Frame]):
     def _done(self) -> Frame:
         return self._engine.frame((), ())
 
-    def _spark(self, text: str) -> Frame:
+    def _spark(self, text: str, args: Args = None) -> Frame:
         """Leave a statement that names nothing of the lake to Spark."""
         if mentions(text, self._names.is_ours):
             begin = len(text) - len(text.lstrip())
             problem = "the statement changes something outside of the catalogs of this lake, and names a table in them"
             raise unsupported(text, begin, problem, _VIEW_FIRST)
-        return self._engine.query(text, ())
+        return self._engine.query(text, (), args)
 
     def _is_view(self, parts: tuple[str, ...]) -> bool:
         """Return whether a name is that of a temporary view, which comes before tables of the current catalog."""
         return len(parts) == 1 and self._names.current is not None and self._engine.has_temporary_view(parts[0])
 
-    def _query(self, text: str) -> Frame:
+    def _query(self, text: str, args: Args = None) -> Frame:
         found = [one for one in references(text, self._names.is_ours) if not self._is_view(one.name.parts)]
+        if not found:
+            return self._engine.query(text, (), args)
         # A table is loaded once, so that a statement that names it twice reads one state.
-        loaded: dict[tuple[str, ...], Any] = {}
-        tables = []
-        for one in found:
-            where = self._names.table(one.name.parts)
-            assert where is not None  # noqa: S101 - `is_ours` said so
-            key = (where.catalog.name, *where.levels)
-            if key not in loaded:
-                loaded[key] = _readable(text, one.name.start, where)
-            tables.append(loaded[key])
-        return self._engine.query(replaced(text, found) if found else text, tables)
+        tables = Sources(self._names)
+        sources = [self._source(tables, one, text, args) for one in found]
+        return self._engine.query(replaced(text, found), sources, args)
 
-    def _other(self, statement: st.Other, text: str) -> Frame:
+    def _source(self, tables: Sources, one: Reference, text: str, args: Args) -> Source:
+        """Return what a name in a query reads."""
+        try:
+            source = tables.source(one.name.parts)
+            return source if one.as_of is None else source.at(self._state(one.as_of, args))
+        except FrazilError as error:
+            raise _placed(error, text, one.name.start) from None
+
+    def _state(self, as_of: AsOf, args: Args) -> tuple[str, Any]:
+        if as_of.kind == "version":
+            return "version", as_of.value
+        # By the engine, which knows the time zone of the session, and functions.
+        named = args if hasattr(args, "items") else None
+        moment_ms = self._engine.value(self._query(f"SELECT unix_millis(CAST({as_of.value} AS TIMESTAMP))", named))
+        if moment_ms is None:
+            message = f"TIMESTAMP AS OF {as_of.value} is NULL"
+            raise InvalidArgumentError(message, hint="give a timestamp such as '2024-02-29 12:00:00'")
+        return "as_of", int(moment_ms)
+
+    def _other(self, statement: st.Other, text: str, args: Args) -> Frame:
         if statement.is_of_session or not mentions(text, self._names.is_ours):
-            return self._engine.query(text, ())
+            return self._engine.query(text, (), args)
         raise unsupported(text, statement.start, f"{statement.what} is not supported", self._instead(statement))
 
     def _instead(self, statement: st.Other) -> str | None:
@@ -315,13 +343,13 @@ class Lake(Generic[Frame]):
             raise UnsupportedError(message, hint="use lake.table(…).options")
         return self._engine.frame(("col_name", "data_type", "comment"), rows)
 
-    def _insert(self, statement: st.Insert, text: str) -> Frame:
+    def _insert(self, statement: st.Insert, text: str, args: Args) -> Frame:
         where = self._where(statement.name)
         if where is None:
-            return self._spark(text)
+            return self._spark(text, args)
         table = _readable(text, statement.name.start, where)
         line, column = place_of(text, statement.values.start)
-        values = self._query("\n" * (line - 1) + " " * (column - 1) + statement.values.text)
+        values = self._query("\n" * (line - 1) + " " * (column - 1) + statement.values.text, args)
         rows = self._engine.rows(values, table, statement.columns)
         # Paimon's connector for Spark records nothing of the engine.
         properties = self._engine.snapshot_properties() if where.catalog.format == "iceberg" else None
@@ -335,6 +363,15 @@ def _readable(text: str, start: int, where: Resolved) -> Any:
         name = ".".join(where.levels)
         raise unsupported(text, start, f"metadata table {name} cannot be read in SQL", "use lake.table(…).inspect")
     return table
+
+
+def _placed(error: FrazilError, text: str, position: int) -> FrazilError:
+    """Return an error with its line and column, unless it has them."""
+    if "line" not in error.context:
+        line, column = place_of(text, position)
+        error.context |= {"line": str(line), "column": str(column)}
+        error.message += f" (line {line}, column {column})"
+    return error
 
 
 def _start_of(statement: st.Statement, text: str) -> int:

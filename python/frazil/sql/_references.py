@@ -1,17 +1,18 @@
 """The tables that a query names, and their places in its text.
 
 sqlglot finds the names; it never writes a query, which Spark gets as the user wrote it but for the names that were
-found. A `$` in a name becomes `_` before sqlglot sees it, so that no character moves.
+found. A `$` in a name becomes `_` and time travel becomes blanks before sqlglot sees them, so that no character moves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from frazil._extras import imported
-from frazil.sql._lexer import tokens, unsupported
+from frazil.sql._lexer import significant, tokens, unsupported
 from frazil.sql._reader import Name, Reader
+from frazil.sql._time_travel import AsOf, blanked, time_travel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 _READ_INSTEAD = "read the table with `frazil.spark.read`, and make a temporary view of the DataFrame"
 _CHANGES = ("Insert", "Update", "Delete", "Merge", "Create", "Drop", "Command")
 _OUTSIDE = {
-    "version": "VERSION AS OF and TIMESTAMP AS OF are not supported",
-    "when": "VERSION AS OF and TIMESTAMP AS OF are not supported",
+    "version": "this form of VERSION AS OF or TIMESTAMP AS OF is not supported",
+    "when": "this form of VERSION AS OF or TIMESTAMP AS OF is not supported",
     "sample": "TABLESAMPLE is not supported",
     "changes": "CHANGES is not supported",
 }
@@ -29,10 +30,16 @@ _BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "AS
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A table that a query names; `alias` tells whether the query gives it another name."""
+    """A table that a query names, whether the query gives it another name, and the snapshot that it asks for."""
 
     name: Name
     has_alias: bool
+    as_of: AsOf | None = None
+
+    @property
+    def end(self) -> int:
+        """Return the offset after the name and the clause on the snapshot."""
+        return self.name.end if self.as_of is None else self.as_of.end
 
 
 def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Reference]:
@@ -51,8 +58,9 @@ def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Re
         return []
     _refuse_table_statements(text, is_ours)
     sqlglot = imported("sqlglot", "a query in Spark SQL")
+    clauses = time_travel(text)
     try:
-        [parsed] = sqlglot.parse(_masked(text), read="spark")
+        [parsed] = sqlglot.parse(_masked(blanked(text, clauses)), read="spark")
     except (sqlglot.errors.SqlglotError, ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0].partition(". Line")[0]
         raise unsupported(text, _begin(text), f"the query cannot be parsed: {reason}", _READ_INSTEAD) from None
@@ -60,6 +68,8 @@ def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Re
         if type(node).__name__ in _CHANGES:
             raise unsupported(text, _begin(text), "a query that changes tables is not supported", _READ_INSTEAD)
     found = [one for one in (_reference(table, text, is_ours) for table in parsed.find_all(sqlglot.exp.Table)) if one]
+    behind = {_significant_end(text, clause.start): clause for clause in clauses}
+    found = [replace(one, as_of=behind.get(one.name.end)) for one in found]
     return sorted(found, key=lambda one: one.name.start)
 
 
@@ -82,7 +92,7 @@ def replaced(text: str, found: Sequence[Reference]) -> str:
     for index, one in enumerate(found):
         alias = "" if one.has_alias else " AS `" + one.name.parts[-1].replace("`", "``") + "`"
         pieces += [_braced(text[end : one.name.start]), f"{{t{index}}}", _braced(alias)]
-        end = one.name.end
+        end = one.end
     return "".join([*pieces, _braced(text[end:])])
 
 
@@ -159,12 +169,12 @@ def names(text: str) -> Iterator[tuple[str, ...]]:
 
 def _refuse_table_statements(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> None:
     """Raise for `TABLE name` in the place of a query, which sqlglot takes for a column."""
-    significant = [token for token in tokens(text) if token.kind not in ("blank", "comment")]
-    for index, token in enumerate(significant[:-1]):
-        before = significant[index - 1] if index else None
+    found = significant(text)
+    for index, token in enumerate(found[:-1]):
+        before = found[index - 1] if index else None
         is_query = before is None or before.text == "(" or before.is_word(*_BEFORE_TABLE)
-        if token.is_word("TABLE") and is_query and significant[index + 1].is_name:
-            name = Reader(text[significant[index + 1].start :]).name("the name of a table")
+        if token.is_word("TABLE") and is_query and found[index + 1].is_name:
+            name = Reader(text[found[index + 1].start :]).name("the name of a table")
             if is_ours(name.parts):
                 raise unsupported(text, token.start, f"TABLE {name} is not supported", "write SELECT * FROM")
 
@@ -173,6 +183,11 @@ def _masked(text: str) -> str:
     return "".join(
         token.text.replace("$", "_") if token.kind in ("name", "quoted") else token.text for token in tokens(text)
     )
+
+
+def _significant_end(text: str, position: int) -> int:
+    """Return the offset after the last token before a position."""
+    return max((token.end for token in significant(text[:position])), default=0)
 
 
 def _begin(text: str) -> int:

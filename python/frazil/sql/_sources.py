@@ -1,0 +1,146 @@
+"""What the names of a query read: tables, states of tables, and metadata tables and system tables.
+
+A table comes before a selector: `db.t.files` is the table `files` of the namespace `db.t`, if there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from frazil._virtual_table import VirtualTable, split_metadata_table
+from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
+from frazil.iceberg import Inspect
+
+if TYPE_CHECKING:
+    from frazil.sql._names import LakeCatalog, Names
+
+_SELECTORS = (
+    ("branch", re.compile(r"branch_(.+)", re.DOTALL)),
+    ("tag", re.compile(r"tag_(.+)", re.DOTALL)),
+    ("id", re.compile(r"snapshot_id_([0-9]{1,19})")),
+    ("as_of", re.compile(r"at_timestamp_([0-9]{1,19})")),
+)
+"""The last parts of names that choose a state, as Iceberg's connector for Spark has them."""
+
+_NUMBERS = ("id", "as_of")
+_SYSTEM_DATABASE = "sys"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that a query reads, and what of it."""
+
+    table: Any
+    """The table, or a `VirtualTable` of few rows that the catalog computes."""
+    metadata_table: str | None = None
+    """The name of the metadata table or system table that is read of it."""
+    state: tuple[str, Any] | None = None
+    """`("version", text)`, `("as_of", ms)`, `("id", number)`, `("branch", name)` or `("tag", name)`; None for now."""
+
+    def at(self, state: tuple[str, Any]) -> Source:
+        """Return the same table at another state.
+
+        Raises:
+            InvalidArgumentError: The name chooses a state already, or the table has none.
+        """
+        if self.state is not None:
+            message = "AS OF does not fit a table whose name chooses a snapshot already"
+            raise InvalidArgumentError(message)
+        if isinstance(self.table, VirtualTable):
+            message = "AS OF does not fit a table without snapshots"
+            raise InvalidArgumentError(message)
+        return replace(self, state=state)
+
+
+class Sources:
+    """The tables of one statement, each of which is loaded once: all names of a table read one state of it."""
+
+    def __init__(self, names: Names) -> None:
+        """Resolve names by these catalogs."""
+        self._names = names
+        self._loaded: dict[tuple[str, tuple[str, ...]], Any] = {}
+
+    def source(self, parts: tuple[str, ...]) -> Source:
+        """Return what a name of the lake reads.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+            FrazilError: The table cannot be loaded.
+        """
+        where = self._names.table(parts)
+        assert where is not None  # noqa: S101 - names of other tables are not asked for
+        try:
+            return self._found(where.catalog, where.levels)
+        except NoSuchTableError:
+            # `t.files` with the namespace of `t` left out.
+            longer = self._names.in_namespace(parts)
+            if longer is None or _selector(longer.levels) is None:
+                raise
+            try:
+                return self._found(longer.catalog, longer.levels)
+            except NoSuchTableError:
+                pass
+            raise
+
+    def _found(self, entry: LakeCatalog, levels: tuple[str, ...]) -> Source:
+        try:
+            table = self._load(entry, levels)
+        except (NoSuchTableError, InvalidArgumentError):
+            source = self._selected(entry, levels) if entry.format == "iceberg" else None
+            if source is None:
+                raise
+            return source
+        if not isinstance(table, VirtualTable):
+            return Source(table)
+        if entry.format == "iceberg":
+            return self._selected(entry, levels) or Source(table)
+        if levels[:-1] == (_SYSTEM_DATABASE,):
+            return Source(table)
+        return Source(self._load(entry, (*levels[:-1], split_metadata_table(levels[-1])[0])), table.name)
+
+    def _selected(self, entry: LakeCatalog, levels: tuple[str, ...]) -> Source | None:
+        """Return the table before a selector; None if the name has no selector, or there is no such table."""
+        found = _selector(levels)
+        if found is None:
+            return None
+        base, metadata_table, state = found
+        try:
+            table = self._load(entry, base)
+        except (NoSuchTableError, InvalidArgumentError):
+            return None
+        return None if isinstance(table, VirtualTable) else Source(table, metadata_table, state)
+
+    def _load(self, entry: LakeCatalog, levels: tuple[str, ...]) -> Any:
+        key = (entry.name, levels)
+        if key not in self._loaded:
+            try:
+                self._loaded[key] = entry.catalog.load_table(levels)
+            except FrazilError as error:
+                self._loaded[key] = error
+        found = self._loaded[key]
+        if isinstance(found, FrazilError):
+            raise found
+        return found
+
+
+def _selector(levels: tuple[str, ...]) -> tuple[tuple[str, ...], str | None, tuple[str, Any] | None] | None:
+    """Split a name into that of a table, a metadata table and a state; None if it does not end with a selector.
+
+    >>> _selector(("db", "t", "Files")), _selector(("db", "t$branch_b1")), _selector(("db", "t"))
+    ((('db', 't'), 'files', None), (('db', 't'), None, ('branch', 'b1')), None)
+    """
+    last, word = split_metadata_table(levels[-1])
+    base = (*levels[:-1], last)
+    if word is None:
+        base, word = levels[:-1], levels[-1]
+    if not base:
+        return None
+    if word.lower() in Inspect.names():
+        return base, word.lower(), None
+    for kind, pattern in _SELECTORS:
+        found = pattern.fullmatch(word)
+        if found is not None:
+            return base, None, (kind, int(found[1]) if kind in _NUMBERS else found[1])
+    return None

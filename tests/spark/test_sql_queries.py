@@ -1,0 +1,114 @@
+"""Queries of Spark SQL over states of tables, metadata tables and system tables, in Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil.spark
+from frazil.errors import NoSuchSnapshotError
+from support.sql_lakes import iceberg_catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from frazil.sql import Lake
+
+pytestmark = pytest.mark.spark
+
+ORDERS = """
+USE p;
+CREATE TABLE orders (id INT NOT NULL, name STRING) USING paimon TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1');
+INSERT INTO orders VALUES (1, 'a');
+INSERT INTO orders VALUES (1, 'b'), (2, 'c')
+"""
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake[DataFrame]:
+    """Return a lake with `lake.db.t` of `iceberg_catalog` and the table `orders` of two snapshots."""
+    folder = tmp_path_factory.mktemp("lake")
+    (folder / "paimon").mkdir()
+    catalogs = {
+        "lake": iceberg_catalog(folder / "iceberg")[0],
+        "p": {"type": "paimon", "warehouse": str(folder / "paimon")},
+    }
+    made = frazil.spark.connect(spark, catalogs)
+    made.script(ORDERS)
+    return made
+
+
+def values(lake: Lake[DataFrame], query: str, args: Any = None) -> list[tuple[object, ...]]:
+    return sorted(map(tuple, lake.sql(query, args).collect()))
+
+
+def test_states_of_an_iceberg_table_in_one_query(lake: Lake[DataFrame]) -> None:
+    first, second = (snapshot.snapshot_id for snapshot in lake.table("lake.db.t").snapshots())
+    states = {
+        f"t VERSION AS OF {first}": 1,
+        f"t VERSION AS OF '{second}'": 3,
+        "t FOR VERSION AS OF 'v1'": 1,
+        f"t.snapshot_id_{first}": 1,
+        "t.branch_b1": 1,
+        "`t$tag_v1`": 1,
+        "t TIMESTAMP AS OF '2999-01-01'": 3,
+        "t": 3,
+        "t.snapshots": 2,
+        f"t.files VERSION AS OF {first}": 1,
+        "t$files": 2,
+    }
+    counts = (f"(SELECT count(*) FROM lake.db.{name} AS x) AS c{place}" for place, name in enumerate(states))
+    assert values(lake, f"SELECT {', '.join(counts)}") == [tuple(states.values())]
+    old = "SELECT t.id, files.record_count FROM lake.db.t VERSION AS OF 'v1', lake.db.t.files WHERE t.id < 2"
+    assert values(lake, old) == [(1, 1), (1, 2)]
+
+
+def test_a_time_is_in_the_time_zone_of_the_session(lake: Lake[DataFrame], spark: SparkSession) -> None:
+    table = lake.table("lake.db.t")
+    moment = table.snapshots()[0].timestamp_ms
+    [first] = lake.sql("SELECT id FROM lake.db.t TIMESTAMP AS OF timestamp_millis(:ms)", {"ms": moment}).collect()
+    assert first.id == 1
+    utc = dt.datetime.fromtimestamp(moment / 1000, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    query = f"SELECT id FROM lake.db.t TIMESTAMP AS OF '{utc}'"
+    before = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Etc/GMT+12")  # behind UTC
+        assert lake.sql(query).count() == 3
+        spark.conf.set("spark.sql.session.timeZone", "Pacific/Kiritimati")
+        with pytest.raises(NoSuchSnapshotError):
+            lake.sql(query)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
+
+
+def test_states_and_system_tables_of_a_paimon_table(lake: Lake[DataFrame]) -> None:
+    assert values(lake, "SELECT * FROM orders VERSION AS OF 1") == [(1, "a")]
+    assert values(lake, "SELECT name FROM p.default.orders TIMESTAMP AS OF now() WHERE id = 1") == [("b",)]
+    assert values(lake, "SELECT snapshot_id FROM orders$snapshots") == [(1,), (2,)]
+    assert values(lake, "SELECT rowkind, id FROM orders$audit_log") == [("+I", 1), ("+I", 2)]
+    assert values(lake, "SELECT count(*) FROM `orders$files` VERSION AS OF 1") == [(1,)]
+    assert values(lake, "SELECT table_name FROM sys.all_tables") == [("orders",)]
+
+
+def test_a_query_keeps_its_state_after_a_commit(lake: Lake[DataFrame]) -> None:
+    lake.sql("CREATE TABLE kept (id INT NOT NULL) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    lake.script("INSERT INTO kept VALUES (1); CREATE TABLE lake.db.kept (id INT); INSERT INTO lake.db.kept VALUES (1)")
+    frames = [lake.sql(f"SELECT a.id FROM {name} a JOIN {name} b USING (id)") for name in ("kept", "lake.db.kept")]
+    lake.script("INSERT INTO kept VALUES (2); INSERT INTO lake.db.kept VALUES (2)")
+    assert [sorted(row.id for row in frame.collect()) for frame in frames] == [[1], [1]]
+
+
+def test_parameters_by_name_and_by_position(lake: Lake[DataFrame]) -> None:
+    assert values(lake, "SELECT name FROM lake.db.t WHERE id = :id", {"id": 2}) == [("b",)]
+    assert values(lake, "SELECT name, ? FROM lake.db.t WHERE id = ?", ["{x}", 3]) == [("c", "{x}")]
+    lake.sql("CREATE TABLE lake.db.given (id INT, name STRING)")
+    lake.sql("INSERT INTO lake.db.given VALUES (?, ?)", [5, "five"])
+    assert values(lake, "SELECT * FROM lake.db.given") == [(5, "five")]
+
+
+def test_a_state_that_is_not_there_is_an_error_with_its_place(lake: Lake[DataFrame]) -> None:
+    for name in ("t VERSION AS OF 'nope'", "t VERSION AS OF 1", "t.branch_nope", "t TIMESTAMP AS OF '1999-01-01'"):
+        with pytest.raises(NoSuchSnapshotError, match=r"line \d, column \d"):
+            lake.sql(f"SELECT 1 FROM lake.db.{name}")

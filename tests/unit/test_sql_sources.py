@@ -1,0 +1,204 @@
+"""What names in queries read: tables, states of them and metadata tables, without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError, UnsupportedError
+from frazil.sql._references import references, replaced
+from frazil.sql._time_travel import time_travel
+from support.sql_lakes import RecordingEngine, iceberg_catalog, recorded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lake")
+
+
+@pytest.fixture(scope="module")
+def iceberg(folder: Path) -> Any:
+    return iceberg_catalog(folder / "iceberg")[0]
+
+
+@pytest.fixture(scope="module")
+def paimon(folder: Path) -> Any:
+    (folder / "paimon").mkdir()
+    catalog = frazil.load_catalog("p", type="paimon", warehouse=str(folder / "paimon"))
+    catalog.create_namespace("default")
+    catalog.create_table("default.t", [("id", "INT")], primary_keys=["id"], options={"bucket": "1"})
+    return catalog
+
+
+def read(lake: Any, engine: RecordingEngine, text: str, args: Any = None) -> list[Any]:
+    """Return what a query reads."""
+    lake.sql(text, args)
+    return list(engine.queries[-1][1])
+
+
+@pytest.mark.parametrize(
+    ("name", "metadata_table", "state"),
+    [
+        ("lake.db.t", None, None),
+        ("lake.db.t.files", "files", None),
+        ("lake.db.t.ALL_DATA_FILES", "all_data_files", None),
+        ("lake.db.t$snapshots", "snapshots", None),
+        ("lake.db.`t$Snapshots`", "snapshots", None),
+        ("lake.db.t.branch_b1", None, ("branch", "b1")),
+        ("lake.db.`t$branch_a b`", None, ("branch", "a b")),
+        ("lake.db.t.`tag_v-1`", None, ("tag", "v-1")),
+        ("lake.db.t.snapshot_id_12", None, ("id", 12)),
+        ("lake.db.t.at_timestamp_12", None, ("as_of", 12)),
+        ("lake.db.t VERSION AS OF 12", None, ("version", "12")),
+        ("lake.db.t FOR SYSTEM_VERSION AS OF 'v1'", None, ("version", "v1")),
+        ("lake.db.t.files VERSION AS OF 12", "files", ("version", "12")),
+        ("lake.db.t TIMESTAMP AS OF '2024-02-29'", None, ("as_of", 77)),
+    ],
+)
+def test_a_name_reads_a_table_or_a_state_or_a_metadata_table(
+    iceberg: Any, name: str, metadata_table: str | None, state: Any
+) -> None:
+    engine = RecordingEngine([77])
+    [source] = read(recorded(engine, lake=iceberg), engine, f"SELECT 1 FROM {name} AS x")
+    assert source.table.location.endswith("/db/t")
+    assert (source.metadata_table, source.state) == (metadata_table, state)
+
+
+def test_a_table_comes_before_a_selector(folder: Path) -> None:
+    catalog, _ = iceberg_catalog(folder / "both", "memory")
+    catalog.create_namespace("db.t")
+    for name in ("files", "branch_b1"):
+        catalog.create_table(f"db.t.{name}", pa.schema([("id", pa.int64())]))
+    engine = RecordingEngine()
+    found = read(recorded(engine, lake=catalog), engine, "SELECT 1 FROM lake.db.t.files, lake.db.t.branch_b1")
+    assert [one.table.schema().column_names for one in found] == [["id"]] * 2
+    assert [(one.metadata_table, one.state) for one in found] == [(None, None)] * 2
+
+
+def test_the_current_namespace_may_be_left_out_before_a_selector(iceberg: Any) -> None:
+    engine = RecordingEngine()
+    lake = recorded(engine, lake=iceberg)
+    lake.sql("USE lake.db")
+    found = read(lake, engine, "SELECT 1 FROM t, t.files, t$files, t.tag_v1, db.t")
+    assert [one.metadata_table for one in found] == [None, "files", "files", None, None]
+    assert len({id(one.table) for one in found}) == 1
+    for name in ("t.nope", "u.files", "nope.t"):
+        with pytest.raises(NoSuchTableError, match=r"line 2, column 3"):
+            lake.sql(f"SELECT 1 FROM t,\n  {name}")
+
+
+def test_names_of_a_paimon_catalog(paimon: Any) -> None:
+    engine = RecordingEngine([5])
+    lake = recorded(engine, p=paimon)
+    lake.sql("USE p")
+    query = "SELECT 1 FROM t, t$snapshots, t$files VERSION AS OF 1, t$ro, t TIMESTAMP AS OF :at, sys.all_tables"
+    found = read(lake, engine, query, {"at": "x"})
+    assert [one.metadata_table for one in found] == [None, "snapshots", "files", None, None, None]
+    assert [one.state for one in found] == [None, None, ("version", "1"), None, ("as_of", 5), None]
+    assert found[3].table.system_table == "ro"
+    assert found[5].table.name == "all_tables"
+    with pytest.raises(InvalidArgumentError, match="nope"):
+        lake.sql("SELECT 1 FROM t$nope")
+    with pytest.raises(InvalidArgumentError, match=r"without snapshots \(line 1, column 15\)"):
+        lake.sql("SELECT 1 FROM sys.all_tables VERSION AS OF 1")
+
+
+def test_a_statement_loads_each_table_once(iceberg: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads, load = [], iceberg.load_table
+    monkeypatch.setattr(iceberg, "load_table", lambda levels: (loads.append(levels), load(levels))[1])
+    engine = RecordingEngine()
+    read(recorded(engine, lake=iceberg), engine, "SELECT 1 FROM lake.db.t a, lake.db.t b, lake.db.t VERSION AS OF 1")
+    assert loads == [("db", "t")]
+
+
+def test_times_are_computed_by_the_engine_with_named_parameters(iceberg: Any) -> None:
+    engine = RecordingEngine([9, None])
+    lake = recorded(engine, lake=iceberg)
+    lake.sql("SELECT 1 FROM lake.db.t TIMESTAMP AS OF :at - INTERVAL 1 DAY x", {"at": "2024-02-29"})
+    asked, asked_sources, args = engine.queries[0]
+    assert (asked, args) == ("SELECT unix_millis(CAST(:at - INTERVAL 1 DAY AS TIMESTAMP))", {"at": "2024-02-29"})
+    assert asked_sources == ()
+    assert engine.queries[1][0] == "SELECT 1 FROM {t0} x"
+    with pytest.raises(InvalidArgumentError, match="NULL"):
+        lake.sql("SELECT 1 FROM lake.db.t TIMESTAMP AS OF NULLIF('a', 'a')")
+
+
+def test_args_are_passed_on_and_refused_for_other_statements(iceberg: Any) -> None:
+    engine = RecordingEngine()
+    lake = recorded(engine, lake=iceberg)
+    for statement in ("SELECT ? FROM lake.db.t", "SELECT ?", "SET x = 1", "MERGE nothing"):
+        lake.sql(statement, [1])
+        assert engine.queries[-1][2] == [1]
+    with pytest.raises(InvalidArgumentError, match="args"):
+        lake.sql("DROP TABLE lake.db.t", [1])
+    assert iceberg.table_exists("db.t")
+
+
+@pytest.mark.parametrize(
+    ("clause", "value"),
+    [
+        ("VERSION AS OF 1", "1"),
+        ("for version as of 'it''s'", "it's"),
+        ("TIMESTAMP AS OF now()", "now()"),
+        ("TIMESTAMP AS OF current_timestamp()", "current_timestamp()"),
+        ("TIMESTAMP AS OF '2024-' '02-29'", "'2024-' '02-29'"),
+        (
+            "FOR SYSTEM_TIME AS OF TIMESTAMP '2024-02-29' + INTERVAL '1' DAY",
+            "TIMESTAMP '2024-02-29' + INTERVAL '1' DAY",
+        ),
+        (
+            "TIMESTAMP AS OF current_date - INTERVAL '1:2' HOUR TO MINUTE",
+            "current_date - INTERVAL '1:2' HOUR TO MINUTE",
+        ),
+        ("TIMESTAMP AS OF date_sub((now()), 1)", "date_sub((now()), 1)"),
+        ("TIMESTAMP AS OF 1709164800", "1709164800"),
+        ("TIMESTAMP AS OF -- why\n CURRENT_TIMESTAMP", "CURRENT_TIMESTAMP"),
+    ],
+)
+@pytest.mark.parametrize("rest", ["", " x", " AS x", ", s", " JOIN s ON true", ") y"])
+def test_time_travel_is_read_and_taken_out_of_the_text(clause: str, value: str, rest: str) -> None:
+    text = f"SELECT id FROM c.t {clause}{rest}"
+    [found] = time_travel(text)
+    assert (found.value, text[found.start : found.end]) == (value, clause)
+    if rest != ") y":
+        [reference] = references(text, lambda parts: parts[0] == "c")
+        assert reference.as_of == found
+        alias = "" if reference.has_alias else " AS `t`"
+        assert replaced(text, [reference]) == f"SELECT id FROM {{t0}}{alias}{rest}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT version AS of FROM c.t",
+        "SELECT timestamp AS of, 1 FROM c.t",
+        "SELECT timestamp AS of FROM (SELECT * FROM c.t)",
+        "SELECT 'VERSION AS OF 1' FROM c.t -- VERSION AS OF 1",
+    ],
+)
+def test_columns_and_aliases_are_not_time_travel(text: str) -> None:
+    assert time_travel(text) == []
+    [reference] = references(text, lambda parts: parts[0] == "c")
+    assert reference.as_of is None
+
+
+@pytest.mark.parametrize(
+    "clause", ["TIMESTAMP AS OF id", "TIMESTAMP AS OF now() * 2", "VERSION AS OF -1", "VERSION AS OF"]
+)
+def test_other_time_travel_is_an_error(iceberg: Any, clause: str) -> None:
+    engine = RecordingEngine()
+    with pytest.raises(UnsupportedError, match=r"line 1, column"):
+        recorded(engine, lake=iceberg).sql(f"SELECT 1 FROM lake.db.t {clause}")
+    assert engine.queries == []
+
+
+def test_time_travel_of_a_state_is_an_error(iceberg: Any) -> None:
+    lake = recorded(RecordingEngine(), lake=iceberg)
+    with pytest.raises(FrazilError, match=r"chooses a snapshot already \(line 1, column 15\)"):
+        lake.sql("SELECT 1 FROM lake.db.t.tag_v1 VERSION AS OF 1")
