@@ -10,6 +10,7 @@ FUZZ_SECONDS ?= 8
 HISTORIES ?= 10000
 ICEBERG_HISTORIES ?= 5000
 PAIMON_HISTORIES ?= 2000
+SQL_QUERIES ?= 500
 WIDE_VECTORS := +avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx2,+bmi1,+bmi2,+lzcnt,+popcnt
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -68,7 +69,8 @@ help:
 	@echo 'make interop have Java, PyIceberg and DuckDB read all that is written, and Java write on top'
 	@echo 'make faults  fail every request of every operation on tables, and kill writers'
 	@echo 'make nightly run slow tests, all tests on the release build, and random histories against models:'
-	@echo '             $(HISTORIES) of each merge engine, $(ICEBERG_HISTORIES) of Iceberg tables, $(PAIMON_HISTORIES) of tables that Paimon wrote'
+	@echo '             $(HISTORIES) of each merge engine, $(ICEBERG_HISTORIES) of Iceberg tables, $(PAIMON_HISTORIES) of tables that Paimon wrote;'
+	@echo '             $(SQL_QUERIES) random queries of Spark SQL'
 	@echo 'make miri    run the kernels under Miri, which needs `rustup component add miri --toolchain nightly`'
 	@echo 'make bench   time frazil, its limits and the fastest peers, row by row; ROW=B6 for one row,'
 	@echo '             STRICT=1 to fail if a row is short of its mark'
@@ -206,6 +208,8 @@ nightly: test-release $(PAIMON_JAVA)/.installed
 	$(call say,'Reading and writing $(PAIMON_HISTORIES) tables in turns with Paimon by random histories (an hour on two cores)')
 	FRAZIL_PAIMON_HISTORIES=$(PAIMON_HISTORIES) FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" \
 		$(RELEASE)/bin/python -m pytest --quiet tests/histories/paimon
+	$(call say,'Comparing $(SQL_QUERIES) random queries of Spark SQL with queries that read everything')
+	FRAZIL_SQL_QUERIES=$(SQL_QUERIES) $(RELEASE)/bin/python -m pytest --quiet tests/spark/test_sql_narrowing.py
 
 # Once as on the oldest processor and once as on one with wide vectors; Miri knows no processor but that of its flags.
 miri: export MIRIFLAGS := -Zmiri-disable-isolation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import frazil.spark
@@ -92,12 +93,51 @@ def test_states_and_system_tables_of_a_paimon_table(lake: Lake[DataFrame]) -> No
     assert values(lake, "SELECT table_name FROM sys.all_tables") == [("orders",)]
 
 
+def test_conditions_on_rows_that_frazil_makes(lake: Lake[DataFrame]) -> None:
+    assert values(lake, "SELECT id FROM orders WHERE name = 'a'") == []
+    assert values(lake, "SELECT id FROM orders WHERE name = 'b' AND id IN (1, 2)") == [(1,)]
+    assert values(lake, "SELECT id FROM orders$audit_log WHERE rowkind = '+I' AND id < 2") == [(1,)]
+    assert values(lake, "SELECT rowkind FROM orders$audit_log WHERE rowkind = '-D'") == []
+    assert values(lake, "SELECT schema_id FROM orders$files WHERE record_count = 1 AND file_format = 'parquet'") == [
+        (0,)
+    ]
+    files = "SELECT record_count FROM lake.db.t.files WHERE {} AND file_format = 'PARQUET'"
+    assert values(lake, files.format("record_count > 1")) == [(2,)]
+    assert values(lake, files.format("content = 0 AND sort_order_id IS NOT NULL")) == [(1,), (2,)]
+    assert values(lake, files.format("content = 1")) == []
+    assert values(lake, "SELECT count(*) FROM lake.db.t.snapshots WHERE operation LIKE 'app%'") == [(2,)]
+    assert values(lake, "SELECT table_name FROM sys.all_tables WHERE table_name = 'nope'") == []
+
+
 def test_a_query_keeps_its_state_after_a_commit(lake: Lake[DataFrame]) -> None:
     lake.sql("CREATE TABLE kept (id INT NOT NULL) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
     lake.script("INSERT INTO kept VALUES (1); CREATE TABLE lake.db.kept (id INT); INSERT INTO lake.db.kept VALUES (1)")
     frames = [lake.sql(f"SELECT a.id FROM {name} a JOIN {name} b USING (id)") for name in ("kept", "lake.db.kept")]
     lake.script("INSERT INTO kept VALUES (2); INSERT INTO lake.db.kept VALUES (2)")
     assert [sorted(row.id for row in frame.collect()) for frame in frames] == [[1], [1]]
+
+
+def test_all_names_of_a_table_read_one_state(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+    from frazil.spark import _engine
+
+    lake.sql("CREATE TABLE twice (id INT NOT NULL) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')")
+    lake.script(
+        "INSERT INTO twice VALUES (1); CREATE TABLE lake.db.twice (id INT); INSERT INTO lake.db.twice VALUES (1)"
+    )
+    relation, tables = _engine.relation, [lake.table("twice"), lake.table("lake.db.twice")]
+
+    def with_a_commit(*arguments: Any) -> DataFrame:
+        frame = relation(*arguments)
+        for table in tables:
+            table.append(pa.table({"id": pa.array([len(table.snapshots()) + 1], pa.int32())}))
+        return frame
+
+    monkeypatch.setattr(_engine, "relation", with_a_commit)
+    for name in ("twice", "lake.db.twice"):
+        count = f"(SELECT count(*) FROM {name})"
+        [found] = values(lake, f"SELECT {count} AS a, {count} AS b, {count} AS c")
+        assert len(set(found)) == 1, found
+    assert values(lake, "SELECT count(*) FROM twice") == [(7,)]
 
 
 def test_parameters_by_name_and_by_position(lake: Lake[DataFrame]) -> None:

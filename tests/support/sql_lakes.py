@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -60,3 +62,37 @@ def iceberg_catalog(folder: Path, kind: str = "hadoop") -> tuple[Any, Table]:
     table.append(pa.table({"id": [2, 3], "name": ["b", "c"]}))
     table.manage_snapshots().create_tag(first, "v1").create_branch(first, "b1").commit()
     return catalog, table
+
+
+def grammar_catalog(folder: Path) -> Any:
+    """Return a catalog with the tables of `sql_grammar`, each of several data files."""
+    folder.mkdir(exist_ok=True)
+    catalog = frazil.load_catalog("lake", type="hadoop", warehouse=str(folder))
+    catalog.create_namespace("db")
+    days = [dt.date(2024, month, 1) for month in range(1, 7)]
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("name", pa.string()),
+            ("d", pa.date32()),
+            ("v", pa.float64()),
+            ("n", pa.decimal128(9, 2)),
+            ("s", pa.struct([("x", pa.int32()), ("y", pa.string())])),
+            ("Big", pa.int32()),
+        ]
+    )
+    rows = [
+        (1, "a", days[0], 1.5, Decimal("1.50"), {"x": 1, "y": "p"}, 10),
+        (2, "b", days[1], float("nan"), Decimal("2.55"), None, 20),
+        (3, None, None, -0.0, None, {"x": None, "y": "q"}, None),
+        (None, "abc", days[3], 2.5, Decimal("0.00"), {"x": 4, "y": None}, 30),
+        (4, "b", days[4], None, Decimal("-7.25"), {"x": 5, "y": "p"}, 20),
+    ]
+    table = catalog.create_table("db.t", schema)
+    for part in (rows[:2], rows[2:4], rows[4:]):
+        table.append(pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in part], schema))
+    schema = pa.schema([("id", pa.int64()), ("t_id", pa.int64()), ("note", pa.string()), ("d", pa.date32())])
+    table = catalog.create_table("db.u", schema)
+    for part in ([(1, 1, "a", days[0]), (2, 1, "it's", days[1])], [(3, None, None, None), (5, 2, "b", days[2])]):
+        table.append(pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in part], schema))
+    return catalog

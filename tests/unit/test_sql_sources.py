@@ -184,8 +184,6 @@ def test_time_travel_is_read_and_taken_out_of_the_text(clause: str, value: str, 
 )
 def test_columns_and_aliases_are_not_time_travel(text: str) -> None:
     assert time_travel(text) == []
-    [reference] = references(text, lambda parts: parts[0] == "c")
-    assert reference.as_of is None
 
 
 @pytest.mark.parametrize(

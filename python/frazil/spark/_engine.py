@@ -42,7 +42,9 @@ class SparkEngine:
 
     def query(self, text: str, sources: Sequence[Source], args: Any = None) -> DataFrame:
         """Run a query over tables that were loaded."""
-        frames: dict[str, Any] = {f"t{index}": self._frame(source) for index, source in enumerate(sources)}
+        # Of one table, all names read one state.
+        states: dict[str, dict[str, str | None]] = {}
+        frames: dict[str, Any] = {f"t{index}": self._frame(source, states) for index, source in enumerate(sources)}
         return self._spark.sql(text, args, **frames)
 
     def value(self, frame: DataFrame) -> Any:
@@ -50,14 +52,14 @@ class SparkEngine:
         row = frame.first()
         return None if row is None else row[0]
 
-    def _frame(self, source: Source) -> DataFrame:
+    def _frame(self, source: Source, states: dict[str, dict[str, str | None]]) -> DataFrame:
         if isinstance(source.table, VirtualTable):
             return self._spark.createDataFrame(source.table.scan().to_arrow())
         options = {} if source.metadata_table is None else {"inspect": source.metadata_table}
         if source.state is not None:
             kind, value = source.state
             options[_OPTIONS[kind]] = str(value)
-        return relation(self._spark, source.table, options)
+        return relation(self._spark, source.table, options, source.narrowed, states)
 
     def rows(self, frame: DataFrame, table: Any, columns: Sequence[str] | None) -> pa.Table:
         """Return rows as Arrow, assigned to the columns of a table as Spark does for INSERT."""

@@ -86,10 +86,11 @@ class NativeFiles:
             return spark.read.schema(schema).options(**_OPTIONS).parquet(*(f"file://{path}" for path in self.paths))
 
 
-def native_files(scan: iceberg.Scan, *, nullable: bool) -> NativeFiles | None:
+def native_files(scan: iceberg.Scan, *, nullable: bool, is_filtered_later: bool = False) -> NativeFiles | None:
     """Choose the files that Spark reads with the same result; None for none.
 
-    Required columns come as nullable ones from Spark; without `nullable` no file with one is left to it.
+    Required columns come as nullable ones from Spark; without `nullable` no file with one is left to it. If the rows
+    are filtered later, files are left to Spark of which the filter of the scan excludes some rows.
     """
     wanted = scan.schema()
     if not all(_is_plain(field, nullable=nullable) for field in wanted) or not wanted.names:
@@ -99,7 +100,7 @@ def native_files(scan: iceberg.Scan, *, nullable: bool) -> NativeFiles | None:
         return None
     native = plan._native  # noqa: SLF001 - as the data source has it
     with ThreadPoolExecutor(config.max_workers) as pool:
-        found = list(pool.map(lambda place: _path(native.task(place), wanted), range(len(plan))))
+        found = list(pool.map(lambda place: _path(native.task(place), wanted, is_filtered_later), range(len(plan))))
     places = {place for place, path in enumerate(found) if path is not None}
     paths = [path for path in found if path is not None]
     if not paths or len(set(paths)) < len(paths):
@@ -146,9 +147,10 @@ def _is_plain(field: pa.Field, *, nullable: bool) -> bool:
     return plain_id and bool(_NAME.fullmatch(field.name)) and (field.nullable or nullable) and not _extension(field)
 
 
-def _path(task: _native.FileScanTask, wanted: pa.Schema) -> str | None:
+def _path(task: _native.FileScanTask, wanted: pa.Schema, is_filtered_later: bool) -> str | None:  # noqa: FBT001 - mapped
     """Give where the data file of a task lies, if Spark reads it with the same result."""
-    if task.file_format != "PARQUET" or task.delete_files or task.residual.lower() != "true":
+    has_all_rows = task.residual.lower() == "true" or is_filtered_later
+    if task.file_format != "PARQUET" or task.delete_files or not has_all_rows:
         return None
     # What is wrong with a file is said by the lane that fails on it.
     with contextlib.suppress(Exception):

@@ -14,8 +14,9 @@ from frazil.spark._worker_python import check_session
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from frazil import iceberg, paimon
@@ -108,8 +109,21 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     return _by_lanes(spark, given, nullable=read_lane == "native")
 
 
-def relation(spark: SparkSession, table: iceberg.Table | paimon.Table, options: Mapping[str, str]) -> DataFrame:
+def relation(
+    spark: SparkSession,
+    table: iceberg.Table | paimon.Table,
+    options: Mapping[str, str],
+    narrowed: Callable[[pa.Schema], tuple[Sequence[str], Sequence[str]]],
+    states: dict[str, dict[str, str | None]],
+) -> DataFrame:
     """Read a table that was opened here, at the state that options choose. Python is not asked for its schema again.
+
+    Args:
+        spark: The session.
+        table: The table.
+        options: Which state is read, and which metadata table or system table.
+        narrowed: Chooses columns and filters of a schema. Rows that a filter excludes may be in the DataFrame.
+        states: The states that were read before with the same `states`; they are read again.
 
     Raises:
         FrazilError: An option does not fit, or the table does not have the state.
@@ -120,7 +134,31 @@ def relation(spark: SparkSession, table: iceberg.Table | paimon.Table, options: 
 
     given = {name: str(value) for name, value in _place({}, table, None, None).items() if value is not None}
     given |= options
-    return _opened(spark, given, open_state(parse(given)), nullable=None if is_remote() else False)
+    key = json.dumps(given, sort_keys=True)
+    state = open_state(parse(given if key not in states else _with(given, states[key])))
+    if (lasting := state.lasting_options()) is not None:
+        states[key] = lasting
+        given = _with(given, lasting)
+    columns, filters = narrowed(state.scan(("*",)).schema())
+    given["columns"] = ", ".join(quote_name(name) for name in columns)
+    text = " and ".join(f"({one})" for one in filters if _fits(state, one))
+    given |= {"row-filter": text} if text else {}
+    state.asked = parse(given)
+    return _opened(spark, given, state, nullable=None if is_remote() else False, is_filtered_later=True)
+
+
+def _with(given: Mapping[str, str], others: Mapping[str, str | None]) -> dict[str, str]:
+    """Return options with others in their place; None leaves one out."""
+    kept = {name: value for name, value in given.items() if name.lower() not in others}
+    return kept | {name: value for name, value in others.items() if value is not None}
+
+
+def _fits(state: TableState, row_filter: str) -> bool:
+    """Return whether frazil has this filter for the columns of a table."""
+    with contextlib.suppress(FrazilError):
+        state.scan((), row_filter)
+        return True
+    return False
 
 
 def _place(
@@ -156,7 +194,14 @@ def _by_lanes(spark: SparkSession, given: dict[str, str], *, nullable: bool) -> 
     return spark.read.format("frazil").options(**given).load()
 
 
-def _opened(spark: SparkSession, given: dict[str, str], state: TableState, *, nullable: bool | None) -> DataFrame:
+def _opened(
+    spark: SparkSession,
+    given: dict[str, str],
+    state: TableState,
+    *,
+    nullable: bool | None,
+    is_filtered_later: bool = False,
+) -> DataFrame:
     """Read a state; `nullable` is as in `native_files`, or None if frazil is to read all files."""
     from frazil.spark._iceberg import NATIVE_FILES, IcebergState
     from frazil.spark._lanes import native_files
@@ -166,12 +211,12 @@ def _opened(spark: SparkSession, given: dict[str, str], state: TableState, *, nu
     if lasting is None:
         # Spark must open the table now: a later read might find another state.
         return source.options(**given).load()
-    given = {name: value for name, value in given.items() if name.lower() not in lasting}
-    given |= {name: value for name, value in lasting.items() if value is not None}
+    given = _with(given, lasting)
     schema = spark_schema(state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)
     source, files = source.schema(schema), None
     if isinstance(state, IcebergState) and nullable is not None:
-        files = native_files(state.scan(asked.columns, asked.row_filter), nullable=nullable)
+        scan = state.scan(asked.columns, asked.row_filter)
+        files = native_files(scan, nullable=nullable, is_filtered_later=is_filtered_later)
     if files is None:
         return source.options(**given).load()
     frame = files.frame(spark, schema)

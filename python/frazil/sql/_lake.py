@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from frazil._arguments import text as argument_text
@@ -214,7 +215,7 @@ class Lake(Generic[Frame]):
     def _source(self, tables: Sources, one: Reference, text: str, args: Args) -> Source:
         """Return what a name in a query reads."""
         try:
-            source = tables.source(one.name.parts)
+            source = replace(tables.source(one.name.parts), names=one.names, conditions=one.conditions)
             return source if one.as_of is None else source.at(self._state(one.as_of, args))
         except FrazilError as error:
             raise _placed(error, text, one.name.start) from None

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._extras import imported
 from frazil.sql._lexer import significant, tokens, unsupported
+from frazil.sql._narrow import Condition, Statement, conditions, named_columns
 from frazil.sql._reader import Name, Reader
 from frazil.sql._time_travel import AsOf, blanked, time_travel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from frazil.sql._lexer import Token
 
 _READ_INSTEAD = "read the table with `frazil.spark.read`, and make a temporary view of the DataFrame"
 _CHANGES = ("Insert", "Update", "Delete", "Merge", "Create", "Drop", "Command")
@@ -30,11 +33,19 @@ _BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "AS
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A table that a query names, whether the query gives it another name, and the snapshot that it asks for."""
+    """A table that a query names, and what the query reads of it."""
 
     name: Name
     has_alias: bool
+    """Whether the query gives it another name."""
     as_of: AsOf | None = None
+    """The snapshot that is read."""
+    names: frozenset[str] | None = None
+    """The names in the query, in lower case; columns of other names are not read. None to read all columns."""
+    conditions: tuple[Condition, ...] = ()
+    """Conditions of the WHERE clause; rows that do not meet them change no result."""
+    qualifiers: tuple[tuple[int, int], ...] = ()
+    """Where the name stands before columns, with its catalog or namespace."""
 
     @property
     def end(self) -> int:
@@ -67,10 +78,24 @@ def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Re
     for node in parsed.walk():
         if type(node).__name__ in _CHANGES:
             raise unsupported(text, _begin(text), "a query that changes tables is not supported", _READ_INSTEAD)
-    found = [one for one in (_reference(table, text, is_ours) for table in parsed.find_all(sqlglot.exp.Table)) if one]
-    behind = {_significant_end(text, clause.start): clause for clause in clauses}
-    found = [replace(one, as_of=behind.get(one.name.end)) for one in found]
-    return sorted(found, key=lambda one: one.name.start)
+    tables = ((table, _reference(table, text, is_ours)) for table in parsed.find_all(sqlglot.exp.Table))
+    found = sorted(((one, table) for table, one in tables if one), key=lambda pair: pair[0].name.start)
+    after_names = {_significant_end(text, clause.start): clause for clause in clauses}
+    statement = Statement(text, [(one.name.start, one.name.end) for one, _ in found])
+    columns = [node for node in parsed.find_all(sqlglot.exp.Column) if not node.args.get("table")]
+    values = {node.name.lower() for node in columns}
+    aliases = {node.name.lower() for node in parsed.find_all(sqlglot.exp.TableAlias)}
+    qualifiers = _qualifiers(text, [one for one, _ in found], aliases)
+    return [
+        replace(
+            one,
+            as_of=after_names.get(one.name.end),
+            names=named_columns(table, statement, values),
+            conditions=conditions(table, statement),
+            qualifiers=qualifiers.get(one.name.start, ()),
+        )
+        for one, table in found
+    ]
 
 
 def mentions(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> bool:
@@ -85,14 +110,20 @@ def mentions(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> bool:
 def replaced(text: str, found: Sequence[Reference]) -> str:
     """Return the query with `{t0} AS name`, `{t1} AS name` and so on in the places of the references.
 
+    A column is qualified by the last part of the name of its table.
+
     >>> replaced("SELECT '{' FROM a.b.t, a.c AS d", references("SELECT '{' FROM a.b.t, a.c AS d", lambda p: len(p) > 1))
     "SELECT '{{' FROM {t0} AS `t`, {t1} AS d"
     """
-    pieces, end = [], 0
+    edits = []
     for index, one in enumerate(found):
-        alias = "" if one.has_alias else " AS `" + one.name.parts[-1].replace("`", "``") + "`"
-        pieces += [_braced(text[end : one.name.start]), f"{{t{index}}}", _braced(alias)]
-        end = one.end
+        alias = _braced("`" + one.name.parts[-1].replace("`", "``") + "`")
+        edits.append((one.name.start, one.end, f"{{t{index}}}" + ("" if one.has_alias else f" AS {alias}")))
+        edits += [(start, end, alias) for start, end in one.qualifiers]
+    pieces, end = [], 0
+    for start, after, replacement in sorted(edits):
+        pieces += [_braced(text[end:start]), replacement]
+        end = after
     return "".join([*pieces, _braced(text[end:])])
 
 
@@ -151,20 +182,49 @@ def _common_tables(query: Any) -> list[Any]:
 
 def names(text: str) -> Iterator[tuple[str, ...]]:
     """Return each sequence of names with dots between them."""
+    return (tuple(token.value for token in sequence) for sequence, _ in _sequences(text))
+
+
+def _sequences(text: str) -> Iterator[tuple[list[Token], bool]]:
+    """Return the tokens of each sequence of names with dots between them, and whether `.*` follows."""
     reader = Reader(text)
     while not reader.at_end:
         token = reader.peek()
         if token is not None and token.is_name and token.text != "``":
-            parts = [token.value]
-            reader.take("a name")
+            parts = [reader.take("a name")]
             following = reader.peek(1)
             while reader.at(".") and following is not None and following.is_name and following.text != "``":
                 reader.take("a dot")
-                parts.append(reader.take("a name").value)
+                parts.append(reader.take("a name"))
                 following = reader.peek(1)
-            yield tuple(parts)
+            yield parts, reader.at(".", "*")
         else:
             reader.take("a token")
+
+
+def _qualifiers(
+    text: str, found: Sequence[Reference], aliases: Collection[str]
+) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Return the places of `db.t` in columns such as `db.t.id`, by the start of the table's name.
+
+    Spark knows tables of the lake by an alias, which has one part.
+    """
+    places: dict[int, tuple[tuple[int, int], ...]] = {}
+    tables = {one.name.start for one in found}
+    named = [one for one in found if not one.has_alias and len(one.name.parts) > 1]
+    for sequence, has_star in _sequences(text) if named else ():
+        parts = [token.value.lower() for token in sequence]
+        if sequence[0].start in tables or parts[0] in aliases:
+            continue
+        for one in named:
+            own = [part.lower() for part in one.name.parts]
+            longest = min(len(own), len(parts) - (not has_star))
+            count = next((count for count in range(longest, 1, -1) if parts[:count] == own[-count:]), None)
+            if count is not None:
+                place = (sequence[0].start, sequence[count - 1].end)
+                places[one.name.start] = (*places.get(one.name.start, ()), place)
+                break
+    return places
 
 
 def _refuse_table_statements(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> None:

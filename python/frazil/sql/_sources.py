@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any
 from frazil._virtual_table import VirtualTable, split_metadata_table
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
 from frazil.iceberg import Inspect
+from frazil.sql._narrow import filters, kept
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from frazil.sql._names import LakeCatalog, Names
+    from frazil.sql._narrow import Condition
 
 _SELECTORS = (
     ("branch", re.compile(r"branch_(.+)", re.DOTALL)),
@@ -38,6 +42,14 @@ class Source:
     """The name of the metadata table or system table that is read of it."""
     state: tuple[str, Any] | None = None
     """`("version", text)`, `("as_of", ms)`, `("id", number)`, `("branch", name)` or `("tag", name)`; None for now."""
+    names: frozenset[str] | None = None
+    """Columns of other names, in lower case, are not read; None to read all."""
+    conditions: tuple[Condition, ...] = ()
+    """Rows that do not meet these conditions need not be read."""
+
+    def narrowed(self, schema: pa.Schema) -> tuple[tuple[str, ...], list[str]]:
+        """Return the columns to read, and filters by which rows may be left out."""
+        return kept(schema.names, self.names), filters(schema, self.conditions)
 
     def at(self, state: tuple[str, Any]) -> Source:
         """Return the same table at another state.

@@ -1,4 +1,4 @@
-"""`VERSION AS OF` and `TIMESTAMP AS OF` behind the name of a table, found by tokens.
+"""`VERSION AS OF` and `TIMESTAMP AS OF` after the name of a table, found by tokens.
 
 sqlglot never sees the clauses: they are blanked, so that no character moves, and belong to the table before them.
 """

@@ -1,0 +1,309 @@
+"""What a query needs of a table: the columns that it may mean, and simple conditions of its WHERE.
+
+No name is resolved. A column is kept if its name is written anywhere in the statement, so that leaving out the others
+changes no resolution; a condition only leaves out rows that Spark would leave out, and Spark applies it again.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from frazil.sql._lexer import significant, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from frazil.sql._lexer import Token
+
+_ALL_COLUMNS = ("NATURAL", "PIVOT", "UNPIVOT")
+"""Words after which a query has columns that it does not name."""
+
+_PLAIN_QUOTED = re.compile(r"[\w $-]*")
+"""Quoted names that are not regular expressions, as `spark.sql.parser.quotedRegexColumnNames` reads them."""
+
+_INNER = ("", "INNER", "CROSS")
+_COMPARISONS = {"EQ": "=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+_FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_HINT = "/*+"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on one column: an operator, and constants with their kinds."""
+
+    column: str
+    operator: str
+    constants: tuple[tuple[Literal["number", "string", "date"], str], ...] = ()
+
+
+class Statement:
+    """What the tokens of a query say of all its tables."""
+
+    def __init__(self, text: str, names_of_tables: Collection[tuple[int, int]]) -> None:
+        """Read the tokens; names of tables are at these places."""
+        found = [
+            token
+            for token in _with_hints(text)
+            if not any(start <= token.start < end for start, end in names_of_tables)
+        ]
+        self.names: frozenset[str] | None = None
+        """Each name in lower case; None if the query may mean columns that it does not name."""
+        if not _has_hidden_columns(found):
+            # A text in double quotes may be a name, by a setting of the session.
+            are_names = (token for token in found if token.is_name or token.text[0] == '"')
+            self.names = frozenset(token.value.lower() for token in are_names)
+        strings = {index for index, token in enumerate(found) if token.kind == "string"}
+        self.has_plain_strings = all(
+            found[index].text[0] == "'" and not set("'\\") & set(found[index].text[1:-1]) and index + 1 not in strings
+            for index in strings
+        )
+        """Whether each string literal means what is between its quotes."""
+
+
+def named_columns(table: Any, statement: Statement, values: Collection[str]) -> frozenset[str] | None:
+    """Return the names of which columns may be left out if they are not among them; None to keep all columns.
+
+    Args:
+        table: The table in the tree of sqlglot.
+        statement: The tokens of the query.
+        values: The names that stand for values without a qualifier.
+    """
+    own = _select_of(table)
+    if own is None or table.alias_or_name.lower() in values or table.name.lower() in values:
+        return None
+    node = table
+    while node is not own:
+        alias = node.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            return None
+        node = node.parent
+    return None if _has_star(own) else statement.names
+
+
+def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
+    """Return conditions of the WHERE of the SELECT that reads a table, as far as they are simple and about it alone."""
+    own = _select_of(table)
+    where = None if own is None else own.args.get("where")
+    if own is None or where is None or statement.names is None or not _is_filtered_by_where(table, own):
+        return ()
+    relations = _relations(own)
+    alias = table.alias_or_name.lower()
+    if [one.alias_or_name.lower() for one in relations].count(alias) > 1:
+        return ()
+    is_alone = len(relations) == 1 and not own.args.get("laterals")
+    found = []
+    for node in _conjuncts(where.this):
+        condition, column = _condition(node) or (None, None)
+        if condition is None or column is None or column.args.get("db"):
+            continue
+        qualifier = column.text("table").lower()
+        has_strings = any(kind == "string" for kind, _ in condition.constants)
+        if (qualifier == alias or (not qualifier and is_alone)) and (statement.has_plain_strings or not has_strings):
+            found.append(condition)
+    return tuple(found)
+
+
+def kept(columns: Sequence[str], names: Collection[str] | None) -> tuple[str, ...]:
+    """Return the columns that a query reads: at least one, since rows without columns cannot be handed over.
+
+    >>> kept(["a", "B", "ä"], {"b", "t"}), kept(["a", "b"], {"t"}), kept(["a"], None)
+    (('B', 'ä'), ('a',), ('a',))
+    """
+    if names is None:
+        return tuple(columns)
+    # Spark compares other letters than these by rules of its own.
+    return tuple(name for name in columns if not name.isascii() or name.lower() in names) or tuple(columns[:1])
+
+
+def filters(schema: pa.Schema, found: Sequence[Condition]) -> list[str]:
+    """Return the conditions as filters of frazil, without those that Spark may compare by other rules.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("id", pa.int64()), ("x", pa.float32())])
+    >>> filters(schema, [Condition("ID", "<", (("number", "5"),)), Condition("x", "<", (("number", "5"),))])
+    ['"id" < 5']
+    """
+    texts = (_filter(schema, one) for one in found)
+    return [text for text in texts if text is not None]
+
+
+def _with_hints(text: str) -> Iterator[Token]:
+    """Return the tokens of a text, those in hints too."""
+    for token in tokens(text):
+        if token.kind == "comment" and token.text.startswith(_HINT):
+            start = token.start + len(_HINT)
+            yield from (replace(one, start=start + one.start) for one in significant(token.text[len(_HINT) : -2]))
+        elif token.kind not in ("blank", "comment"):
+            yield token
+
+
+def _has_hidden_columns(found: Sequence[Token]) -> bool:
+    texts = [token.text for token in found]
+    return any(
+        token.is_word(*_ALL_COLUMNS)
+        or (token.is_word("TABLE") and "." not in (before, after))
+        or (token.is_word("IDENTIFIER") and after == "(")
+        or (token.kind == "quoted" and not _PLAIN_QUOTED.fullmatch(token.value))
+        or (token.text, after) == ("|", ">")
+        for token, before, after in zip(found, ["", *texts], [*texts[1:], ""], strict=False)
+    )
+
+
+def _select_of(table: Any) -> Any:
+    node = table.parent
+    while node is not None and type(node).__name__ != "Select":
+        node = node.parent
+    return node
+
+
+def _from_of(select: Any) -> Any:
+    # `from_` since release 28.
+    return select.args.get("from_") or select.args.get("from")
+
+
+def _has_star(own: Any) -> bool:
+    """Return whether a star stands for columns of the relations of a SELECT: its own, or one of a SELECT within."""
+    for node in own.walk():
+        if type(node).__name__ != "Star":
+            continue
+        parent, select = node.parent, _select_of(node)
+        if type(parent).__name__ == "Count" and parent.this is node and not parent.args.get("expressions"):
+            continue
+        is_qualified = type(parent).__name__ == "Column" and parent.args.get("table") is not None
+        if select is own or is_qualified or _from_of(select) is None:
+            return True
+    return False
+
+
+def _relations(select: Any) -> list[Any]:
+    return [_from_of(select).this, *(join.this for join in select.args.get("joins") or ())]
+
+
+def _is_filtered_by_where(table: Any, own: Any) -> bool:
+    """Return whether rows that the WHERE of a SELECT leaves out may be left out before its joins."""
+    if any(table.args.get(key) for key in ("joins", "pivots", "laterals", "sample")):
+        return False
+    first, joins = _from_of(own), own.args.get("joins") or []
+    if first is not None and table.parent is first:
+        later = joins
+    else:
+        place = next((index for index, join in enumerate(joins) if table.parent is join and join.this is table), None)
+        if place is None or (joins[place].args.get("side") or "") != "" or joins[place].kind not in _INNER:
+            return False
+        later = joins[place + 1 :]
+    return all((join.args.get("side") or "").upper() in ("", "LEFT") and not join.method for join in later)
+
+
+def _conjuncts(node: Any) -> Iterator[Any]:
+    kind = type(node).__name__
+    if kind == "And":
+        yield from _conjuncts(node.this)
+        yield from _conjuncts(node.expression)
+    elif kind == "Paren":
+        yield from _conjuncts(node.this)
+    else:
+        yield node
+
+
+def _condition(node: Any) -> tuple[Condition, Any] | None:
+    """Return a condition and the node of its column; None for all others."""
+    if type(node).__name__ == "Not" and type(node.this).__name__ == "Is":
+        found = _condition(node.this)
+        return found and (Condition(found[0].column, "is not null"), found[1])
+    operator, parts, allowed = _parts(node)
+    # An argument such as `negate` makes it another condition.
+    is_known = all(name in allowed or not value for name, value in node.args.items())
+    if not parts or not is_known or type(parts[0]).__name__ != "Column":
+        return None
+    column, constants = parts[0], [_constant(part) for part in parts[1:]]
+    if type(column.this).__name__ != "Identifier" or None in constants or (operator == "in" and not constants):
+        return None
+    return Condition(column.name, operator, tuple(one for one in constants if one is not None)), column
+
+
+def _parts(node: Any) -> tuple[str, list[Any], tuple[str, ...]]:
+    """Return the operator, the operands and the names of the arguments that hold them; no operands if it is another."""
+    kind = type(node).__name__
+    if kind in _COMPARISONS:
+        operator, operands = _COMPARISONS[kind], [node.this, node.expression]
+        if type(node.this).__name__ != "Column":
+            operator, operands = _FLIPPED[operator], operands[::-1]
+        return operator, operands, ("this", "expression")
+    if kind == "Is" and type(node.expression).__name__ == "Null":
+        return "is null", [node.this], ("this", "expression")
+    if kind == "Like":
+        return "like", [node.this, node.expression], ("this", "expression")
+    if kind == "In":
+        return "in", [node.this, *node.expressions], ("this", "expressions")
+    if kind == "Between":
+        return "between", [node.this, node.args["low"], node.args["high"]], ("this", "low", "high")
+    return "", [], ()
+
+
+def _constant(node: Any) -> tuple[Literal["number", "string", "date"], str] | None:
+    kind = type(node).__name__
+    if kind == "Neg" and type(node.this).__name__ == "Literal" and not node.this.is_string:
+        return "number", f"-{node.this.name}"
+    if kind == "Literal":
+        return ("string" if node.is_string else "number"), node.name
+    if kind == "Cast" and type(node.this).__name__ == "Literal" and node.this.is_string and str(node.to) == "DATE":
+        return "date", node.this.name
+    return None
+
+
+def _filter(schema: pa.Schema, condition: Condition) -> str | None:
+    import pyarrow as pa
+
+    fields = [field for field in schema if field.name.lower() == condition.column.lower()]
+    if len(fields) != 1:
+        return None
+    [field] = fields
+    name = '"' + field.name.replace('"', '""') + '"'
+    values = [_literal(field, kind, text) for kind, text in condition.constants]
+    is_pattern = condition.operator == "like"
+    if None in values or (is_pattern and not pa.types.is_string(field.type)):
+        return None
+    if condition.operator == "in":
+        return f"{name} in ({', '.join(map(str, values))})"
+    if condition.operator == "between":
+        return f"{name} >= {values[0]} and {name} <= {values[1]}"
+    return " ".join([name, condition.operator, *map(str, values)])
+
+
+def _literal(field: pa.Field, kind: str, text: str) -> str | None:
+    """Return a constant as a filter on a column has it; None if Spark may compare it as another type."""
+    import pyarrow as pa
+
+    data_type, found = field.type, None
+    if b"ARROW:extension:name" in (field.metadata or {}):
+        return None
+    if kind == "number" and _NUMBER.fullmatch(text):
+        whole, _, fraction = text.partition(".")
+        if pa.types.is_integer(data_type) or pa.types.is_decimal128(data_type):
+            scale = data_type.scale if pa.types.is_decimal128(data_type) else 0
+            found = text if len(fraction) <= scale and len(whole) + len(fraction) <= 38 else None  # noqa: PLR2004 - the most digits of a decimal
+        elif pa.types.is_float64(data_type) and math.isfinite(float(text)):
+            found = repr(float(text))
+    elif kind == "string" and pa.types.is_string(data_type):
+        found = f"'{text}'"
+    elif kind in ("string", "date") and pa.types.is_date32(data_type) and _is_date(text):
+        found = f"DATE '{text}'"
+    return found
+
+
+def _is_date(text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
