@@ -69,7 +69,7 @@ help:
 	@echo 'make interop have Java, PyIceberg and DuckDB read all that is written, and Java write on top'
 	@echo 'make faults  fail every request of every operation on tables, and kill writers'
 	@echo 'make nightly run slow tests, all tests on the release build, and random histories against models:'
-	@echo '             $(HISTORIES) of each merge engine, $(ICEBERG_HISTORIES) of Iceberg tables, $(PAIMON_HISTORIES) of tables that Paimon wrote;'
+	@echo '             $(HISTORIES) of each merge engine, $(ICEBERG_HISTORIES) of Iceberg tables, $(PAIMON_HISTORIES) of Paimon tables, and as many in turns with Paimon;'
 	@echo '             $(SQL_QUERIES) random queries of Spark SQL'
 	@echo 'make miri    run the kernels under Miri, which needs `rustup component add miri --toolchain nightly`'
 	@echo 'make bench   time frazil, its limits and the fastest peers, row by row; ROW=B6 for one row,'
@@ -205,6 +205,8 @@ nightly: test-release $(PAIMON_JAVA)/.installed
 	FRAZIL_HISTORIES=$(HISTORIES) $(CARGO) test --locked --quiet --package frazil-paimon --lib random_histories
 	$(call say,'Comparing $(ICEBERG_HISTORIES) random histories of Iceberg tables with a model')
 	FRAZIL_ICEBERG_HISTORIES=$(ICEBERG_HISTORIES) $(RELEASE)/bin/python -m pytest tests/histories/iceberg
+	$(call say,'Comparing $(PAIMON_HISTORIES) random histories of Paimon tables with a model')
+	FRAZIL_PAIMON_MODELS=$(PAIMON_HISTORIES) $(RELEASE)/bin/python -m pytest --quiet tests/behavior/test_paimon_histories.py
 	$(call say,'Reading and writing $(PAIMON_HISTORIES) tables in turns with Paimon by random histories (an hour on two cores)')
 	FRAZIL_PAIMON_HISTORIES=$(PAIMON_HISTORIES) FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" \
 		$(RELEASE)/bin/python -m pytest --quiet tests/histories/paimon
