@@ -103,6 +103,8 @@ SPARK_SOURCE = Work("spark_frazil", "aggregate_source", "T3r")
 APPEND, WRITE = frazil("append_rows", "T3r"), Work("pyarrow", "write_rows", "T3r")
 FIND_IDS, MERGE = Work("pyarrow", "find_ids", "T3r"), frazil("merge_on_read", "T3r")
 COPY_METADATA = Work("pyarrow", "copy_metadata", "TH")
+APPEND_PAIMON, UPSERT_PAIMON = frazil("append_paimon", "T3r"), frazil("upsert_paimon", "T3r")
+COMPACT_PAIMON = frazil("compact_paimon", "T3r")
 # Twice the threads take at most this part of the time.
 TWO_THREADS = Mark(1.7, at_least=True)
 # Ten times as much takes ten times as long, but for what is noise.
@@ -319,6 +321,21 @@ ROWS = (
         COPY_METADATA,
         Mark(0.05, 0.04),
         more_peers=("pyiceberg",),
+    ),
+    # Java takes 2.7, 10.7 and 5.6 CPU seconds.
+    Row("W7", "Paimon: append 5 M rows", APPEND_PAIMON, None, Mark(1.0), more_peers=("pypaimon",)),
+    Row("W7m", "memory of W7", APPEND_PAIMON, None, Mark(512), "rise_mib", more_peers=("pypaimon",)),
+    Row("W8", "Paimon: upsert 5 M rows into 4 buckets", UPSERT_PAIMON, None, Mark(4.0), more_peers=("pypaimon",)),
+    Row("W8m", "memory of W8", UPSERT_PAIMON, None, Mark(512), "rise_mib", more_peers=("pypaimon",)),
+    Row("W9", "Paimon: compact 5 runs of 1 M rows", COMPACT_PAIMON, None, Mark(2.5)),
+    Row("W9m", "memory of W9", COMPACT_PAIMON, None, Mark(512), "rise_mib"),
+    Row(
+        "W10",
+        "Paimon: append a row after 1,000 snapshots",
+        frazil("append_paimon_row", "T3r"),
+        None,
+        Mark(0.015),
+        more_peers=("pypaimon",),
     ),
 )
 

@@ -52,6 +52,10 @@ WRITTEN: dict[str, dict[str, float]] = {
     "merge_on_write": _MERGED,
     "append_file": {"rows_added": 1, "files_added": 1},
     "append_merging": {"rows_added": 1, "files_added": 1},
+    "append_paimon": {"rows": 5_000_000},
+    "upsert_paimon": {"rows": 5_000_000},
+    "compact_paimon": {"rows": 1_000_000},
+    "append_paimon_row": {"rows": 1},
 }
 
 Results = dict["Work", Measured]

@@ -17,6 +17,7 @@ SEED = 20
 PERCENT_DELETED = 10
 SCATTERED_IDS = 1_000
 MERGED_ROWS = 100_000
+PAIMON_ROWS = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,11 @@ def all_rows(target: Target) -> pa.Table:
     import pyarrow.parquet as pq
 
     return pa.concat_tables(pq.ParquetFile(file).read() for file in target.data_files).replace_schema_metadata(None)
+
+
+def some_rows(target: Target) -> pa.Table:
+    """Give the first rows of a table to write, one batch after the other."""
+    return all_rows(target).slice(0, PAIMON_ROWS)
 
 
 def scattered_ids(target: Target, count: int = SCATTERED_IDS) -> pa.Array:

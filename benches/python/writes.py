@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import frazil
-from targets import Target, all_rows, last_merged, merge_source, scattered_ids
+from targets import PAIMON_ROWS, Target, all_rows, last_merged, merge_source, scattered_ids, some_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +67,46 @@ def append_merging(target: Target) -> Callable[[], dict[str, float]]:
     """Append one row, and make few manifests of many."""
     table = _own_table(target)
     return lambda: _added(table.append(ONE_ROW))
+
+
+def append_paimon(target: Target) -> Callable[[], dict[str, float]]:
+    """Append rows, which are in memory, to a Paimon table without a key."""
+    rows = some_rows(target)
+    table = _paimon(target, rows.schema)
+    return lambda: {"rows": table.append(rows).added_records}
+
+
+def upsert_paimon(target: Target) -> Callable[[], dict[str, float]]:
+    """Upsert rows, which are in memory, into a Paimon table of four buckets."""
+    rows = some_rows(target)
+    table = _paimon(target, rows.schema, primary_keys=["id"], options={"bucket": "4"})
+    return lambda: {"rows": table.append(rows).added_records}
+
+
+def compact_paimon(target: Target) -> Callable[[], dict[str, float]]:
+    """Merge the sorted runs of five writes of all keys."""
+    rows = some_rows(target).slice(0, PAIMON_ROWS // 5)
+    table = _paimon(target, rows.schema, primary_keys=["id"], options={"bucket": "1", "write-only": "true"})
+    for _ in range(5):
+        table.append(rows)
+    return lambda: {"rows": table.compact().added_records}
+
+
+def append_paimon_row(target: Target) -> Callable[[], dict[str, float]]:
+    """Append a row after 1,000 snapshots."""
+    table = _paimon(target, pa.Table.from_pylist(ONE_ROW).schema)
+    for _ in range(1_000):
+        table.append(ONE_ROW)
+    return lambda: {"rows": table.append(ONE_ROW).added_records}
+
+
+def _paimon(target: Target, schema: pa.Schema, **arguments: Any) -> Any:
+    """Give an empty Paimon table, after what is loaded late is loaded."""
+    frazil.config.allowed_locations = [target.shared, target.tables]
+    for name in ("warm-up", "table"):
+        table: Any = frazil.create_table(_folder(target, name), schema, format="paimon", **arguments)
+        table.append(schema.empty_table())
+    return table
 
 
 def _merge(target: Target, mode: str) -> Callable[[], dict[str, float]]:

@@ -665,7 +665,7 @@ def test_a_catalog_that_cannot_commit_refuses_by_name(tmp_path: Path) -> None:
     for call in (
         lambda: paimon.create_namespace("other", {"owner": "me"}),
         lambda: paimon.rename_table("ns.t", "ns.u"),
-        lambda: paimon.drop_table("ns.t"),
+        lambda: paimon.register_table("ns.t", f"{tmp_path}/t"),
     ):
         with pytest.raises(errors.UnsupportedError, match="type paimon, which 'p' is"):
             call()

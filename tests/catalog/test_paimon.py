@@ -55,6 +55,32 @@ def test_tables_are_folders_with_schemas(catalog: Catalog[Any]) -> None:
     assert [catalog.table_exists(name) for name in names] == [True, False, False, False]
 
 
+def test_tables_are_purged_and_databases_dropped(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("p", type="paimon", warehouse=str(tmp_path / "new"))
+    with pytest.raises(errors.MissingFileError, match="new"):
+        catalog.list_namespaces()
+    catalog.create_namespace("d")
+    catalog.create_table("d.t", {"id": "BIGINT"}).append([{"id": 1}])
+    with pytest.raises(errors.UnsupportedError, match="keep its files"):
+        catalog.drop_table("d.t")
+    with pytest.raises(errors.NoSuchTableError):
+        catalog.drop_table("d.none")
+    with pytest.raises(errors.CatalogError, match="not empty"):
+        catalog.drop_namespace("d")
+    plan = catalog.plan_purge("d.t")
+    assert {"schema", "snapshot", "manifest", "data"} <= plan.by_kind().keys()
+    catalog.load_table("d.t").append([{"id": 2}])
+    with pytest.raises(errors.CommitConflictError, match="nothing was deleted"):
+        catalog.purge_table("d.t", plan)
+    assert catalog.load_table("d.t").scan().count() == 2
+    catalog.drop_table("d.t", purge=True)
+    assert not catalog.table_exists("d.t")
+    assert catalog.create_table("d.t", {"id": "BIGINT"}).scan().count() == 0
+    catalog.purge_table("d.t")
+    catalog.drop_namespace("d")
+    assert catalog.list_namespaces() == []
+
+
 def test_names_that_are_no_tables(catalog: Catalog[Any]) -> None:
     for name in ("orders", ("a", "b", "c")):
         with pytest.raises(errors.NoSuchTableError, match="a database and a table"):

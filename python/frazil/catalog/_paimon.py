@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from frazil._arguments import table_files
 from frazil.catalog._base import Catalog
 from frazil.catalog._identifiers import dotted, table_levels
+from frazil.catalog._paimon_purge import check_state, delete, planned
 from frazil.catalog._system_tables import SYSTEM_DATABASE, CatalogInspect
 from frazil.catalog._table import NamedTable, Recipe
 from frazil.catalog._warehouse import Warehouse
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from frazil._virtual_table import VirtualTable
     from frazil.catalog._identifiers import Identifier, Levels
     from frazil.catalog._paimon_lock import SnapshotLock
+    from frazil.catalog._purge import PurgePlan
     from frazil.paimon._views import View
 
 DATABASE_SUFFIX = ".db"
@@ -135,6 +137,29 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         self._create_new(levels, (schema, partition_keys, primary_keys, options, comment))
         return self._load_after("created", levels)
 
+    def plan_purge(self, identifier: Identifier) -> PurgePlan:
+        """Return the files that `purge_table` deletes: all files in the folder of the table.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+            UnsupportedError: Data files of the table are in other folders.
+        """
+        levels = table_levels(identifier)
+        if not self._has_main(levels):
+            raise self._no_such_table(levels)
+        table = self.load_table(levels)
+        if not isinstance(table, Table):
+            message = f"{dotted(levels)!r} is not a table of Paimon files"
+            raise UnsupportedError(message, context={"catalog": self.name}, hint="drop it, and delete its files")
+        return planned(levels, table)
+
+    def _as_planned(self, plan: PurgePlan) -> PaimonCatalogTable:
+        """Return the table of a plan, which has not changed since."""
+        table = cast("PaimonCatalogTable", self.load_table(plan.identifier))
+        if not check_state(plan, table):
+            raise self._changed_meanwhile(plan.identifier)
+        return table
+
     def _create_new(self, levels: Levels, made_of: tuple[Any, ...]) -> None:
         """Create a table of what `NewTable` takes after the location."""
         del levels, made_of
@@ -210,9 +235,12 @@ class PaimonFolderCatalog(PaimonCatalog):
     """The tables of a warehouse folder, as Java's `FileSystemCatalog` lays them out."""
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Take `warehouse`, a path or a URI, from the properties."""
-        self._warehouse = Warehouse(name, self.type, properties)
+        """Take `warehouse`, a path or a URI, from the properties; a local folder is created by the first write."""
+        self._warehouse = Warehouse(name, self.type, properties, may_be_new=True)
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
+
+    def _check_folder(self) -> None:
+        self._warehouse.check_exists()
 
     def _create_new(self, levels: Levels, made_of: tuple[Any, ...]) -> None:
         check_table_levels(levels, self.name)
@@ -229,6 +257,19 @@ class PaimonFolderCatalog(PaimonCatalog):
             self._refuse("keep properties of databases")
         check_name(levels[0])
         return self._warehouse.make_folder(_folder(levels))
+
+    def _drop(self, levels: Levels, expected: str | None) -> None:
+        del expected
+        if not self._has_main(levels):
+            raise self._no_such_table(levels)
+        hint = "use purge_table, or move the folder of the table out of the warehouse"
+        self._refuse("forget a table and keep its files", hint)
+
+    def _purge(self, plan: PurgePlan) -> None:
+        delete(plan, self._as_planned(plan).location)
+
+    def _drop_namespace(self, levels: Levels) -> bool:
+        return self._warehouse.remove_empty_folder(_folder(levels))
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
         names = () if levels else self._warehouse.folders(())

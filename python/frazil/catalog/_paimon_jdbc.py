@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from frazil import errors
 from frazil._arguments import table_files
 from frazil._folders import local_path
 from frazil.catalog._database import open_database
-from frazil.catalog._identifiers import dotted, table_levels
+from frazil.catalog._identifiers import dotted
 from frazil.catalog._paimon import DATABASE_SUFFIX, PaimonCatalog, check_name, check_table_levels
 from frazil.catalog._paimon_jdbc_rows import (
     DATABASE_PROPERTIES,
@@ -35,7 +35,7 @@ from frazil.catalog._paimon_jdbc_rows import (
     table_row,
 )
 from frazil.catalog._paimon_lock import LockSettings, SnapshotLock, held
-from frazil.catalog._paimon_purge import check_state, delete, planned, remove_empty_folders
+from frazil.catalog._paimon_purge import delete, remove_empty_folders
 from frazil.catalog._statements import DuplicateError
 from frazil.catalog._warehouse import Warehouse
 from frazil.paimon._create import NewTable
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from frazil import _native
-    from frazil.catalog._identifiers import Identifier, Levels
+    from frazil.catalog._identifiers import Levels
     from frazil.catalog._purge import PurgePlan
     from frazil.catalog._statements import Session
 
@@ -71,22 +71,6 @@ class PaimonJdbcCatalog(PaimonCatalog):
         self._database = open_database(name, self.type, self.properties, may_be_absent=True)
         self._key = self.properties.get("catalog-key", DEFAULT_KEY)
         self._has_tables = False
-
-    def plan_purge(self, identifier: Identifier) -> PurgePlan:
-        """Return the files that `purge_table` deletes: all files in the folder of the table.
-
-        Raises:
-            NoSuchTableError: There is no such table.
-            UnsupportedError: Data files of the table are in other folders.
-        """
-        levels = table_levels(identifier)
-        if not self._has_main(levels):
-            raise self._no_such_table(levels)
-        table = self.load_table(levels)
-        if not isinstance(table, Table):
-            message = f"{dotted(levels)!r} is not a table of Paimon files"
-            raise errors.UnsupportedError(message, context={"catalog": self.name}, hint="drop it, and delete its files")
-        return planned(levels, table)
 
     @property
     def takes_locks(self) -> bool:
@@ -270,9 +254,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
             self._sync(session, levels, None)
 
     def _purge(self, plan: PurgePlan) -> None:
-        table = cast("Table", self.load_table(plan.identifier))
-        if not check_state(plan, table):
-            raise self._changed_meanwhile(plan.identifier)
+        table = self._as_planned(plan)
         self._drop(plan.identifier, None)
         delete(plan, table.location)
 

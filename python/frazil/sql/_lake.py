@@ -320,8 +320,8 @@ class Lake(Generic[Frame]):
             return self._spark(text)
         catalog = where.catalog.catalog
         try:
-            # A folder is the table: without it nothing would be left to drop.
-            catalog.drop_table(where.levels, purge=statement.purge or catalog.type == "hadoop")
+            # Java's catalogs of these types delete the files, too.
+            catalog.drop_table(where.levels, purge=statement.purge or catalog.type in {"hadoop", "paimon"})
         except NoSuchTableError:
             if not statement.if_exists:
                 raise

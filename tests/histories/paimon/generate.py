@@ -153,7 +153,7 @@ class State:
         if column.name in options.get("bucket-key", "").split(",") and column.type.root == "CHAR":
             return comparable_key(value, "CHAR")
         fields = options.get("sequence.field", "").split(",")
-        return column.name not in fields or comparable_sequence(value, fields)
+        return column.name not in fields or comparable_sequence(value)
 
     def _value(self, column: Column, nulls: float) -> Any:
         rng = self.rng

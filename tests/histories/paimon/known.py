@@ -34,13 +34,13 @@ def comparable_key(value: Any, root: str) -> bool:
     return not (isinstance(value, float) and (math.isnan(value) or (value == 0 and math.copysign(1, value) < 0)))
 
 
-def comparable_sequence(value: Any, fields: list[str]) -> bool:
+def comparable_sequence(value: Any) -> bool:
     """Return whether sequences with this value in one of their fields have an order.
 
-    NaN ties with every number, so that the next field decides: three sequences may be greater than each other in a
-    circle, and the greatest one depends on which are compared first.
+    NaN ties with every number, so that the next field or the order of arrival decides: three sequences may be greater
+    than each other in a circle, and the greatest one depends on which are compared first.
     """
-    return len(fields) == 1 or not (isinstance(value, float) and math.isnan(value))
+    return not (isinstance(value, float) and math.isnan(value))
 
 
 AVRO_DIGITS = 6
