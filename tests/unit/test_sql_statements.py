@@ -88,7 +88,12 @@ def test_describe_finds_the_table(text: str, parts: tuple[str, ...]) -> None:
         ("INSERT INTO TABLE a.b VALUES (1)", Insert),
         ("INSERT INTO table VALUES (1)", Insert),
         ("insert into table (id) values (1)", Insert),
-        ("INSERT INTO t (SELECT 1)", Other),
+        ("INSERT INTO t (SELECT 1)", Insert),
+        ("INSERT INTO partition PARTITION (a = 1) SELECT 1", Insert),
+        ("WITH with AS (SELECT 1), a (x) AS (SELECT 2) INSERT OVERWRITE t SELECT * FROM with", Insert),
+        ("WITH RECURSIVE c AS (SELECT 1) INSERT INTO t SELECT * FROM c", Insert),
+        ("WITH recursive AS (SELECT 1) SELECT insert INTO FROM recursive", Query),
+        ("WITH insert AS (SELECT 1) SELECT 1", Query),
         ("USE database", Use),
         ("USE DATABASE d", Use),
         ("(SELECT 1)", Query),
@@ -110,9 +115,6 @@ def test_the_kind_of_a_statement(text: str, kind: type) -> None:
         ("DELETE FROM table WHERE x = 1", "table"),
         ("UPDATE t SET x = 1", "t"),
         ("MERGE INTO `a b`.c USING s ON true", "`a b`.c"),
-        ("INSERT OVERWRITE table SELECT 1", "table"),
-        ("INSERT OVERWRITE TABLE a.b SELECT 1", "a.b"),
-        ("INSERT INTO a.b SELECT 1", "a.b"),
         ("CREATE OR REPLACE TABLE a.b (id INT)", "a.b"),
         ("CREATE TABLE a.b AS SELECT 1", "a.b"),
         ("SHOW COLUMNS IN t", "t"),
@@ -135,6 +137,30 @@ def test_the_method_to_use_instead_exists(what: str, table: type) -> None:
     for name in re.findall(r"lake\.table\(…\)\.(\w+)", use):
         assert hasattr(table, name), use
         assert "Raise `UnsupportedError`" not in (getattr(table, name).__doc__ or ""), use
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("INSERT INTO a.b VALUES (1)", "a.b|VALUES (1)|None|||"),
+        ("INSERT INTO TABLE t TABLE x", "t|TABLE x|None|||"),
+        ("INSERT INTO t (a, `b c`) SELECT 1, 2", "t|SELECT 1, 2|a,b c|||"),
+        ("INSERT INTO t ((SELECT 1))", "t|((SELECT 1))|None|||"),
+        ("INSERT OVERWRITE t BY NAME FROM x SELECT a", "t|FROM x SELECT a|None|by name||"),
+        ("INSERT INTO t PARTITION (a=1, B == date '2', c) SELECT 1", "t|SELECT 1|None||a=1,B=date '2',c=None|"),
+        ("INSERT INTO t REPLACE WHERE a IS DISTINCT FROM (1) WITH c AS (SELECT 1) SELECT 2",
+         "t|WITH c AS (SELECT 1) SELECT 2|None|||a IS DISTINCT FROM (1)"),
+        ("WITH c AS (\n(SELECT 1)) INSERT INTO t\n SELECT 1",
+         "t|WITH c AS (\n(SELECT 1))              \n SELECT 1|None|||"),
+    ],
+)  # fmt: skip
+def test_the_parts_of_an_insert(text: str, expected: str) -> None:
+    found = parse(text)
+    assert isinstance(found, Insert)
+    partition = ",".join(f"{one.column}={one.constant and one.constant.text}" for one in found.partition)
+    columns = None if found.columns is None else ",".join(found.columns)
+    by_name, condition = "by name" if found.by_name else "", found.condition.text if found.condition else ""
+    assert f"{found.name}|{found.query.text}|{columns}|{by_name}|{partition}|{condition}" == expected
 
 
 def test_several_statements_and_deep_types_are_errors() -> None:

@@ -9,21 +9,18 @@ from pyspark.sql import types as spark
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+
+    from frazil.sql._insert import Insertion
 
 _DATETIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
 _INTEGERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
 
 
-def assigned(frame: DataFrame, table: spark.StructType, columns: Sequence[str] | None) -> DataFrame:
-    """Return a query with the names and types of the columns of a table, which it is given by position.
-
-    Args:
-        frame: The query.
-        table: The columns of the table.
-        columns: Those that the query is for; all if None. Others are left out.
+def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataFrame:
+    """Return a query with the names and types of the columns of a table. Columns without a value are left out.
 
     Raises:
         InvalidArgumentError: Another number of columns, an unknown column, or a value that Spark does not assign.
@@ -31,25 +28,53 @@ def assigned(frame: DataFrame, table: spark.StructType, columns: Sequence[str] |
     """
     from pyspark.sql import functions
 
-    targets = list(table) if columns is None else [_column(name, table) for name in columns]
-    twice = next((field.name for place, field in enumerate(targets) if field in targets[:place]), None)
-    if twice is not None:
-        message = f"column `{twice}` is named twice"
-        raise InvalidArgumentError(message, context={"column": twice})
-    if len(frame.schema) != len(targets):
-        message = f"the rows have {len(frame.schema)} columns, the table takes {len(targets)}"
-        raise InvalidArgumentError(message, hint=f"the columns are {', '.join(field.name for field in targets)}")
+    constants = {_column(name, table).name: text for name, text in how.constants.items()}
+    targets = _targets(frame, table, how, constants)
     ansi = str(frame.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
-    names = [f"_{place}" for place in range(len(targets))]
-    values = frame.toDF(*names)
     for target, source in zip(targets, frame.schema, strict=True):
         _check(source.dataType, target, checked=ansi)
+        if how.by_name:
+            _check_names(source.dataType, target)
+    names = [f"_{place}" for place in range(len(targets))]
+    values = frame.toDF(*names)
     return values.select(
         *(
             functions.col(name).cast(target.dataType).alias(target.name)
             for name, target in zip(names, targets, strict=True)
-        )
+        ),
+        *(constant(text, _column(name, table)) for name, text in constants.items()),
     )
+
+
+def constant(text: str | None, target: spark.StructField) -> Column:
+    """Return a column with one value, which is NULL if the text is not one of the type."""
+    from pyspark.sql import functions
+
+    return functions.lit(text).try_cast(target.dataType).alias(target.name)
+
+
+def _targets(
+    frame: DataFrame, table: spark.StructType, how: Insertion, constants: Mapping[str, str | None]
+) -> list[spark.StructField]:
+    """Return the column of the table for each column of the query."""
+    if how.by_name:
+        targets = [_column(name, table) for name in frame.columns]
+    elif how.columns is not None:
+        targets = [_column(name, table) for name in how.columns]
+    else:
+        targets = [target for target in table if target.name not in constants]
+    twice = next((field.name for place, field in enumerate(targets) if field in targets[:place]), None)
+    if twice is not None:
+        message = f"column `{twice}` is named twice"
+        raise InvalidArgumentError(message, context={"column": twice})
+    both = next((field.name for field in targets if field.name in constants), None)
+    if both is not None:
+        message = f"column `{both}` has a value in PARTITION and one in the rows"
+        raise InvalidArgumentError(message, context={"column": both})
+    if len(frame.schema) != len(targets):
+        message = f"the rows have {len(frame.schema)} columns, the table takes {len(targets)}"
+        raise InvalidArgumentError(message, hint=f"the columns are {', '.join(field.name for field in targets)}")
+    return targets
 
 
 def can_assign(source: spark.DataType, target: spark.DataType) -> bool:
@@ -98,6 +123,25 @@ def _check(source: spark.DataType, target: spark.StructField, *, checked: bool) 
         hint = "set spark.sql.ansi.enabled to true, or write a CAST"
         message = f"{types} without ANSI mode"
         raise UnsupportedError(message, context={"column": target.name}, hint=hint)
+
+
+def _check_names(source: spark.DataType, target: spark.StructField) -> None:
+    """Check that structs have their fields in the order of the table: a cast goes by their places."""
+    if _field_names(source) != _field_names(target.dataType):
+        message = f"column `{target.name}`: BY NAME does not reorder the fields of a struct"
+        hint = f"build it by named_struct with the fields of {target.dataType.simpleString()}"
+        raise UnsupportedError(message, context={"column": target.name}, hint=hint)
+
+
+def _field_names(found: spark.DataType) -> list[str]:
+    """Return the names of fields at all depths, in lower case."""
+    if isinstance(found, spark.ArrayType):
+        return _field_names(found.elementType)
+    if isinstance(found, spark.MapType):
+        return [*_field_names(found.keyType), *_field_names(found.valueType)]
+    if isinstance(found, spark.StructType):
+        return [name for field in found for name in (field.name.lower(), *_field_names(field.dataType))]
+    return []
 
 
 def _column(name: str, table: spark.StructType) -> spark.StructField:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from frazil import _native
 from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Table as IcebergTable
-from frazil.spark._assignment import assigned
+from frazil.spark._insert import insert
 from frazil.spark._read import relation
-from frazil.spark._taking import Taking
 from frazil.spark._types import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil.sql._insert import Insertion
     from frazil.sql._sources import Source
 
 _OPTIONS = {
@@ -61,20 +59,18 @@ class SparkEngine:
             options[_OPTIONS[kind]] = str(value)
         return relation(self._spark, source.table, options, source.narrowed, states)
 
-    def rows(self, frame: DataFrame, table: Any, columns: Sequence[str] | None) -> pa.Table:
-        """Return rows as Arrow, assigned to the columns of a table as Spark does for INSERT."""
-        import pyarrow as pa
+    def constants(self, texts: Sequence[str]) -> list[str | None]:
+        """Return the values of literals as text, as the partitions of Spark have them."""
+        row = self._spark.sql(f"SELECT {', '.join(f'CAST({text} AS STRING)' for text in texts)}").first()
+        return [] if row is None else list(row)
 
-        schema = table.scan().schema()
-        rows = assigned(frame, spark_schema(schema, "error"), columns).toArrow()
-        if not isinstance(table, IcebergTable):
-            return rows
-        taking = Taking(_native.RowWriter(table._native, memory_bytes=1 << 20).schema())  # noqa: SLF001 - of one package
-        return (
-            pa.Table.from_batches([taking.apply(batch) for batch in rows.combine_chunks().to_batches()])
-            if rows
-            else rows
-        )
+    def overwrites_partitions(self) -> bool:
+        """Return whether `spark.sql.sources.partitionOverwriteMode` is dynamic."""
+        return str(self._spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")).lower() == "dynamic"
+
+    def insert(self, frame: DataFrame, table: Any, insertion: Insertion) -> None:
+        """Write the rows of a query into a table, assigned to its columns as Spark does for INSERT."""
+        insert(frame, table, insertion, self.snapshot_properties())
 
     def frame(self, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> DataFrame:
         """Return rows of text as a DataFrame; a column is a name, or a name and the type boolean."""

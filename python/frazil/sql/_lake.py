@@ -17,7 +17,8 @@ from frazil.errors import (
 )
 from frazil.sql import _statements as st
 from frazil.sql._create import create_table
-from frazil.sql._lexer import place_of, statements, unsupported
+from frazil.sql._insert import insertion
+from frazil.sql._lexer import in_place, place_of, statements, unsupported
 from frazil.sql._names import Names, Resolved
 from frazil.sql._other import instead
 from frazil.sql._parse import parse
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from frazil.catalog import Catalog
+    from frazil.sql._insert import Insertion
     from frazil.sql._reader import Name
     from frazil.sql._references import Reference
     from frazil.sql._sources import Source
@@ -56,8 +58,16 @@ class Engine(Protocol[Frame]):
         """Return the first column of the first row of a query."""
         ...
 
-    def rows(self, frame: Frame, table: Any, columns: Sequence[str] | None) -> Any:
-        """Return the rows of a query as Arrow, by the names and types of the table's columns."""
+    def constants(self, texts: Sequence[str]) -> list[str | None]:
+        """Return the values of literals as text."""
+        ...
+
+    def overwrites_partitions(self) -> bool:
+        """Return whether INSERT OVERWRITE replaces only the partitions that have new rows."""
+        ...
+
+    def insert(self, frame: Frame, table: Any, insertion: Insertion) -> None:
+        """Write the rows of a query into a table."""
         ...
 
     def frame(self, columns: Sequence[str], rows: Sequence[Cells]) -> Frame:
@@ -348,13 +358,10 @@ class Lake(Generic[Frame]):
         where = self._where(statement.name)
         if where is None:
             return self._spark(text, args)
-        table = _readable(text, statement.name.start, where)
-        line, column = place_of(text, statement.values.start)
-        values = self._query("\n" * (line - 1) + " " * (column - 1) + statement.values.text, args)
-        rows = self._engine.rows(values, table, statement.columns)
-        # Paimon's connector for Spark records nothing of the engine.
-        properties = self._engine.snapshot_properties() if where.catalog.format == "iceberg" else None
-        table.append(rows, snapshot_properties=properties)
+        target = Sources(self._names).source(statement.name.parts)
+        how = insertion(statement, target, text, self._engine)
+        rows = self._query(in_place(text, statement.query.start, statement.query.text), args)
+        self._engine.insert(rows, target.table, how)
         return self._done()
 
 

@@ -110,11 +110,11 @@ def statements(text: str) -> list[str]:
     for token in tokens(text):
         if token.text == ";" and token.kind == "symbol":
             if not is_empty:
-                found.append(_in_place(text, start, token.start))
+                found.append(in_place(text, start, text[start : token.start]))
             is_empty = True
         elif token.kind not in ("blank", "comment") and is_empty:
             is_empty, start = False, token.start
-    return found if is_empty else [*found, _in_place(text, start, len(text))]
+    return found if is_empty else [*found, in_place(text, start, text[start:])]
 
 
 def string_value(literal: str) -> str:
@@ -174,9 +174,14 @@ def syntax_error(text: str, position: int, problem: str, hint: str | None = None
     return InvalidArgumentError(message, context={"line": str(line), "column": str(column)}, hint=hint)
 
 
-def _in_place(text: str, start: int, end: int) -> str:
+def in_place(text: str, start: int, part: str) -> str:
+    r"""Return a part of a text with the lines and columns that it has there.
+
+    >>> in_place("USE a;\n  USE b", 9, "USE b")
+    '\n  USE b'
+    """
     line, column = place_of(text, start)
-    return "\n" * (line - 1) + " " * (column - 1) + text[start:end].rstrip()
+    return "\n" * (line - 1) + " " * (column - 1) + part.rstrip()
 
 
 def _end_of_comment(text: str, start: int) -> int:

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from frazil._extras import imported
 from frazil.sql._lexer import significant, tokens
 
 if TYPE_CHECKING:
@@ -133,6 +134,42 @@ def filters(schema: pa.Schema, found: Sequence[Condition]) -> list[str]:
     """
     texts = (_filter(schema, one) for one in found)
     return [text for text in texts if text is not None]
+
+
+def whole_filter(schema: pa.Schema, text: str) -> str | None:
+    r"""Return a condition as a filter of frazil for the same rows; None if Spark may choose others.
+
+    Raises:
+        UnsupportedError: sqlglot is not installed.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    >>> whole_filter(schema, "ID = 1 OR NOT (name LIKE 'a%' AND id IN (2, 3))")
+    '("id" = 1 or not (("name" like \'a%\' and "id" in (2, 3))))'
+    >>> whole_filter(schema, "abs(id) = 1")
+    """
+    sqlglot = imported("sqlglot", "REPLACE WHERE")
+    try:
+        [parsed] = sqlglot.parse(text, read="spark")
+    except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
+        return None
+    return _whole(schema, parsed) if Statement(text, ()).has_plain_strings else None
+
+
+def _whole(schema: pa.Schema, node: Any) -> str | None:
+    kind = type(node).__name__
+    if kind in ("And", "Or"):
+        sides = [_whole(schema, side) for side in (node.this, node.expression)]
+        return None if None in sides else f"({f' {kind.lower()} '.join(map(str, sides))})"
+    if kind == "Paren":
+        return _whole(schema, node.this)
+    found = _condition(node)
+    if found is not None and not found[1].args.get("table"):
+        return _filter(schema, found[0])
+    if kind == "Not":
+        negated = _whole(schema, node.this)
+        return negated and f"not ({negated})"
+    return None
 
 
 def _with_hints(text: str) -> Iterator[Token]:

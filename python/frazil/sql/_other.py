@@ -30,12 +30,9 @@ class _Form(NamedTuple):
     paimon: str | None
 
 
-_INSERT_SELECT = _Form(("INSERT", "INTO"), ("TABLE",), _INSERT, _INSERT_PAIMON)
 _CREATE_AS = _Form(("CREATE", "TABLE"), (), f"{_INSERT} after CREATE TABLE", f"{_INSERT_PAIMON} after CREATE TABLE")
 
 _FORMS = (
-    _INSERT_SELECT,
-    _Form(("INSERT", "OVERWRITE"), ("TABLE",), _OVERWRITE, _OVERWRITE_PAIMON),
     _Form(("INSERT",), None, _INSERT, None),
     _Form(("DELETE",), ("FROM",), 'lake.table(…).delete("id = 1")', None),
     _Form(("UPDATE",), (), 'lake.table(…).update({"name": "upper(name)"}, "id = 1")', None),
@@ -74,7 +71,6 @@ _FORMS = (
 )
 _BY_NAME = {" ".join(form.words): form for form in _FORMS} | {
     "CREATE TABLE … AS SELECT": _CREATE_AS,
-    "INSERT INTO … SELECT": _INSERT_SELECT,
 }
 
 _SESSION = (

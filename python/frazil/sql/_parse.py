@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frazil.sql._other import other
+from frazil.sql._parse_insert import QUERY, insert, is_insert_after_common_tables
 from frazil.sql._reader import Name, Reader
 from frazil.sql._statements import (
     CreateNamespace,
@@ -12,7 +13,6 @@ from frazil.sql._statements import (
     Describe,
     DropNamespace,
     DropTable,
-    Insert,
     Other,
     PartitionField,
     Query,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
 _NAMESPACES = ("NAMESPACES", "DATABASES", "SCHEMAS")
-_QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 _DESCRIBED = ("FUNCTION", "QUERY", "CATALOG", "PROCEDURE", "SELECT", "WITH", "VALUES", "FROM", *_NAMESPACE)
 
 _TRANSFORMS = {
@@ -68,7 +67,7 @@ def parse(text: str) -> Statement:
     if reader.at_end:
         reader.fail("expected a statement")
     reader.check_one_statement()
-    if any(reader.at(word) for word in _QUERY):
+    if any(reader.at(word) for word in QUERY) and not _is_insert(reader):
         return Query(text)
     try:
         found = _known(reader)
@@ -78,6 +77,10 @@ def parse(text: str) -> Statement:
         return other(reader)
     reader.end()
     return found
+
+
+def _is_insert(reader: Reader) -> bool:
+    return reader.at("WITH") and is_insert_after_common_tables(reader)
 
 
 def _known(reader: Reader) -> Statement | None:
@@ -99,7 +102,7 @@ def _create_table(reader: Reader) -> Statement:
     clauses = _Clauses(reader)
     while clauses.take():
         pass
-    if not reader.at_end and (reader.at("AS") or any(reader.at(word) for word in _QUERY)):
+    if not reader.at_end and (reader.at("AS") or any(reader.at(word) for word in QUERY)):
         reader.rest()
         return Other("CREATE TABLE … AS SELECT", begin.start if begin else 0, name)
     return CreateTable(
@@ -354,34 +357,6 @@ def _describe(reader: Reader) -> Statement | None:
     return Describe(name, extended)
 
 
-def _insert(reader: Reader) -> Statement:
-    begin = reader.peek()
-    reader.expect("INSERT", "INTO")
-    following = reader.peek(1)
-    if following is not None and following.is_name and not following.is_word(*_QUERY):
-        reader.accept("TABLE")
-    name = reader.name("the name of a table")
-    columns = tuple(_column_list(reader)) if reader.at("(") and not _is_query_in_parentheses(reader) else None
-    if reader.at("VALUES"):
-        return Insert(name, columns, reader.rest())
-    reader.rest()
-    return Other("INSERT INTO … SELECT", begin.start if begin else 0, name)
-
-
-def _is_query_in_parentheses(reader: Reader) -> bool:
-    following = reader.peek(1)
-    return following is not None and (following.text == "(" or following.is_word("SELECT", "WITH", "FROM", "VALUES"))
-
-
-def _column_list(reader: Reader) -> Iterator[str]:
-    reader.expect("(")
-    while True:
-        yield reader.identifier("the name of a column")
-        if not reader.accept(","):
-            break
-    reader.expect(")")
-
-
 _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]], ...] = (
     (("CREATE", "TABLE"), _create_table),
     (("DROP", "TABLE"), _drop_table),
@@ -395,6 +370,8 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("SHOW", "CURRENT", "NAMESPACE"), _show_current),
     (("DESCRIBE",), _describe),
     (("DESC",), _describe),
-    (("INSERT", "INTO"), _insert),
+    (("INSERT", "INTO"), insert),
+    (("INSERT", "OVERWRITE"), insert),
+    (("WITH",), insert),
 )
 """First words, and what reads the statement."""

@@ -35,6 +35,11 @@ class Text:
     text: str
     start: int
 
+    @property
+    def end(self) -> int:
+        """Return the offset after the text."""
+        return self.start + len(self.text)
+
 
 class Reader:
     """A position in the tokens of a statement."""
@@ -145,6 +150,35 @@ class Reader:
         start, end = first.start, self._tokens[-1].end
         self._next = len(self._tokens)
         return Text(self.text[start:end], start)
+
+    def since(self, first: Token) -> Text:
+        """Return what was read from a token on, as it is written."""
+        end = self._tokens[self._next - 1].end
+        return Text(self.text[first.start : max(end, first.start)], first.start)
+
+    def blank(self, start: int, end: int) -> str:
+        """Return blanks for a part of the statement, so that lines and columns after it stay."""
+        return "".join("\n" if letter == "\n" else " " for letter in self.text[start:end])
+
+    def mark(self) -> int:
+        """Return the place before the next token, for `back_to`."""
+        return self._next
+
+    def back_to(self, mark: int) -> None:
+        """Return to a place, so that what follows is read again."""
+        self._next = mark
+
+    def skip_parentheses(self) -> None:
+        """Read an opening parenthesis and all up to the one that closes it.
+
+        Raises:
+            InvalidArgumentError: It is not closed.
+        """
+        self.expect("(")
+        depth = 1
+        while depth:
+            token = self.take("')'")
+            depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "symbol" else 0
 
     def reject(self, problem: str, hint: str | None = None) -> NoReturn:
         """Raise the error for a clause that comes next and is not supported.

@@ -107,12 +107,30 @@ class Describe:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionValue:
+    """A column in PARTITION of an INSERT, and the constant that all rows have there; None if the query has it."""
+
+    column: str
+    constant: Text | None
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class Insert:
-    """`INSERT INTO name (columns) VALUES …`; `values` begins with the word VALUES."""
+    """`INSERT INTO name …` and `INSERT OVERWRITE name …`, with VALUES or another query."""
 
     name: Name
-    columns: tuple[str, ...] | None
-    values: Text
+    query: Text
+    columns: tuple[str, ...] | None = None
+    """The columns that the query is for; None for all."""
+    by_name: bool = False
+    """Whether columns of the query are found by their names, not by their places."""
+    partition: tuple[PartitionValue, ...] = ()
+    overwrite: bool = False
+    condition: Text | None = None
+    """Rows that meet the condition of REPLACE WHERE are deleted."""
+    is_values: bool = False
+    """Whether the rows are written in the statement."""
 
 
 @dataclass(frozen=True, slots=True)

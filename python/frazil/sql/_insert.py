@@ -1,0 +1,109 @@
+"""INSERT: which columns of a table a query is for, and which rows it replaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._narrow import whole_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from frazil.sql._sources import Source
+    from frazil.sql._statements import Insert
+
+Mode = Literal["append", "overwrite", "dynamic"]
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """How the rows of a query go into a table."""
+
+    mode: Mode = "append"
+    """`overwrite` replaces the rows of the constants or those that match the filter, or else all; `dynamic` those of
+    the partitions that have new rows."""
+    branch: str = "main"
+    """The branch that changes."""
+    columns: tuple[str, ...] | None = None
+    """The columns that the query is for, in its order; None for all that have no constant."""
+    by_name: bool = False
+    """Whether columns of the query are found by their names."""
+    constants: Mapping[str, str | None] = field(default_factory=dict)
+    """Columns that have one value in all rows, as text that is cast to the type of the column."""
+    row_filter: str | None = None
+    """Which rows are replaced."""
+    is_small: bool = False
+    """Whether the rows are few, so that no job is worth it."""
+
+
+class _Session(Protocol):
+    def constants(self, texts: list[str]) -> list[str | None]: ...
+
+    def overwrites_partitions(self) -> bool: ...
+
+
+def insertion(statement: Insert, target: Source, text: str, session: _Session) -> Insertion:
+    """Return how a statement writes into a table.
+
+    Raises:
+        InvalidArgumentError: A column in PARTITION that the table is not partitioned by, or a condition that does not
+            fit the columns.
+        UnsupportedError: The name is that of a metadata table or of a state that never changes, or frazil cannot
+            evaluate the condition as Spark does.
+    """
+    table, branch = target.table, _branch(statement, target, text)
+    is_iceberg = hasattr(table, "spec")
+    row_filter = None
+    if statement.condition is not None:
+        if not is_iceberg:
+            raise unsupported(text, statement.condition.start, "REPLACE WHERE of a Paimon table is not supported")
+        row_filter = whole_filter(table.scan().schema(), statement.condition.text)
+        if row_filter is None:
+            problem = "this condition of REPLACE WHERE is not supported"
+            hint = "write comparisons of columns with constants, or use the overwrite_filter of frazil.spark.write"
+            raise unsupported(text, statement.condition.start, problem, hint)
+    mode: Mode = "append"
+    if row_filter is not None:
+        mode = "overwrite"
+    elif statement.overwrite:
+        mode = "dynamic" if session.overwrites_partitions() else "overwrite"
+    constants = _constants(statement, _partition_columns(table) if is_iceberg else table.partition_keys, text, session)
+    return Insertion(mode, branch, statement.columns, statement.by_name, constants, row_filter, statement.is_values)
+
+
+def _branch(statement: Insert, target: Source, text: str) -> str:
+    kind, name = target.state or ("branch", "main")
+    if target.metadata_table is not None or not hasattr(target.table, "append"):
+        problem = f"rows cannot be inserted into metadata table {statement.name}"
+        raise unsupported(text, statement.name.start, problem, "name the table itself")
+    if kind != "branch":
+        problem = f"{statement.name} is a state that never changes"
+        raise unsupported(text, statement.name.start, problem, "name the table or a branch")
+    return str(name)
+
+
+def _constants(statement: Insert, keys: list[str], text: str, session: _Session) -> dict[str, str | None]:
+    """Return the constants of PARTITION by the names that the table has for the columns."""
+    known = {key.lower(): key for key in keys}
+    found: dict[str, str] = {}
+    seen = set()
+    for one in statement.partition:
+        key = known.get(one.column.lower())
+        if key is None:
+            hint = f"the partition columns are {', '.join(keys) or 'none'}"
+            raise invalid(text, one.start, f"PARTITION: `{one.column}` is not a partition column", hint)
+        if key in seen:
+            raise invalid(text, one.start, f"PARTITION: `{one.column}` is given twice")
+        seen.add(key)
+        if one.constant is not None:
+            found[key] = one.constant.text
+    return dict(zip(found, session.constants(list(found.values())), strict=True)) if found else {}
+
+
+def _partition_columns(table: Any) -> list[str]:
+    """Return the columns whose values are partition values; transforms of columns are not."""
+    names = {one.field_id: one.name for one in table.schema().fields}
+    fields = (one for one in table.spec().fields if one.transform == "identity")
+    return [names[one.source_ids[0]] for one in fields if one.source_ids[0] in names]

@@ -1,0 +1,166 @@
+"""The text of an INSERT to its value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil.sql._reader import Text
+from frazil.sql._statements import Insert, PartitionValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from frazil.sql._reader import Reader
+    from frazil.sql._statements import Statement
+
+QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
+"""Words with which a query begins."""
+
+_OTHER_FORMS = {
+    "WITH": "INSERT WITH SCHEMA EVOLUTION is not supported",
+    "LOCAL": "INSERT OVERWRITE DIRECTORY is not supported",
+    "DIRECTORY": "INSERT OVERWRITE DIRECTORY is not supported",
+}
+
+
+def insert(reader: Reader) -> Statement:
+    """Read `INSERT INTO` or `INSERT OVERWRITE`.
+
+    >>> from frazil.sql._reader import Reader
+    >>> found = insert(Reader("INSERT OVERWRITE t PARTITION (day = '2024-02-29', hour) SELECT 1, 2"))
+    >>> found.overwrite, [(one.column, one.constant and one.constant.text) for one in found.partition]
+    (True, [('day', "'2024-02-29'"), ('hour', None)])
+    """
+    kept = _common_tables(reader)
+    reader.expect("INSERT")
+    _refuse_other_forms(reader)
+    overwrite = reader.accept_any("INTO", "OVERWRITE") == "OVERWRITE"
+    _refuse_other_forms(reader)
+    following = reader.peek(1)
+    if following is not None and following.is_name and not following.is_word(*QUERY, "PARTITION", "BY", "REPLACE"):
+        reader.accept("TABLE")
+    name = reader.name("the name of a table")
+    if reader.at("WITH", "("):
+        reader.reject("options of a table in INSERT are not supported")
+    condition = None
+    if not overwrite and reader.accept("REPLACE"):
+        condition = _condition(reader)
+    partition = tuple(_partition(reader)) if condition is None and reader.accept("PARTITION") else ()
+    if reader.at("IF", "NOT", "EXISTS"):
+        reader.reject("IF NOT EXISTS of a partition is not supported", "delete the words")
+    by_name = condition is None and reader.accept("BY", "NAME")
+    has_list = condition is None and not by_name and reader.at("(") and not _is_query_in_parentheses(reader)
+    columns = tuple(_column_list(reader)) if has_list else None
+    is_values = reader.at("VALUES")
+    if not any(reader.at(word) for word in QUERY):
+        reader.fail("expected VALUES or a query")
+    if kept is not None and reader.at("WITH"):
+        reader.reject("WITH before INSERT and before its query is not supported", "write one WITH")
+    query = reader.rest()
+    whole = query if kept is None else Text(kept.text + reader.blank(kept.end, query.start) + query.text, kept.start)
+    return Insert(name, whole, columns, by_name, partition, overwrite, condition, is_values)
+
+
+def is_insert_after_common_tables(reader: Reader) -> bool:
+    """Return whether a statement that begins with WITH is an INSERT; nothing is read then."""
+    begin = reader.mark()
+    found = _skip_common_tables(reader) and reader.at("INSERT")
+    reader.back_to(begin)
+    return found
+
+
+def _common_tables(reader: Reader) -> Text | None:
+    first = reader.peek()
+    if first is None or not reader.at("WITH"):
+        return None
+    _skip_common_tables(reader)
+    return reader.since(first)
+
+
+def _skip_common_tables(reader: Reader) -> bool:
+    """Read `WITH name (columns) AS (query), …`; return False if it is something else."""
+    reader.expect("WITH")
+    following = reader.peek(1)
+    if following is not None and following.is_name and not following.is_word("AS"):
+        reader.accept("RECURSIVE")
+    while True:
+        token = reader.peek()
+        if token is None or not token.is_name:
+            return False
+        reader.take("a name")
+        following = reader.peek(1)
+        if reader.at("(") and following is not None and following.is_name and not following.is_word(*QUERY):
+            reader.skip_parentheses()
+        reader.accept("AS")
+        if not reader.at("("):
+            return False
+        reader.skip_parentheses()
+        if not reader.accept(","):
+            return True
+
+
+def _refuse_other_forms(reader: Reader) -> None:
+    following = reader.peek(1)
+    if following is None or following.text in (".", "("):
+        return
+    for word, problem in _OTHER_FORMS.items():
+        if reader.at(word) and not following.is_word("PARTITION", *QUERY):
+            reader.reject(problem)
+
+
+def _condition(reader: Reader) -> Text:
+    """Read the condition of REPLACE WHERE, which ends where the query begins."""
+    reader.expect("WHERE")
+    first = reader.peek()
+    if first is None:
+        reader.fail("expected a condition")
+    while not reader.at_end and not any(reader.at(word) for word in QUERY if word != "("):
+        if reader.at("("):
+            reader.skip_parentheses()
+        elif not reader.accept("DISTINCT", "FROM"):
+            reader.take("a condition")
+    return reader.since(first)
+
+
+def _partition(reader: Reader) -> Iterator[PartitionValue]:
+    reader.expect("(")
+    while True:
+        first = reader.peek()
+        column = reader.identifier("a partition column")
+        constant = None
+        if reader.accept("=", "=") or reader.accept("="):
+            constant = _constant(reader)
+        yield PartitionValue(column, constant, first.start if first else 0)
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+
+
+def _constant(reader: Reader) -> Text:
+    """Read a literal, with its type or sign before it."""
+    first = reader.peek()
+    if first is None:
+        reader.fail("expected a constant")
+    while not (reader.at_end or reader.at(",") or reader.at(")")):
+        token = reader.peek()
+        if token is not None and token.text == "(":
+            reader.reject("the value of a partition must be a constant", "write a literal")
+        reader.take("a constant")
+    found = reader.since(first)
+    if not found.text:
+        reader.fail("expected a constant")
+    return found
+
+
+def _is_query_in_parentheses(reader: Reader) -> bool:
+    following = reader.peek(1)
+    return following is not None and (following.text == "(" or following.is_word("SELECT", "WITH", "FROM", "VALUES"))
+
+
+def _column_list(reader: Reader) -> Iterator[str]:
+    reader.expect("(")
+    while True:
+        yield reader.identifier("the name of a column")
+        if not reader.accept(","):
+            break
+    reader.expect(")")
