@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ import frazil
 from frazil import errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from frazil.paimon import Table
@@ -105,6 +107,60 @@ def test_an_overwrite_may_change_the_number_of_buckets(tmp_path: Path) -> None:
     newer.overwrite(given())  # type: ignore[attr-defined]
     newer.append(given())
     assert ids(newer) == list(range(8))  # type: ignore[arg-type]
+
+
+DELETIONS: dict[str, tuple[Callable[..., Any], list[int]]] = {
+    "truncate": (lambda table, **about: table.truncate(**about), []),
+    "drop_partitions": (lambda table, **about: table.drop_partitions([{"day": DAY}], **about), [2, 3, 6, 7]),
+}
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("method", DELETIONS)
+def test_a_deletion_has_its_user_watermark_and_properties_once(tmp_path: Path, method: str, keyed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    delete, left = DELETIONS[method]
+    table = create(tmp_path, keyed=keyed)
+    table.append(given(), commit_user="job", identifier=6, watermark=50)
+    about: dict[str, Any] = {"commit_user": "job", "identifier": 7}
+    first = delete(table, **about, watermark=99, snapshot_properties={"k": "v"})
+    assert (first.snapshot_id, first.removed_records, first.attempts) == (2, 8 - len(left), 1)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert (snapshot.operation, snapshot.commit_user, snapshot.commit_identifier) == ("overwrite", "job", 7)
+    assert snapshot.watermark == 99
+    assert json.loads((tmp_path / "t" / "snapshot" / "snapshot-2").read_bytes())["properties"] == {"k": "v"}
+    # Rows that another writer adds meanwhile stay when the call is repeated.
+    table.append([{"id": 40, "day": DAY, "region": "eu"}])
+    before = files(tmp_path)
+    again = delete(frazil.load_table(tmp_path / "t"), **about)
+    assert (again.snapshot_id, again.removed_records, again.attempts) == (2, 0, 0)
+    assert (files(tmp_path), ids(table)) == (before, [*left, 40])
+    # Another number, and another user with the same number, delete.
+    assert delete(table, commit_user="job", identifier=8, watermark=1).attempts == 1
+    newest = table.current_snapshot()
+    assert newest is not None
+    assert (newest.commit_identifier, newest.watermark, ids(table)) == (8, 99, left)
+    table.append([{"id": 41, "day": DAY, "region": "eu"}])
+    assert delete(table, commit_user="other", identifier=7).removed_records == 1
+    assert ids(table) == left
+
+
+@pytest.mark.parametrize("method", DELETIONS)
+def test_a_deletion_with_wrong_arguments_changes_nothing(tmp_path: Path, method: str) -> None:
+    delete, _ = DELETIONS[method]
+    table = create(tmp_path)
+    table.append(given(), commit_user="job", identifier=7)
+    before = files(tmp_path)
+    for wrong, error, named in [
+        ({"identifier": 8}, errors.InvalidArgumentError, "needs commit_user"),
+        ({"watermark": 2**63}, errors.InvalidArgumentError, "watermark.*does not fit BIGINT"),
+        ({"commit_user": "job", "identifier": 2**63}, errors.InvalidArgumentError, "identifier.*does not fit BIGINT"),
+        ({"snapshot_properties": {"k": None}}, errors.InvalidArgumentError, "property .k."),
+        ({"commit_user": "job", "identifier": 6}, errors.CommitValidationError, "6"),
+    ]:
+        with pytest.raises(error, match=named):
+            delete(table, **wrong)
+    assert (files(tmp_path), ids(table)) == (before, list(range(8)))
 
 
 def test_a_view_is_not_overwritten(tmp_path: Path) -> None:

@@ -148,24 +148,61 @@ class Writing:
         return self._write("dynamic_partition_overwrite", data, about, "dynamic")
 
     @operation_of
-    def truncate(self) -> WriteResult:
-        """Delete all rows, in one snapshot. Earlier snapshots still have them."""
-        return self._write("truncate", [], _About(), "table")
+    def truncate(
+        self,
+        *,
+        commit_user: str | None = None,
+        identifier: int | None = None,
+        watermark: int | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
+        """Delete all rows, in one snapshot. Earlier snapshots still have them.
+
+        Args:
+            commit_user: As in `append`.
+            identifier: As in `append`; a second call with the same one deletes nothing.
+            watermark: As in `append`.
+            snapshot_properties: As in `append`.
+
+        Raises:
+            InvalidArgumentError: `identifier` without `commit_user`, or a number that does not fit BIGINT.
+            UnsupportedError: As in `overwrite`.
+            CommitConflictError: As in `append`.
+            CommitStateUnknownError: As in `append`.
+        """
+        about = _About(commit_user, identifier, watermark, snapshot_properties)
+        return self._write("truncate", [], about, "table")
 
     @operation_of
-    def drop_partitions(self, partitions: Sequence[Mapping[str, Any]]) -> WriteResult:
+    def drop_partitions(
+        self,
+        partitions: Sequence[Mapping[str, Any]],
+        *,
+        commit_user: str | None = None,
+        identifier: int | None = None,
+        watermark: int | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> WriteResult:
         """Delete all rows of partitions, in one snapshot.
 
         Args:
             partitions: As in `overwrite`.
+            commit_user: As in `append`.
+            identifier: As in `append`; a second call with the same one deletes nothing.
+            watermark: As in `append`.
+            snapshot_properties: As in `append`.
 
         Raises:
-            InvalidArgumentError: The list is empty, or a column is not a partition key.
+            InvalidArgumentError: The list is empty, or a column is not a partition key; as in `truncate`.
+            UnsupportedError: As in `overwrite`.
+            CommitConflictError: As in `append`.
+            CommitStateUnknownError: As in `append`.
         """
         if not partitions:
             message = "drop_partitions needs at least one partition"
             raise InvalidArgumentError(message, hint="call truncate() to delete all rows")
-        return self._write("drop_partitions", [], _About(), "partitions", partitions)
+        about = _About(commit_user, identifier, watermark, snapshot_properties)
+        return self._write("drop_partitions", [], about, "partitions", partitions)
 
     @operation_of
     def compact(
