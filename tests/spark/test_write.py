@@ -115,7 +115,7 @@ def test_only_messages_that_come_back_are_committed(tmp_path: Path) -> None:
     assert files(folder) == []
 
 
-def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_twice(
+def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_until_none_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "t"
@@ -124,23 +124,35 @@ def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_twice(
     message, _ = operation.write(iter(data(0, 10).to_batches()))
     (written,) = files(folder)
     others = [folder / written.replace("-0-", f"-{task}-") for task in (8, 9)]
-    pauses = []
+    pauses: list[float] = []
 
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        others[1].write_bytes(b"late")
+    def pauses_of(late: int, kept: list[bytes] | None, linger: float = 7) -> list[float]:
+        """Sweep while another attempt writes a file in each of so many pauses; return the pauses."""
+        pauses.clear()
 
-    monkeypatch.setattr("frazil.spark._workers.time.sleep", pause)
-    operation.messages([message], others=True, linger=7)
-    assert pauses == []
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) <= late:
+                others[1].write_bytes(b"late")
+
+        monkeypatch.setattr("frazil.spark._workers.time.sleep", pause)
+        if kept is None:
+            operation.abort(linger)
+        else:
+            operation.messages(kept, others=True, linger=linger)
+        return pauses
+
+    assert pauses_of(0, [message]) == []
+    for late, expected in [(0, [7]), (1, [7, 2]), (3, [7, 2, 2, 2]), (6, [7, 2, 2, 2, 2, 2])]:
+        others[0].write_bytes(b"early")
+        assert pauses_of(late, [message]) == expected
+        assert files(folder) == [written]
+    # Not for ever: what is written after the last sweep stays.
     others[0].write_bytes(b"early")
-    operation.messages([message], others=True, linger=7)
+    assert pauses_of(100, [message]) == [7, 2, 2, 2, 2, 2]
+    assert pauses_of(0, [message], linger=0) == []
     assert files(folder) == [written]
-    others[0].write_bytes(b"early")
-    operation.messages([message], others=True)
-    assert files(folder) == [written]
-    assert pauses == [7]
-    operation.abort(7)
+    assert pauses_of(1, None) == [7, 2]
     assert files(folder) == []
 
 

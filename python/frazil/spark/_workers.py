@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _ROW = "message binary, linger double, number long, deleted long, updated long"
 _MEMORY_BYTES = 1 << 20
+_MORE_SWEEPS = 5
+_SWEEP_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,18 @@ class Operation:
         self._sweep(None, linger)
 
     def _sweep(self, kept: _native.CommitMessages | None, linger: float) -> None:
-        """Delete files that `kept` does not name; so many seconds attempts may make more of them."""
+        """Delete files that `kept` does not name; attempts may write more of them for `linger` seconds, or longer."""
         native = self.table._native  # noqa: SLF001
         writer = _native.RowWriter(native, memory_bytes=_MEMORY_BYTES, operation=(0, self.ident))
-        if writer.sweep(native.files, kept) and linger:
-            time.sleep(linger)
-            writer.sweep(native.files, kept)
+        if not (writer.sweep(native.files, kept) and linger):
+            return
+        time.sleep(linger)
+        # On a busy machine Spark ends a worker later than it means to: sweep until there are no new files.
+        for _ in range(_MORE_SWEEPS):
+            if not writer.sweep(native.files, kept):
+                return
+            time.sleep(_SWEEP_SECONDS)
+        writer.sweep(native.files, kept)
 
 
 def write_frame(frame: DataFrame, operation: Operation) -> _native.CommitMessages:
