@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import frazil
-from support.paimon_files import HINTS, files_in, files_known
+from support.paimon_files import HINTS, branch_root, files_in, files_known, make_branch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,9 +34,10 @@ KEYED: dict[str, Any] = {"options": {"bucket": 2}, "primary_keys": ["id"]}
 KINDS = {"append table": APPEND_TABLE, "buckets that are compacted": BUCKETS, "keys": KEYED}
 
 
-def create(folder: Path, kind: str, **options: Any) -> Table:
+def create(folder: Path, kind: str, branch: str = "main", **options: Any) -> Table:
     made_of = {**KINDS[kind], "options": {**KINDS[kind].get("options", {}), **options}}
-    return frazil.create_table(folder / "t", {"id": "BIGINT NOT NULL", "n": "INT"}, format="paimon", **made_of)
+    table: Any = frazil.create_table(folder / "t", {"id": "BIGINT NOT NULL", "n": "INT"}, format="paimon", **made_of)
+    return table if branch == "main" else make_branch(table, branch)
 
 
 def rows(table: Table) -> list[tuple[int, int]]:
@@ -47,9 +48,10 @@ def key(writer: int, commit: int) -> int:
     return writer * 1_000 + commit
 
 
-def write(folder: str, writer: int, problems: multiprocessing.Queue[str | None]) -> None:
+def write(folder: str, branch: str, writer: int, problems: multiprocessing.Queue[str | None]) -> None:
     try:
-        table: Any = frazil.load_table(folder, format="paimon")
+        opened: Any = frazil.load_table(folder, format="paimon")
+        table = opened.with_branch(branch)
         for i in range(COMMITS):
             # The last row updates one that the writer has written, if the table has keys.
             table.append([{"id": key(writer, i), "n": i}, {"id": key(writer, 999), "n": i}])
@@ -58,12 +60,16 @@ def write(folder: str, writer: int, problems: multiprocessing.Queue[str | None])
         problems.put(repr(error))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path, kind: str) -> None:
-    table = create(tmp_path, kind)
+@pytest.mark.parametrize(
+    ("kind", "branch"), [*((kind, "main") for kind in KINDS), ("append table", "b"), ("keys", "b")]
+)
+def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path, kind: str, branch: str) -> None:
+    table = create(tmp_path, kind, branch)
     context = multiprocessing.get_context("spawn")
     problems: multiprocessing.Queue[str | None] = context.Queue()
-    processes = [context.Process(target=write, args=(table.location, writer, problems)) for writer in range(WRITERS)]
+    processes = [
+        context.Process(target=write, args=(table.location, branch, writer, problems)) for writer in range(WRITERS)
+    ]
     for process in processes:
         process.start()
     assert [problems.get() for _ in processes] == [None] * WRITERS
@@ -82,12 +88,13 @@ def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path, kind
         counts = [snapshot.total_record_count for snapshot in snapshots]
         assert counts == [2 * kinds[:number].count("append") for number in range(1, len(kinds) + 1)]
     # Compactions that lost have deleted their files.
-    assert files_in(table) - HINTS == files_known(table)
+    hints = {branch_root(branch) + name for name in HINTS}
+    assert files_in(table) - hints == files_known(table) | {"schema/schema-0"}
 
 
 LOAD = """
 import sys, frazil
-table = frazil.load_table(sys.argv[1], format="paimon")
+table = frazil.load_table(sys.argv[1], format="paimon").with_branch(sys.argv[3])
 for number in range(int(sys.argv[2]), 1 << 30):
 """
 APPENDS = """
@@ -97,28 +104,40 @@ APPENDS = """
 COMPACTS = """
     table.compact()
 """
+TRIGGER = {"bucket": 1, "num-sorted-run.compaction-trigger": 2}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "script", "options"),
+    ("kind", "branch", "script", "options"),
     [
-        ("append table", APPENDS, {}),
-        ("append table", APPENDS + COMPACTS, {}),
-        ("keys", APPENDS, {"bucket": 1, "num-sorted-run.compaction-trigger": 2}),
-        ("keys", APPENDS + COMPACTS, {"write-only": "true"}),
+        ("append table", "main", APPENDS, {}),
+        ("append table", "main", APPENDS + COMPACTS, {}),
+        ("append table", "b", APPENDS + COMPACTS, {}),
+        ("keys", "main", APPENDS, TRIGGER),
+        ("keys", "b", APPENDS, TRIGGER),
+        ("keys", "main", APPENDS + COMPACTS, {"write-only": "true"}),
     ],
-    ids=["append", "compact", "upsert that compacts", "compact with keys"],
+    ids=[
+        "append",
+        "compact",
+        "compact of a branch",
+        "upsert that compacts",
+        "upsert to a branch that compacts",
+        "compact with keys",
+    ],
 )
 def test_a_writer_that_is_killed_leaves_the_table_before_or_after(
-    tmp_path: Path, kind: str, script: str, options: dict[str, Any]
+    tmp_path: Path, kind: str, branch: str, script: str, options: dict[str, Any]
 ) -> None:
-    table = create(tmp_path, kind, **options)
+    table = create(tmp_path, kind, branch, **options)
     seeded = random.Random(7)  # noqa: S311 - not a secret
     done = 0
     for _ in range(KILLS):
         process = subprocess.Popen(  # noqa: S603 - our own code
-            [sys.executable, "-c", LOAD + script, table.location, str(done)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", LOAD + script, table.location, str(done), branch],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert process.stdout
         told = [int(process.stdout.readline())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import shutil
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import frazil
 from frazil.errors import FrazilError
 from support.faults import LOCATION, Operation, World
-from support.paimon_files import HINTS, files_known
+from support.paimon_files import HINTS, branch_root, files_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +22,9 @@ Row = tuple[int, str, int | None]
 
 SCHEMA = {"id": "BIGINT NOT NULL", "p": "STRING NOT NULL", "n": "INT"}
 OTHER_FILE = "b/ns.db/README"
+BRANCH = "dev"
 ATTEMPTS = 3
-"""How often a stream tries to write the same rows."""
+"""How often a stream tries to make the same commit."""
 
 
 class PaimonWorld(World):
@@ -33,6 +35,11 @@ class PaimonWorld(World):
 
     def create(self, **options: Any) -> Any:
         return frazil.create_table(LOCATION, SCHEMA, format="paimon", storage=self.options, **options)
+
+    def fill(self, table: Any, commits: Sequence[Sequence[Row]]) -> None:
+        """Write the rows of each snapshot before the operation."""
+        for rows in commits:
+            table.append(dicts(rows))
 
     def table(self, _: str = "ns.t") -> Any:
         return frazil.load_table(LOCATION, format="paimon", storage=self.options)
@@ -102,6 +109,38 @@ class PaimonCatalogWorld(PaimonWorld):
         return self.catalog().load_table(name)
 
 
+class PaimonBranchWorld(PaimonWorld):
+    """A branch of the table, made from its first snapshot; the main branch has another snapshot after that."""
+
+    kind = "paimon branch"
+
+    def fill(self, table: Any, commits: Sequence[Sequence[Row]]) -> None:
+        for rows in commits[:1]:
+            table.append(dicts(rows))
+        folder = self.root / "b" / self.folder
+        for name in ("schema", "snapshot") if commits else ("schema",):
+            shutil.copytree(folder / name, folder / branch_root(BRANCH) / name)
+        table.append(dicts(ON_MAIN))
+        super().fill(table.with_branch(BRANCH), commits[1:])
+
+    def table(self, name: str = "ns.t") -> Any:
+        return super().table(name).with_branch(BRANCH)
+
+    def state(self) -> dict[str, Any]:
+        main, branch = self.tables()
+        return {"ns.t": {**paimon_state(branch), "main": paimon_state(main)}}
+
+    def tables(self) -> list[Any]:
+        return [branch for table in super().tables() for branch in (table, table.with_branch(BRANCH))]
+
+    @property
+    def optional(self) -> frozenset[str]:  # type: ignore[override]
+        return super().optional | {f"b/{self.folder}/{branch_root(BRANCH)}{name}" for name in HINTS}
+
+    def known(self) -> set[str]:
+        return super().known() | self.optional
+
+
 class _Logged(logging.Handler):
     """Keeps the errors that this thread logs."""
 
@@ -135,6 +174,7 @@ def paimon_state(table: Any) -> dict[str, Any]:
 
 START: list[Row] = [(i, "ab"[i % 2], i) for i in range(6)]
 MORE: list[Row] = [(i, "abc"[i % 3], i) for i in range(6, 9)]
+ON_MAIN: list[Row] = [(50, "a", 50), (51, "e", None)]
 NEW: list[Row] = [(1, "b", 100), (20, "a", None), (21, "d", 7)]
 DELETED: Row = (3, "b", 3)
 
@@ -182,8 +222,8 @@ class PaimonOperation(Operation):
             return
         options = {"commit.min-retry-wait": "1 ms", **self.properties}
         table = world.create(partition_keys=self.partition_by, primary_keys=self.primary_keys, options=options)
-        for rows in self.before():
-            table.append(dicts(rows))
+        assert isinstance(world, PaimonWorld)
+        world.fill(table, self.before())
 
     def before(self) -> list[list[Row]]:
         """Return the rows of each snapshot before."""
@@ -206,18 +246,22 @@ def on_table(change: Callable[[Any], Any]) -> Callable[[World], Any]:
     return lambda world: change(world.table())
 
 
-def stream(world: World) -> None:
-    """Write rows until they are written, or the attempts are used up."""
-    assert isinstance(world, PaimonWorld)
-    for attempt in range(ATTEMPTS):
-        try:
-            world.table().append(dicts(NEW), commit_user="stream", identifier=5)
-        except FrazilError as error:
-            if attempt + 1 == ATTEMPTS:
-                raise
-            world.tried.append(error)
-        else:
-            return
+def repeated(change: Callable[..., Any]) -> Callable[[World], None]:
+    """Make a change by the same commit until it is made, or the attempts are used up."""
+
+    def act(world: World) -> None:
+        assert isinstance(world, PaimonWorld)
+        for attempt in range(ATTEMPTS):
+            try:
+                change(world.table(), commit_user="stream", identifier=5)
+            except FrazilError as error:
+                if attempt + 1 == ATTEMPTS:
+                    raise
+                world.tried.append(error)
+            else:
+                return
+
+    return act
 
 
 def changelog(table: Any) -> None:
@@ -241,11 +285,15 @@ DYNAMIC = on_table(lambda table: table.dynamic_partition_overwrite(dicts(NEW)))
 TRUNCATE = on_table(lambda table: table.truncate())
 DROP = on_table(lambda table: table.drop_partitions([{"p": "a"}, {"p": "c"}]))
 COMPACT = on_table(lambda table: table.compact())
+STREAM = repeated(lambda table, **about: table.append(dicts(NEW), **about))
+TRUNCATE_ONCE = repeated(lambda table, **about: table.truncate(**about))
+DROP_ONCE = repeated(lambda table, **about: table.drop_partitions([{"p": "a"}, {"p": "c"}], **about))
 
 PARTED: Any = {"partition_by": ("p",)}
 BUCKETS: Any = {**PARTED, "properties": {"bucket": "2", "bucket-key": "id"}}
 KEYED: Any = {"primary_keys": ("id", "p"), "properties": {"bucket": "1"}}
 KEYED_PARTED: Any = {**PARTED, **KEYED}
+ON_BRANCH: Any = {"world": PaimonBranchWorld}
 MERGES: Any = {**PARTED, "properties": {"manifest.merge-min-count": "2"}}
 FIVE_FILES: Any = {
     "properties": {"bucket": "1", "bucket-key": "id", "compaction.min.file-num": "5"},
@@ -296,9 +344,24 @@ OPERATIONS: list[Operation] = [
     PaimonOperation("paimon append that compacts", APPEND, **FIVE_FILES),
     PaimonOperation("paimon upsert that compacts", APPEND, writes=4, model=upserted, **KEYED),
     PaimonOperation("paimon upsert to partitions that compacts", APPEND, writes=4, model=upserted, **KEYED_PARTED),
-    PaimonOperation("paimon stream", stream, model=added, is_repeatable=True, **PARTED),
-    PaimonOperation("paimon first commit of a stream", stream, writes=0, model=added, is_repeatable=True),
-    PaimonOperation("paimon stream of upserts", stream, model=upserted, is_repeatable=True, **KEYED),
-    PaimonOperation("paimon stream that compacts", stream, writes=4, model=upserted, is_repeatable=True, **KEYED),
+    PaimonOperation("paimon stream", STREAM, model=added, is_repeatable=True, **PARTED),
+    PaimonOperation("paimon first commit of a stream", STREAM, writes=0, model=added, is_repeatable=True),
+    PaimonOperation("paimon stream of upserts", STREAM, model=upserted, is_repeatable=True, **KEYED),
+    PaimonOperation("paimon stream that compacts", STREAM, writes=4, model=upserted, is_repeatable=True, **KEYED),
+    PaimonOperation("paimon stream that truncates", TRUNCATE_ONCE, model=lambda _: [], is_repeatable=True, **KEYED),
+    PaimonOperation(
+        "paimon stream that drops partitions", DROP_ONCE, model=without("a", "c"), is_repeatable=True, **PARTED
+    ),
+    PaimonOperation("paimon first append to a branch", APPEND, writes=0, model=added, **ON_BRANCH),
+    PaimonOperation("paimon append to a branch", APPEND, model=added, **PARTED, **ON_BRANCH),
+    PaimonOperation("paimon upsert to a branch", on_table(changelog), model=upserted_and_deleted, **KEYED, **ON_BRANCH),
+    PaimonOperation("paimon upsert to a branch that compacts", APPEND, writes=4, model=upserted, **KEYED, **ON_BRANCH),
+    PaimonOperation("paimon overwrite of a branch", OVERWRITE, model=lambda _: NEW, **PARTED, **ON_BRANCH),
+    PaimonOperation("paimon overwrite of a branch with keys", OVERWRITE, model=lambda _: NEW, **KEYED, **ON_BRANCH),
+    PaimonOperation("paimon drop_partitions of a branch", DROP, model=without("a", "c"), **PARTED, **ON_BRANCH),
+    PaimonOperation("paimon truncate of a branch with keys", TRUNCATE, model=lambda _: [], **KEYED, **ON_BRANCH),
+    PaimonOperation("paimon compact of a branch", COMPACT, **PARTED, **ON_BRANCH),
+    PaimonOperation("paimon compact of a branch with keys", COMPACT, **KEYED_PARTED, **ON_BRANCH),
+    PaimonOperation("paimon stream to a branch", STREAM, model=added, is_repeatable=True, **PARTED, **ON_BRANCH),
 ]
 """Their names say whether they compact."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,24 @@ if TYPE_CHECKING:
 
     from frazil.paimon import Snapshot, Table
 
-__all__ = ["HINTS", "files_in", "files_known"]
+__all__ = ["HINTS", "branch_root", "files_in", "files_known", "make_branch"]
 
 HINTS = frozenset({"snapshot/LATEST", "snapshot/EARLIEST"})
 """Files that readers do not need."""
+
+
+def branch_root(branch: str) -> str:
+    """Return the path of the schemas and snapshots of a branch below the folder of the table; it ends with a slash."""
+    return "" if branch == "main" else f"branch/branch-{branch}/"
+
+
+def make_branch(table: Table, branch: str) -> Table:
+    """Make a branch without snapshots, with the first schema of the table, as Java does; return the table on it."""
+    root = Path(table.location)
+    schema = root / branch_root(branch) / "schema"
+    schema.mkdir(parents=True)
+    shutil.copy(root / "schema" / "schema-0", schema)
+    return table.with_branch(branch)
 
 
 def files_in(table: Table) -> set[str]:
@@ -23,10 +38,11 @@ def files_in(table: Table) -> set[str]:
 
 
 def files_known(table: Table) -> set[str]:
-    """Return the paths of the schemas and snapshots, and of all files that a snapshot needs."""
-    known = {f"schema/schema-{schema.schema_id}" for schema in table.schemas()}
+    """Return the paths of the schemas and snapshots of a branch, and of all files that its snapshots need."""
+    root = branch_root(table.branch)
+    known = {f"{root}schema/schema-{schema.schema_id}" for schema in table.schemas()}
     for snapshot in table.snapshots():
-        known.add(f"snapshot/snapshot-{snapshot.snapshot_id}")
+        known.add(f"{root}snapshot/snapshot-{snapshot.snapshot_id}")
         known |= set(_files_of(table, snapshot))
     return known
 
