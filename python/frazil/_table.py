@@ -198,7 +198,8 @@ def create_table(
             `write.metadata.path` outside the folder is allowed for this handle; see `load_table` for later ones.
         partition_keys: Paimon: the columns whose values are equal in a partition, outermost first.
         primary_keys: Paimon: the columns that name a row.
-        options: Paimon: options of the table, such as `file.compression`.
+        options: Paimon: options of the table, such as `file.compression`. A folder in `data-file.external-paths` is
+            allowed for this handle; see `load_table` for later ones.
         comment: Paimon: a comment on the table.
         storage: Options of the storage, such as `s3.endpoint`. They are not written into the table.
         **arguments: Those of the format, as the signatures above name them.

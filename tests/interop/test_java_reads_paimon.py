@@ -21,6 +21,7 @@ from support.paimon_values import FORMATS, NESTED, TYPES, values_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from frazil.paimon import Table
 
@@ -380,3 +381,46 @@ def test_file_indexes_do_not_hide_rows(oracle: Oracle, keys: tuple[str, ...], th
     )
     check(oracle, table)
     check_filters(oracle, table)
+
+
+@pytest.mark.parametrize("keys", [(), ("part", "id")])
+@pytest.mark.parametrize("strategy", ["round-robin", "specific-fs", "entropy-inject", "weight-robin"])
+def test_files_below_external_paths_are_read_and_go_on(
+    oracle: Oracle, tmp_path: Path, strategy: str, keys: tuple[str, ...]
+) -> None:
+    paths = "data-file.external-paths"
+    options: dict[str, Any] = {
+        paths: f"file://{tmp_path}/a/, file:{tmp_path}/b",
+        f"{paths}.strategy": strategy,
+        f"{paths}.specific-fs": "file",
+        f"{paths}.weights": "2,1",
+        "file-index.bitmap.columns": "name",
+        "file-index.in-manifest-threshold": "0 b",
+        "bucket": 2,
+    } | ({"primary_keys": keys, "changelog-producer": "input"} if keys else {"bucket-key": "id"})
+    name = f"x_{strategy.replace('-', '_')}_{len(keys)}"
+    table = create(oracle, name, [("id", "BIGINT"), ("part", "STRING"), ("name", "STRING")], ["part"], **options)
+
+    def check_both() -> None:
+        check(oracle, table)
+        check_filters(oracle, table)
+        files = table.inspect.files()["file_path"].to_pylist()
+        assert all(path.startswith((f"file:{tmp_path}/a/part=", f"file:{tmp_path}/b/part=")) for path in files), files
+
+    def some(first: int) -> list[dict[str, Any]]:
+        return [{"id": i, "part": "xy"[i % 2], "name": f"n{i % 3}"} for i in range(first, first + 8)]
+
+    table.append(some(0))
+    assert oracle.adopt([], name).rejected == ()
+    check_both()
+    table.append(some(4))
+    write = Write(("id", "part", "name"), (("+I", 1, "x", "java"), ("+I", 50, "y", "java")))
+    assert oracle.adopt([write, Compact(full=True)], name).rejected == (None, None)
+    check_both()
+    table.append(some(6))
+    table.compact()
+    check_both()
+    assert oracle.adopt([write, Compact(full=False), write], name).rejected == (None, None, None)
+    table.drop_partitions([{"part": "y"}])
+    check_both()
+    assert {row["part"] for row in ours(table)} == {"x"}

@@ -123,7 +123,8 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
             schema: As in `frazil.create_table`.
             partition_keys: The columns whose values are equal in a partition, outermost first.
             primary_keys: The columns that name a row.
-            options: Options of the table.
+            options: Options of the table. A folder in `data-file.external-paths` is allowed for this table, as long as
+                this catalog is open.
             comment: A comment on the table.
 
         Raises:
@@ -134,7 +135,9 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         """
         levels = table_levels(identifier)
         self._check_namespace_of_new(levels[:-1])
-        self._create_new(levels, (schema, partition_keys, primary_keys, options, comment))
+        made_of = (schema, partition_keys, primary_keys, options, comment)
+        self._create_new(levels, made_of)
+        self.allow(levels, NewTable("", *made_of).own_locations())
         return self._load_after("created", levels)
 
     def plan_purge(self, identifier: Identifier) -> PurgePlan:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NewTable"]
 
+_EXTERNAL_PATHS = "data-file.external-paths"
+
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
@@ -29,6 +31,13 @@ class NewTable:
     primary_keys: Sequence[str] = ()
     options: Mapping[str, str] | None = None
     comment: str | None = None
+
+    def own_locations(self) -> list[str]:
+        """Return the locations outside the folder that the caller names for data files of the table."""
+        options = dict(Schema.of(self.schema).options) | property_texts(self.options, "options")
+        if options.get(f"{_EXTERNAL_PATHS}.strategy", "none").strip().lower() == "none":
+            return []
+        return [path.strip() for path in options.get(_EXTERNAL_PATHS, "").split(",") if path.strip()]
 
     def create(self, files: _native.Files) -> _native.PaimonTable:
         """Create the table in its folder, which has none yet."""

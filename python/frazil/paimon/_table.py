@@ -97,7 +97,7 @@ class Table(Opened, Writing, ReadOnly):
     ) -> Table:
         """Create a table in a folder; see `frazil.create_table`."""
         new = NewTable(place_of_new(location), schema, partition_keys, primary_keys, options, comment)
-        opened = opened_with({}, storage_options(storage), ())
+        opened = opened_with({}, storage_options(storage), new.own_locations())
         files = table_files(new.location, **opened)
         return cls(new.create(files), files, opened)
 

@@ -44,7 +44,7 @@ features! {
     GLOBAL_INDEXES = "Global indexes", &["paimon/src/spec/index_manifest.rs"], &["tests/interop/test_paimon_tables.py"], Yes("not used"), No("not written");
     ROW_TRACKING_DATA_EVOLUTION = "Row tracking, data evolution", &["paimon/src/read/evolution.rs", "paimon/src/read/zip.rs"], &["row_tracking_*", "data_evolution*"], Yes(""), No("not written");
     BLOB_STORAGE = "Blob storage", &["paimon/src/read/blob.rs"], &["tests/behavior/test_blobs.py"], Yes("bytes, descriptors; descriptor fields and views refused"), No("not written");
-    EXTERNAL_DATA_PATHS = "External data paths", &["paimon/src/scan/split.rs"], &["append_external_path"], Yes("where confinement allows"), No("not written");
+    EXTERNAL_DATA_PATHS = "External data paths", &["paimon/src/scan/split.rs", "paimon/src/write/external.rs"], &["append_external_path", "tests/behavior/test_paimon_external_paths.py"], Yes("where confinement allows"), Yes("where confinement allows");
     STATISTICS_FILES = "Statistics files", &[], &["statistics"], Yes("listed, not used"), No("not written");
     FORMAT_TABLES = "Format tables", &["python/frazil/paimon/_format_*.py", "python/frazil/paimon/_text_*.py"], &["format_*"], Yes("CSV, JSON, TEXT, Parquet, ORC"), No("not written");
     OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("not written");

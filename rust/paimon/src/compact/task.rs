@@ -98,7 +98,7 @@ impl CompactTask {
             spec: FileSpec::from_options(&shared.options, spec_level)?,
             keyed: keyed.transpose()?,
             folder: partition_folder(schema, &home.partition, &shared.naming)?,
-            paths: DataFilePaths::try_new(&shared.location, &shared.options)?,
+            paths: DataFilePaths::try_new(&shared.files, &shared.location, &shared.options)?,
             side_files: SideFiles::new(&shared.files),
             next_sequence: removed.min_sequence_numbers().values().iter().copied().min().unwrap_or(0),
             align,
@@ -179,7 +179,9 @@ impl CompactTask {
     /// `Internal` for a file without rows; `Storage` if the index of the file cannot be written.
     pub fn close(&mut self, path: &str, size_bytes: i64) -> Result<()> {
         let file = self.open.take().ok_or_else(|| Error::internal("a file without rows"))?;
-        self.files.push(self.side_files.finish(file, path, size_bytes)?);
+        let mut file = self.side_files.finish(file, path, size_bytes)?;
+        file.meta.external_path = self.paths.external_path(path);
+        self.files.push(file);
         Ok(())
     }
 

@@ -43,7 +43,7 @@ impl Changelog {
         Ok(Some(Self {
             spec: FileSpec::from_options(&options, Some(0))?,
             entries: Arc::new(EntrySettings::try_new(table.schema(), &options, utc_offset_ms)?),
-            paths: DataFilePaths::try_new(table.location(), &options)?,
+            paths: DataFilePaths::try_new(table.files(), table.location(), &options)?,
         }))
     }
 }

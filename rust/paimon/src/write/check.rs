@@ -4,6 +4,7 @@
 use frazil_core::error::{Error, Result};
 
 use super::changelog::{is_of_input, of_changelog};
+use super::external::ExternalPaths;
 use super::format::check_formats;
 use crate::features::check_readable;
 use crate::spec::json::shown;
@@ -35,7 +36,6 @@ const REFUSED_WHEN_GIVEN: &[&str] = &[
     "clustering.columns",
     "commit.callbacks",
     "commit.strict-mode.last-safe-snapshot",
-    "data-file.external-paths",
     "metastore.tag-to-partition",
     "tag.callbacks",
     "upsert-key",
@@ -118,6 +118,7 @@ fn check_options(options: &Options) -> Result<()> {
             return Err(refused(name, text).hint(format!("only `{value}` is written")));
         }
     }
+    ExternalPaths::try_new(options)?;
     let is_default = |name: &&String| name.starts_with("fields.") && name.ends_with(".default-value");
     match options.all().keys().find(is_default) {
         Some(name) => Err(refused(name, options.text(name).unwrap_or_default())),
@@ -185,6 +186,8 @@ mod tests {
             ("file-index.in-manifest-threshold", "1 kb"),
             ("file-index.bloom-filter.columns", "k"),
             ("owner", "me"),
+            ("data-file.external-paths", "file:/x"),
+            ("data-file.external-paths.strategy", "round-robin"),
         ] {
             with_option(name, value).unwrap();
         }
@@ -227,5 +230,9 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}: {error}");
             assert!(error.to_string().contains(name), "{name}: {error}");
         }
+        let external = "data-file.external-paths";
+        let strategy = format!("{external}.strategy");
+        let error = checked(&json!({"options": {external: "/x", strategy: "round-robin"}})).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }
 }

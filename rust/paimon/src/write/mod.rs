@@ -6,6 +6,7 @@ pub mod change;
 mod changelog;
 pub mod check;
 mod defaults;
+mod external;
 pub mod file;
 pub(crate) mod file_schema;
 pub(crate) mod format;

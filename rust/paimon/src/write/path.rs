@@ -1,8 +1,11 @@
-//! Where new data files are (documentation: "File Layouts", Java's `DataFilePathFactory`): `bucket-0/data-<uuid>-<n>.parquet`.
+//! Where new data files are (documentation: "File Layouts", Java's `DataFilePathFactory`): `bucket-0/data-<uuid>-<n>.parquet`,
+//! in the table or below an external path.
 
 use frazil_core::error::Result;
 use frazil_core::ids;
+use frazil_core::storage::Files;
 
+use super::external::ExternalPaths;
 use crate::binary_row;
 use crate::spec::options::Options;
 use crate::spec::partition_path::{self, Naming, bucket_path};
@@ -24,14 +27,18 @@ pub struct DataFilePaths {
     codec: String,
     uuid: String,
     count: u64,
+    external: Option<ExternalPaths>,
 }
 
 impl DataFilePaths {
     /// Return one for a table at a location.
     ///
     /// # Errors
-    /// `InvalidArgument` for options that do not parse; `Internal` where the operating system has no random bytes.
-    pub fn try_new(location: &str, options: &Options) -> Result<Self> {
+    /// `InvalidArgument` for options that do not parse; `PathNotAllowed` for an external path that the table may not
+    /// access; `Internal` where the operating system has no random bytes.
+    pub fn try_new(files: &Files, location: &str, options: &Options) -> Result<Self> {
+        let external = ExternalPaths::try_new(options)?;
+        external.as_ref().map_or(Ok(()), |external| external.check_allowed(files))?;
         let codec = options.text("file.compression").unwrap_or(DEFAULT_CODEC);
         let has_codec = options.boolean("file.suffix.include.compression", false)?;
         Ok(Self {
@@ -41,6 +48,7 @@ impl DataFilePaths {
             options: options.clone(),
             uuid: ids::uuid()?,
             count: 0,
+            external,
         })
     }
 
@@ -48,13 +56,22 @@ impl DataFilePaths {
     /// partitions.
     ///
     /// # Errors
-    /// As [`bucket_path`].
+    /// As [`bucket_path`] and [`ExternalPaths::next_location`].
     pub fn next_location(&mut self, partition: &str, bucket: i32, extension: &str) -> Result<String> {
         let folder = bucket_path(&self.options, partition, bucket)?;
-        let Self { location, prefix, codec, uuid, count, .. } = self;
-        let path = format!("{location}/{folder}/{prefix}{uuid}-{count}{codec}.{extension}");
-        self.count += 1;
-        Ok(path)
+        let Self { location, prefix, codec, uuid, count, external, .. } = self;
+        let name = format!("{prefix}{uuid}-{count}{codec}.{extension}");
+        *count += 1;
+        match external {
+            Some(external) => external.next_location(&folder, &name),
+            None => Ok(format!("{location}/{folder}/{name}")),
+        }
+    }
+
+    /// Return what the manifest has as the external path of a file at a location that this returned; None if the file is
+    /// in the table.
+    pub fn external_path(&self, location: &str) -> Option<String> {
+        self.external.as_ref().map(|_| location.to_string())
     }
 }
 
@@ -73,29 +90,56 @@ pub fn partition_folder(schema: &TableSchema, partition: &[u8], naming: &Naming)
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use frazil_core::error::ErrorKind;
+    use frazil_core::storage::MemoryStorage;
+
     use super::*;
+
+    fn paths(pairs: &[(&str, &str)]) -> Result<DataFilePaths> {
+        let options = pairs.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string()));
+        let files = Files::below(Arc::new(MemoryStorage::default()), "/w").unwrap();
+        DataFilePaths::try_new(&files, "/w/t", &Options::new(options.collect()))
+    }
 
     #[test]
     fn files_are_numbered_in_the_folders_of_their_buckets() {
-        let mut paths = DataFilePaths::try_new("/w/t", &Options::default()).unwrap();
-        let names = [paths.next_location("p=1", 3, "parquet").unwrap(), paths.next_location("", 0, "orc").unwrap()];
-        let uuid = &paths.uuid;
+        let mut found = paths(&[]).unwrap();
+        let names = [found.next_location("p=1", 3, "parquet").unwrap(), found.next_location("", 0, "orc").unwrap()];
+        let uuid = &found.uuid;
         assert_eq!(names[0], format!("/w/t/p=1/bucket-3/data-{uuid}-0.parquet"));
         assert_eq!(names[1], format!("/w/t/bucket-0/data-{uuid}-1.orc"));
-        assert_ne!(DataFilePaths::try_new("/w/t", &Options::default()).unwrap().uuid, *uuid);
+        assert_ne!(paths(&[]).unwrap().uuid, *uuid);
     }
 
     #[test]
     fn options_name_folders_and_files() {
-        let options = [
+        let mut found = paths(&[
             ("data-file.prefix", "part-"),
             ("file.suffix.include.compression", "true"),
             ("data-file.path-directory", "data"),
             ("file.compression", "lz4"),
-        ];
-        let options = Options::new(options.map(|(name, value)| (name.to_string(), value.to_string())).into());
-        let mut paths = DataFilePaths::try_new("/w/t", &options).unwrap();
-        let found = paths.next_location("p=1", 0, "parquet").unwrap();
-        assert_eq!(found, format!("/w/t/data/p=1/bucket-0/part-{}-0.lz4.parquet", paths.uuid));
+        ])
+        .unwrap();
+        let location = found.next_location("p=1", 0, "parquet").unwrap();
+        assert_eq!(location, format!("/w/t/data/p=1/bucket-0/part-{}-0.lz4.parquet", found.uuid));
+    }
+
+    #[test]
+    fn external_paths_have_the_folders_of_buckets_and_not_of_the_table() {
+        let strategy = ("data-file.external-paths.strategy", "round-robin");
+        let mut found = paths(&[
+            strategy,
+            ("data-file.external-paths", "file:///w/elsewhere/"),
+            ("data-file.path-directory", "data"),
+        ])
+        .unwrap();
+        let location = found.next_location("p=1", 3, "orc").unwrap();
+        assert_eq!(location, format!("file:/w/elsewhere/data/p=1/bucket-3/data-{}-0.orc", found.uuid));
+        assert_eq!(found.external_path(&location), Some(location));
+        assert_eq!(paths(&[]).unwrap().external_path("/w/t/bucket-0/f"), None);
+        let error = paths(&[strategy, ("data-file.external-paths", "file:/w/elsewhere,file:/x")]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PathNotAllowed);
     }
 }

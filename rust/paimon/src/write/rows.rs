@@ -167,7 +167,7 @@ impl RowWriter {
             spec: FileSpec::from_options(&of_table, has_key.then_some(0))?,
             blanks: Blanks::try_new(schema, &of_table)?,
             entries: Arc::new(EntrySettings::try_new(schema, &of_table, options.utc_offset_ms)?),
-            paths: DataFilePaths::try_new(table.location(), &of_table)?,
+            paths: DataFilePaths::try_new(table.files(), table.location(), &of_table)?,
             changelog,
             side_files: SideFiles::new(table.files()),
             naming: Naming::from_options(&of_table)?,
@@ -305,12 +305,14 @@ impl RowWriter {
     /// `Internal` for a slot without rows; `Storage` if the index of the file cannot be written.
     pub fn close(&mut self, of: FilesOf, slot: usize, path: &str, size_bytes: i64) -> Result<()> {
         let slot = self.slots.get_mut(slot).ok_or_else(no_slot)?;
-        let output = match of {
-            FilesOf::Data => &mut slot.data,
-            FilesOf::Changelog => &mut slot.changelog,
+        let (output, paths) = match of {
+            FilesOf::Data => (&mut slot.data, Some(&self.paths)),
+            FilesOf::Changelog => (&mut slot.changelog, self.changelog.as_ref().map(|changelog| &changelog.paths)),
         };
         let file = output.open.take().ok_or_else(no_slot)?;
-        output.files.push(self.side_files.finish(file, path, size_bytes)?);
+        let mut file = self.side_files.finish(file, path, size_bytes)?;
+        file.meta.external_path = paths.and_then(|paths| paths.external_path(path));
+        output.files.push(file);
         Ok(())
     }
 
