@@ -129,6 +129,10 @@ class Table:
     # A table at one state of its metadata.
     @staticmethod
     def open(files: Files, location: str, recorded: str | None = None) -> Table: ...
+    # The table at a state that no file holds; `json` is what `to_json` gave.
+    @staticmethod
+    def restore(files: Files, metadata_location: str, json: bytes) -> Table: ...
+    def to_json(self) -> bytes: ...
     def refresh(self, files: Files, location: str) -> Table: ...
     # The table at its newest metadata, where a change begins; `row` is that of the catalog that keeps the table.
     def newest(self, row: CatalogRow | None = None) -> Table: ...
@@ -256,6 +260,16 @@ class Transaction:
         properties: dict[str, str],
         row: CatalogRow | None = None,
     ) -> Transaction: ...
+    # Another definition of the table; the arguments are those of `create_table`, and None keeps what it has.
+    def replace(
+        self,
+        location: str | None,
+        schema: str,
+        partition_by: Sequence[tuple[str, str | None]],
+        sort_order: str,
+        format_version: int | None,
+        properties: dict[str, str],
+    ) -> None: ...
     # The table as it was when the transaction began.
     def base(self) -> Table: ...
     # The table with all changes so far.

@@ -14,7 +14,7 @@ from frazil.sql._lexer import statements, tokens
 from frazil.sql._other import _BY_NAME, instead
 from frazil.sql._parse import parse
 from frazil.sql._references import references, replaced
-from frazil.sql._statements import Describe, Insert, Other, Query, Use
+from frazil.sql._statements import CreateTable, Describe, Insert, Other, Query, Use
 
 PIECES = [
     "'a''b'",
@@ -102,6 +102,10 @@ def test_describe_finds_the_table(text: str, parts: tuple[str, ...]) -> None:
         ("DESCRIBE DATABASE d", Other),
         ("SHOW VIEWS", Other),
         ("CREATE EXTERNAL TABLE t (id INT)", Other),
+        ("CREATE TABLE t (SELECT 1)", CreateTable),
+        ("CREATE OR REPLACE TABLE t USING iceberg WITH c AS (SELECT 1) SELECT * FROM c", CreateTable),
+        ("REPLACE TABLE t AS VALUES (1)", CreateTable),
+        ("CREATE OR REPLACE VIEW t AS VALUES (1)", Other),
     ],
 )
 def test_the_kind_of_a_statement(text: str, kind: type) -> None:
@@ -115,8 +119,6 @@ def test_the_kind_of_a_statement(text: str, kind: type) -> None:
         ("DELETE FROM table WHERE x = 1", "table"),
         ("UPDATE t SET x = 1", "t"),
         ("MERGE INTO `a b`.c USING s ON true", "`a b`.c"),
-        ("CREATE OR REPLACE TABLE a.b (id INT)", "a.b"),
-        ("CREATE TABLE a.b AS SELECT 1", "a.b"),
         ("SHOW COLUMNS IN t", "t"),
         ("CALL a.system.compact('t')", "None"),
         ("TRUNCATE TABLE a.", "None"),

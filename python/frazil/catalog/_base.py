@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from frazil.iceberg._creation import CreateTableTransaction
     from frazil.iceberg._new_table import NewTable
     from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,66 @@ class Catalog(Lookups[T]):
             created=lambda: self.allow(levels, new.own_locations()),
             exists_already=lambda: self._exists_already(levels),
         )
+
+    def replace_table_transaction(  # noqa: PLR0913 - as `create_table_transaction`
+        self,
+        identifier: Identifier,
+        schema: Any,
+        location: str | None = None,
+        *,
+        partition_by: Any = (),
+        partition_spec: Any = (),
+        sort_order: Any = (),
+        properties: Mapping[str, str] | None = None,
+        format_version: int | None = None,
+    ) -> Transaction:
+        """Begin a transaction that gives a table another definition and new rows, in one commit.
+
+        The table has no rows when the transaction begins. Its earlier snapshots, its tags and its other branches stay.
+        A column keeps the id of the column that had its name. Others read the old rows until the commit.
+
+        Args:
+            identifier: The name of the table.
+            schema: As in `create_table`.
+            location: The folder of new files; that of the table unless given.
+            partition_by: As in `create_table`.
+            partition_spec: As in `create_table`.
+            sort_order: As in `create_table`.
+            properties: Properties that are set; others stay.
+            format_version: 1, 2 or 3, not below that of the table; None keeps it.
+
+        Raises:
+            NoSuchTableError: There is no such table.
+            InvalidArgumentError: As in `create_table`.
+
+        >>> import frazil, tempfile
+        >>> catalog = frazil.load_catalog(type="local", path=tempfile.mkdtemp() + "/lake")
+        >>> catalog.create_namespace("sales")
+        >>> table = catalog.create_table("sales.orders", {"id": "long"})
+        >>> added = table.append([{"id": 1}])
+        >>> with catalog.replace_table_transaction("sales.orders", {"id": "long", "name": "string"}) as changes:
+        ...     added = changes.append([{"id": 2, "name": "x"}])
+        >>> table = catalog.load_table("sales.orders")
+        >>> table.scan().to_arrow().to_pylist(), len(table.snapshots())
+        ([{'id': 2, 'name': 'x'}], 2)
+        """
+        from frazil.catalog._table import CatalogTable
+        from frazil.iceberg._new_table import NewTable, own_locations
+
+        named = [] if location is None else [place_of_new(location)]
+        self.allow(table_levels(identifier), [*own_locations(property_texts(properties)), *named])
+        table: Any = self.load_table(identifier)
+        if not isinstance(table, CatalogTable):
+            self._refuse("replace tables")
+        fields = _partition_fields(partition_by, partition_spec)
+        new = NewTable(location or table.location, schema, fields, format_version, properties, sort_order)
+        changes = table.transaction()
+        try:
+            changes.replace_definition(new, keep_location=location is None)
+        except BaseException:
+            changes.abort()
+            raise
+        return changes
 
     def create_table_if_not_exists(self, identifier: Identifier, schema: Any, *args: Any, **kwargs: Any) -> T:
         """Give the table of this name, made as by `create_table` if there is none. One that is there stays."""

@@ -102,7 +102,7 @@ class CatalogTable(NamedTable, Table):
         """Pickle by the metadata file, with what makes the catalog again."""
         recipe = self.__dict__.get("_recipe") or self.catalog.recipe()
         location, recorded = self.metadata_location, self._native.recorded_location
-        return _reopen, (location, recorded, self._options, self.levels, Recipe(recipe))
+        return _reopen, (location, recorded, self._options, self._staged_json(), self.levels, Recipe(recipe))
 
 
 class Recipe:
@@ -115,8 +115,10 @@ class Recipe:
         return iter(pickle.loads(self.pickled))  # noqa: S301 - part of a pickle itself
 
 
-def _reopen(location: str, recorded: str, options: dict[str, Any], levels: Levels, recipe: Recipe) -> CatalogTable:
-    table = cast("CatalogTable", CatalogTable.open(location, recorded=recorded, **options))
+def _reopen(
+    location: str, recorded: str, options: dict[str, Any], staged: bytes | None, levels: Levels, recipe: Recipe
+) -> CatalogTable:
+    table = cast("CatalogTable", CatalogTable._restore(location, options, staged, recorded))  # noqa: SLF001 - a subclass
     table.levels = levels
     table.__dict__["_recipe"] = recipe
     return table

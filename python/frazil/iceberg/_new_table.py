@@ -26,6 +26,7 @@ _OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storag
 
 
 FORMAT_VERSIONS = (1, 2, 3)
+DEFAULT_FORMAT_VERSION = 2
 
 
 def own_locations(properties: Mapping[str, str]) -> list[str]:
@@ -40,7 +41,7 @@ class NewTable:
     location: str
     schema: Any
     partition_by: Any
-    format_version: int
+    format_version: int | None
     properties: Mapping[str, str] | None
     sort_order: Any = ()
 
@@ -62,18 +63,36 @@ class NewTable:
         with operation("create_table_transaction", lambda: self.location):
             return _native.Transaction.creating(files, self.location, *self._parts(), row)
 
+    def replace(self, changes: _native.Transaction, *, keep_location: bool) -> None:
+        """Give the table of a transaction this definition; a format version of None keeps its own."""
+        schema, fields, order, properties = self._definition()
+        version = None if self.format_version is None else _checked_version(self.format_version)
+        with operation("replace_table_transaction", lambda: self.location):
+            changes.replace(None if keep_location else self.location, schema, fields, order, version, properties)
+
     def _parts(self) -> tuple[str, list[tuple[str, str | None]], str, int, dict[str, str]]:
-        properties, version = property_texts(self.properties), whole_number("format_version", self.format_version)
-        if version not in FORMAT_VERSIONS:
-            message = f"format_version is {version}, expected 1, 2 or 3"
-            raise InvalidArgumentError(message)
+        version = _checked_version(DEFAULT_FORMAT_VERSION if self.format_version is None else self.format_version)
         folder = local_path(self.location)
         if self.location.endswith((".json", ".json.gz")) or (folder is not None and folder.is_file()):
             message = f"the location of a table is a folder, not a file: {self.location}"
             raise InvalidArgumentError(message, context={"table": self.location})
+        schema, fields, order, properties = self._definition()
+        return schema, fields, order, version, properties
+
+    def _definition(self) -> tuple[str, list[tuple[str, str | None]], str, dict[str, str]]:
+        """Return the schema, the partition fields, the sort order and the properties, as Rust takes them."""
+        properties = property_texts(self.properties)
         warn_of_unknown(properties)
         schema = schema_json(self.schema)
         known = Schema.from_json(json.loads(schema))
         fields = partition_terms(self.partition_by, known, "partition_by")
         order = json.dumps({"terms": sort_terms(self.sort_order, known)})
-        return schema, fields, order, version, properties
+        return schema, fields, order, properties
+
+
+def _checked_version(given: Any) -> int:
+    version = whole_number("format_version", given)
+    if version not in FORMAT_VERSIONS:
+        message = f"format_version is {version}, expected 1, 2 or 3"
+        raise InvalidArgumentError(message)
+    return version

@@ -47,6 +47,9 @@ class Table(Opened, Writing):
     Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
     """
 
+    is_staged = False
+    """Whether this is the state of a transaction before its commit, which no file holds."""
+
     def __init__(self, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]) -> None:
         """Use `frazil.load_table` or a catalog instead."""
         self._native = native
@@ -402,11 +405,25 @@ class Table(Opened, Writing):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the metadata file, so that another process sees the same state."""
-        return _reopen, (self.metadata_location, self._options)
+        return _reopen, (self.metadata_location, self._options, self._staged_json())
+
+    def _staged_json(self) -> bytes | None:
+        """Return the metadata of a state that no file holds."""
+        return self._native.to_json() if self.is_staged else None
+
+    @classmethod
+    def _restore(cls, location: str, options: dict[str, Any], staged: bytes | None, recorded: str | None) -> Table:
+        """Open a table that was pickled: by its metadata file, or by the metadata itself."""
+        if staged is None:
+            return cls.open(location, recorded=recorded, **options)
+        files = table_files(_folder(location), **options)
+        table = cls(_native.Table.restore(files, location, staged), files, location, options)
+        table.is_staged = True
+        return table
 
 
-def _reopen(location: str, options: dict[str, Any]) -> Table:
-    return Table.open(location, **options)
+def _reopen(location: str, options: dict[str, Any], staged: bytes | None) -> Table:
+    return Table._restore(location, options, staged, None)  # noqa: SLF001 - of this module
 
 
 def _folder(location: str) -> str:

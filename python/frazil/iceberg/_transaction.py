@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil._folders import NewFolder
+    from frazil.iceberg._new_table import NewTable
     from frazil.iceberg._row_level import RowChange, RowLevel
     from frazil.iceberg._table import Table
 
@@ -141,7 +142,9 @@ class Transaction(Writing):
 
     def table(self) -> Table:
         """Give the table with the changes so far, which nobody else sees."""
-        return self._table._at(self._native.staged())  # noqa: SLF001
+        staged = self._table._at(self._native.staged())  # noqa: SLF001
+        staged.is_staged = True
+        return staged
 
     def take(self, rows: Rows) -> Rows:
         """Remember that these rows come, so that their files stay if they do."""
@@ -250,8 +253,9 @@ class Transaction(Writing):
 
     def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
         def write(tx: Transaction) -> WriteResult:
-            rows = _rows(tx.table(), data)
+            rows = data if isinstance(data, Rows) else _rows(tx.table(), data)
             tx.written(rows.written)
+            rows.files.check(tx.table()._native)  # noqa: SLF001 - one module in two files
             return change(tx, rows)
 
         return self._change(write)
@@ -263,6 +267,11 @@ class Transaction(Writing):
     def _evolve(self, change: dict[str, Any], known: _native.Table | None = None) -> None:
         """Make a change that writes no data; `known` is the state that the caller decided on, if it is an older one."""
         self._native.evolve(json.dumps(change), known)
+        self._uncommitted.is_changed = True
+
+    def replace_definition(self, new: NewTable, *, keep_location: bool) -> None:
+        """Use `Catalog.replace_table_transaction` instead."""
+        new.replace(self._native, keep_location=keep_location)
         self._uncommitted.is_changed = True
 
     @operation_of

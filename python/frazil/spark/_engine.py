@@ -10,6 +10,7 @@ from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Table as IcebergTable
 from frazil.spark._insert import insert
 from frazil.spark._read import relation
+from frazil.spark._sql_types import sql_columns
 from frazil.spark._types import spark_schema
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from frazil.sql._insert import Insertion
     from frazil.sql._sources import Source
+    from frazil.sql._types import Column
 
 _OPTIONS = {
     "as_of": "as-of-timestamp",
@@ -67,6 +69,10 @@ class SparkEngine:
     def overwrites_partitions(self) -> bool:
         """Return whether `spark.sql.sources.partitionOverwriteMode` is dynamic."""
         return str(self._spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")).lower() == "dynamic"
+
+    def columns_of(self, frame: DataFrame) -> list[Column]:
+        """Return the columns of a query as columns of a new table."""
+        return sql_columns(frame.schema)
 
     def insert(self, frame: DataFrame, table: Any, insertion: Insertion) -> None:
         """Write the rows of a query into a table, assigned to its columns as Spark does for INSERT."""

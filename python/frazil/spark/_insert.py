@@ -10,6 +10,7 @@ from frazil import _native
 from frazil._literal import lit
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Table as IcebergTable
+from frazil.iceberg import Transaction
 from frazil.spark._assignment import assigned, constant
 from frazil.spark._taking import Taking
 from frazil.spark._through_driver import arrow_batches
@@ -25,13 +26,20 @@ if TYPE_CHECKING:
     from frazil.sql._insert import Insertion
 
 
-def insert(frame: DataFrame, table: Any, how: Insertion, snapshot_properties: Mapping[str, str]) -> None:
+def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: Mapping[str, str]) -> None:
     """Write rows into a table: by the workers, or through this process if they are few or the table is of Paimon.
+
+    Args:
+        frame: The rows.
+        target: The table, or a transaction of an Iceberg table.
+        how: Which columns they are for, and what they replace.
+        snapshot_properties: Entries for the summary of a snapshot of Iceberg.
 
     Raises:
         InvalidArgumentError: Rows that do not fit the columns.
         UnsupportedError: As `assigned` raises it.
     """
+    table = target.table() if isinstance(target, Transaction) else target
     schema = spark_schema(table.scan().schema(), "error")
     constants = _values(frame, schema, how.constants)
     rows = assigned(frame, schema, how)
@@ -43,15 +51,15 @@ def insert(frame: DataFrame, table: Any, how: Insertion, snapshot_properties: Ma
     options: dict[str, Any] = {"branch": how.branch, "snapshot_properties": snapshot_properties}
     if not how.is_small:
         replaced = row_filter if how.mode == "overwrite" else True
-        write(rows, table, how.mode, overwrite_filter=replaced, **options)
+        write(rows, target, how.mode, overwrite_filter=replaced, **options)
         return
     taken = _taken(rows.toArrow(), table)
     if how.mode == "overwrite":
-        table.overwrite(taken, row_filter, **options)
+        target.overwrite(taken, row_filter, **options)
     elif how.mode == "dynamic":
-        table.dynamic_partition_overwrite(taken, **options)
+        target.dynamic_partition_overwrite(taken, **options)
     else:
-        table.append(taken, **options)
+        target.append(taken, **options)
 
 
 def _insert_paimon(rows: DataFrame, table: Any, how: Insertion, constants: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from frazil._arguments import filter_text, optional_text, text, whole_number
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.files.rows.batches import no_rows
 from frazil.iceberg import Table
-from frazil.iceberg._transaction import Rows
+from frazil.iceberg._transaction import Rows, Transaction
 from frazil.spark._distribution import distributed
 from frazil.spark._taking import Taking
 from frazil.spark._worker_python import check_session, session_of
@@ -33,7 +33,7 @@ Mode = Literal["append", "overwrite", "dynamic"]
 
 def write(  # noqa: PLR0913 - keyword-only, what a write is
     frame: DataFrame,
-    table: str | os.PathLike[str] | Table,
+    table: str | os.PathLike[str] | Table | Transaction,
     mode: Mode = "append",
     *,
     branch: str = "main",
@@ -53,7 +53,8 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     Args:
         frame: The rows. Columns are found by name, and widen as in `Table.append`; a string is taken as uuid, a binary
             as fixed.
-        table: A folder, or a table that was loaded; it is at the new state afterwards.
+        table: A folder, or a table that was loaded; it is at the new state afterwards. The rows of a transaction are
+            committed with its other changes.
         mode: `append`, `overwrite` as `Table.overwrite`, or `dynamic` as `Table.dynamic_partition_overwrite`.
         branch: The branch that changes.
         overwrite_filter: Which rows `overwrite` replaces; True for all. Files of which only some rows match are
@@ -84,19 +85,20 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     )
     check_session(session_of(frame, "frame"))
     began = time.perf_counter()
-    opened = open_table(table, relocate, storage)
+    target = table if isinstance(table, Transaction) else open_table(table, relocate, storage)
+    opened = target.table() if isinstance(target, Transaction) else target
     check_columns(opened, frame.schema)
     check_branch(opened, branch)
     operation = Operation(opened, optional_text("write_format", write_format), target_bytes)
     messages = write_frame(distributed(frame, opened, distribution_mode), operation)
     result = commit(
-        opened, operation, messages, mode, overwrite_filter, branch=branch, snapshot_properties=snapshot_properties
+        target, operation, messages, mode, overwrite_filter, branch=branch, snapshot_properties=snapshot_properties
     )
     return replace(result, seconds=time.perf_counter() - began)
 
 
 def commit(
-    table: Table,
+    table: Table | Transaction,
     operation: Operation,
     messages: _native.CommitMessages,
     mode: str,

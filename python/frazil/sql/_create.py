@@ -9,11 +9,13 @@ from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._types import iceberg_schema, paimon_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from frazil.iceberg import Transaction
     from frazil.sql._names import Resolved
     from frazil.sql._statements import CreateTable, PartitionField
 
 _FORMAT_VERSION = "format-version"
-_DEFAULT_FORMAT_VERSION = 2
 
 
 class _Session(Protocol):
@@ -22,55 +24,86 @@ class _Session(Protocol):
     def user(self) -> str: ...
 
 
-def create_table(statement: CreateTable, where: Resolved, text: str, session: _Session) -> None:
-    """Create a table.
+def is_there(statement: CreateTable, where: Resolved) -> bool:
+    """Return whether `IF NOT EXISTS` leaves nothing to do."""
+    return statement.if_not_exists and bool(where.catalog.catalog.table_exists(where.levels))
+
+
+def create_table(
+    statement: CreateTable, where: Resolved, text: str, session: _Session, insert: Callable[[Any], None] | None
+) -> None:
+    """Create a table, or give it another definition.
+
+    Args:
+        statement: What to create, with the columns of its query.
+        where: The name in its catalog.
+        text: The statement.
+        session: The session of the engine.
+        insert: Writes the rows of the query of AS into the table that it gets.
 
     Raises:
         AlreadyExistsError: There is a table of this name.
         InvalidArgumentError: A column or property that does not fit.
+        NoSuchTableError: There is no table to be replaced.
         UnsupportedError: A provider of another format than that of the catalog, or a clause that it does not have.
     """
     entry = where.catalog
+    start = statement.name.start
     if statement.provider not in (None, entry.format):
-        start = statement.name.start
         problem = f"catalog {entry.name!r} has {entry.format} tables, not tables of the format {statement.provider}"
         raise unsupported(text, start, problem, f"write USING {entry.format}")
-    if statement.if_not_exists and entry.catalog.table_exists(where.levels):
-        return
+    if statement.replaces and entry.format != "iceberg":
+        hint = "drop the table first, or write INSERT OVERWRITE"
+        raise unsupported(text, start, "REPLACE TABLE of a Paimon table is not supported", hint)
     if not statement.columns:
-        raise unsupported(text, statement.name.start, "CREATE TABLE without columns is not supported")
+        raise unsupported(text, start, "CREATE TABLE without columns is not supported")
     _check_names(statement, text)
     create = _iceberg if entry.format == "iceberg" else _paimon
     try:
-        create(statement, where, text, session)
+        create(statement, where, text, session, insert)
     except AlreadyExistsError:
         # Another writer may have been first.
-        if not statement.if_not_exists or not entry.catalog.table_exists(where.levels):
+        if not is_there(statement, where):
             raise
 
 
-def _iceberg(statement: CreateTable, where: Resolved, text: str, session: _Session) -> None:
+def _iceberg(
+    statement: CreateTable, where: Resolved, text: str, session: _Session, insert: Callable[[Any], None] | None
+) -> None:
     entry = where.catalog
     options = {f"option.{name}": value for name, value in statement.options.items()} | dict(statement.options)
     comment = {} if statement.comment is None else {"comment": statement.comment}
     given = options | dict(statement.properties) | comment | {"owner": session.user()}
     made = {**entry.defaults, **given, **entry.overrides}
-    version = made.pop(_FORMAT_VERSION, str(_DEFAULT_FORMAT_VERSION))
+    version = made.pop(_FORMAT_VERSION, None)
     made.pop(f"option.{_FORMAT_VERSION}", None)
-    if not version.isdecimal():
+    if version is not None and not version.isdecimal():
         message = f"the property `{_FORMAT_VERSION}` is {version!r}, expected 1, 2 or 3"
         raise InvalidArgumentError(message)
-    entry.catalog.create_table(
-        where.levels,
-        iceberg_schema(statement.columns, timestamp_has_zone=session.timestamp_has_zone()),
-        statement.location,
-        partition_by=[_term(one, statement, text) for one in statement.partitioned_by],
-        properties=made,
-        format_version=int(version),
-    )
+    schema = iceberg_schema(statement.columns, timestamp_has_zone=session.timestamp_has_zone())
+    definition: dict[str, Any] = {
+        "location": statement.location,
+        "partition_by": [_term(one, statement, text) for one in statement.partitioned_by],
+        "properties": made,
+    }
+    if version is not None:
+        definition["format_version"] = int(version)
+    begin: Callable[..., Transaction]
+    if statement.replaces and (not statement.creates or entry.catalog.table_exists(where.levels)):
+        begin = entry.catalog.replace_table_transaction
+    elif insert is None:
+        entry.catalog.create_table(where.levels, schema, **definition)
+        return
+    else:
+        begin = entry.catalog.create_table_transaction
+    with begin(where.levels, schema, **definition) as changes:
+        if insert is not None:
+            insert(changes)
 
 
-def _paimon(statement: CreateTable, where: Resolved, text: str, session: _Session) -> None:
+def _paimon(
+    statement: CreateTable, where: Resolved, text: str, session: _Session, insert: Callable[[Any], None] | None
+) -> None:
     entry = where.catalog
     if statement.location is not None:
         raise unsupported(text, statement.name.start, "LOCATION of a Paimon table is not supported")
@@ -87,7 +120,7 @@ def _paimon(statement: CreateTable, where: Resolved, text: str, session: _Sessio
     keys = [key.strip() for key in made.pop("primary-key", "").split(",") if key.strip()]
     if where.levels[:-1] == entry.default_namespace:
         entry.catalog.create_namespace_if_not_exists(where.levels[:-1])
-    entry.catalog.create_table(  # type: ignore[call-arg]
+    table = entry.catalog.create_table(  # type: ignore[call-arg]
         where.levels,
         paimon_columns(statement.columns, timestamp_has_zone=session.timestamp_has_zone()),
         partition_keys=[_column(one, statement, text) for one in statement.partitioned_by],
@@ -95,6 +128,14 @@ def _paimon(statement: CreateTable, where: Resolved, text: str, session: _Sessio
         options=made,
         comment=statement.comment,
     )
+    if insert is None:
+        return
+    try:
+        insert(table)
+    except BaseException:
+        # As Paimon's connector for Spark does: the table is created before its rows are written.
+        entry.catalog.drop_table(where.levels, purge=True)
+        raise
 
 
 def _check_names(statement: CreateTable, text: str) -> None:

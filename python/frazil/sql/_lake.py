@@ -16,8 +16,8 @@ from frazil.errors import (
     UnsupportedError,
 )
 from frazil.sql import _statements as st
-from frazil.sql._create import create_table
-from frazil.sql._insert import insertion
+from frazil.sql._create import create_table, is_there
+from frazil.sql._insert import Insertion, insertion
 from frazil.sql._lexer import in_place, place_of, statements, unsupported
 from frazil.sql._names import Names, Resolved
 from frazil.sql._other import instead
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from frazil.catalog import Catalog
-    from frazil.sql._insert import Insertion
     from frazil.sql._reader import Name
     from frazil.sql._references import Reference
     from frazil.sql._sources import Source
     from frazil.sql._time_travel import AsOf
+    from frazil.sql._types import Column
 
 Frame = TypeVar("Frame")
 """The result of a query in the engine."""
@@ -66,8 +66,12 @@ class Engine(Protocol[Frame]):
         """Return whether INSERT OVERWRITE replaces only the partitions that have new rows."""
         ...
 
+    def columns_of(self, frame: Frame) -> Iterable[Column]:
+        """Return the columns of a query, each of which may be NULL."""
+        ...
+
     def insert(self, frame: Frame, table: Any, insertion: Insertion) -> None:
-        """Write the rows of a query into a table."""
+        """Write the rows of a query into a table, or into the table of a transaction."""
         ...
 
     def frame(self, columns: Sequence[str], rows: Sequence[Cells]) -> Frame:
@@ -129,8 +133,8 @@ class Lake(Generic[Frame]):
             if mentions(text, self._names.is_ours):
                 raise
             return self._engine.query(text, (), args)
-        if args is not None and not isinstance(statement, st.Query | st.Insert | st.Other):
-            message = "args are for queries, and for INSERT"
+        if args is not None and not isinstance(statement, st.Query | st.Insert | st.CreateTable | st.Other):
+            message = "args are for queries, INSERT and CREATE TABLE … AS"
             raise InvalidArgumentError(message, hint="write the values into the statement")
         try:
             return self._run(statement, text, args)
@@ -180,7 +184,7 @@ class Lake(Generic[Frame]):
     def _run(self, statement: st.Statement, text: str, args: Args) -> Frame:
         handlers: dict[type[Any], Callable[[Any, str], Frame]] = {
             st.CreateNamespace: self._namespace,
-            st.CreateTable: self._create,
+            st.CreateTable: lambda create, _: self._create(create, text, args),
             st.Describe: self._describe,
             st.DropNamespace: self._namespace,
             st.DropTable: self._drop,
@@ -317,11 +321,18 @@ class Lake(Generic[Frame]):
                 raise
         return self._done()
 
-    def _create(self, statement: st.CreateTable, text: str) -> Frame:
+    def _create(self, statement: st.CreateTable, text: str, args: Args) -> Frame:
         where = self._where(statement.name)
         if where is None:
-            return self._spark(text)
-        create_table(statement, where, text, self._engine)
+            return self._spark(text, args)
+        if is_there(statement, where):
+            return self._done()
+        if statement.query is None:
+            create_table(statement, where, text, self._engine, None)
+            return self._done()
+        rows = self._query(in_place(text, statement.query.start, statement.query.text), args)
+        statement = replace(statement, columns=tuple(self._engine.columns_of(rows)))
+        create_table(statement, where, text, self._engine, lambda table: self._engine.insert(rows, table, Insertion()))
         return self._done()
 
     def _drop(self, statement: st.DropTable, text: str) -> Frame:

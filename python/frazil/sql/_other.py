@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 _ALTER = "lake.table(…).update_schema(), update_spec(), update_sort_order() or set_properties(…)"
 _INSERT = 'frazil.spark.write(lake.sql("SELECT …"), lake.table(…))'
-_INSERT_PAIMON = 'lake.table(…).append(lake.sql("SELECT …").toArrow())'
 _OVERWRITE = 'frazil.spark.write(lake.sql("SELECT …"), lake.table(…), "overwrite")'
-_OVERWRITE_PAIMON = 'lake.table(…).overwrite(lake.sql("SELECT …").toArrow())'
 _VIEW = 'lake.sql("SELECT …").createOrReplaceTempView("name")'
 
 
@@ -30,8 +28,6 @@ class _Form(NamedTuple):
     paimon: str | None
 
 
-_CREATE_AS = _Form(("CREATE", "TABLE"), (), f"{_INSERT} after CREATE TABLE", f"{_INSERT_PAIMON} after CREATE TABLE")
-
 _FORMS = (
     _Form(("INSERT",), None, _INSERT, None),
     _Form(("DELETE",), ("FROM",), 'lake.table(…).delete("id = 1")', None),
@@ -42,9 +38,6 @@ _FORMS = (
     _Form(("ALTER", "VIEW"), None, None, None),
     _Form(("ALTER",), None, "lake.catalog(…).update_namespace_properties(…)", None),
     _Form(("CALL",), None, "lake.table(…).manage_snapshots(), or compact() of a Paimon table", None),
-    _CREATE_AS,
-    _Form(("CREATE", "OR", "REPLACE", "TABLE"), (), _OVERWRITE, _OVERWRITE_PAIMON),
-    _Form(("REPLACE", "TABLE"), (), _OVERWRITE, _OVERWRITE_PAIMON),
     _Form(("CREATE", "VIEW"), None, _VIEW, None),
     _Form(("CREATE", "OR", "REPLACE"), None, _VIEW, None),
     _Form(("CREATE", "TEMPORARY"), None, _VIEW, None),
@@ -69,9 +62,7 @@ _FORMS = (
     _Form(("ANALYZE",), None, None, None),
     _Form(("LOAD", "DATA"), None, 'frazil.spark.write(spark.read.parquet("…"), lake.table(…))', None),
 )
-_BY_NAME = {" ".join(form.words): form for form in _FORMS} | {
-    "CREATE TABLE … AS SELECT": _CREATE_AS,
-}
+_BY_NAME = {" ".join(form.words): form for form in _FORMS}
 
 _SESSION = (
     ("SET",),

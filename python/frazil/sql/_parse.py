@@ -13,7 +13,6 @@ from frazil.sql._statements import (
     Describe,
     DropNamespace,
     DropTable,
-    Other,
     PartitionField,
     Query,
     ShowCatalogs,
@@ -91,20 +90,23 @@ def _known(reader: Reader) -> Statement | None:
     return None
 
 
-def _create_table(reader: Reader) -> Statement:
-    begin = reader.peek()
-    reader.expect("CREATE", "TABLE")
-    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+def _create_table(reader: Reader) -> CreateTable:
+    creates = reader.accept("CREATE")
+    replaces = reader.accept("OR", "REPLACE") or reader.accept("REPLACE")
+    reader.expect("TABLE")
+    if_not_exists = not replaces and reader.accept("IF", "NOT", "EXISTS")
     name = reader.name("the name of a table")
     if reader.at("LIKE"):
         reader.reject("CREATE TABLE … LIKE is not supported", "write the columns")
-    columns = tuple(_columns(reader)) if reader.accept("(") else ()
+    columns = tuple(_columns(reader)) if reader.at("(") and not _is_query(reader) and reader.accept("(") else ()
     clauses = _Clauses(reader)
     while clauses.take():
         pass
-    if not reader.at_end and (reader.at("AS") or any(reader.at(word) for word in QUERY)):
-        reader.rest()
-        return Other("CREATE TABLE … AS SELECT", begin.start if begin else 0, name)
+    query = None
+    if reader.accept("AS") or any(reader.at(word) for word in QUERY):
+        if columns:
+            reader.reject("columns beside AS are not supported", "name the columns in the query")
+        query = reader.rest()
     return CreateTable(
         name,
         columns,
@@ -115,7 +117,15 @@ def _create_table(reader: Reader) -> Statement:
         clauses.options,
         clauses.location,
         if_not_exists,
+        replaces,
+        creates,
+        query,
     )
+
+
+def _is_query(reader: Reader) -> bool:
+    following = reader.peek(1)
+    return following is not None and following.is_word("SELECT", "WITH", "FROM", "VALUES")
 
 
 class _Clauses:
@@ -143,9 +153,9 @@ class _Clauses:
             None,
         )
         if word is None:
-            later = next((word for word in ("CLUSTERED", "CLUSTER", "ROW", "STORED", "WITH") if reader.at(word)), None)
+            later = next((words for words in _OTHER_CLAUSES if reader.at(*words)), None)
             if later is not None:
-                reader.reject(f"{later} in CREATE TABLE is not supported", _CLAUSE_HINTS.get(later))
+                reader.reject(f"{later[0]} in CREATE TABLE is not supported", _CLAUSE_HINTS.get(later[0]))
             return False
         if word in self._taken:
             reader.fail(f"{word} is given twice")
@@ -171,6 +181,7 @@ class _Clauses:
             self.location = reader.string("the location")
 
 
+_OTHER_CLAUSES = (("CLUSTERED",), ("CLUSTER",), ("ROW",), ("STORED",), ("WITH", "("))
 _CLAUSE_HINTS = {
     "CLUSTERED": "write PARTITIONED BY (bucket(8, id))",
     "STORED": "write USING iceberg",
@@ -359,6 +370,8 @@ def _describe(reader: Reader) -> Statement | None:
 
 _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]], ...] = (
     (("CREATE", "TABLE"), _create_table),
+    (("CREATE", "OR", "REPLACE", "TABLE"), _create_table),
+    (("REPLACE", "TABLE"), _create_table),
     (("DROP", "TABLE"), _drop_table),
     *((("CREATE", word), _create_namespace) for word in _NAMESPACE),
     *((("DROP", word), _drop_namespace) for word in _NAMESPACE),

@@ -23,7 +23,7 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """`CREATE TABLE name (columns) USING provider …`."""
+    """`CREATE TABLE name (columns) USING provider …`, also with a query for the columns and rows, and with REPLACE."""
 
     name: Name
     columns: tuple[Column, ...]
@@ -34,6 +34,12 @@ class CreateTable:
     options: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
     if_not_exists: bool = False
+    replaces: bool = False
+    """Whether a table that is there gets this definition."""
+    creates: bool = True
+    """Whether the table is created if it is not there."""
+    query: Text | None = None
+    """The query of AS."""
 
 
 @dataclass(frozen=True, slots=True)

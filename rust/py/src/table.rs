@@ -1,8 +1,13 @@
 //! Iceberg tables.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use frazil_iceberg::spec::metadata_write::MetadataCodec;
+use frazil_iceberg::spec::table_metadata::TableMetadata;
 use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::newest;
-use frazil_iceberg::transaction::pointer::Pointer;
+use frazil_iceberg::transaction::pointer::{Pointer, State};
 use frazil_iceberg::write::rows::lineage_names;
 use pyo3::prelude::*;
 
@@ -32,6 +37,20 @@ impl Table {
             Some(recorded) => opened.recorded_at(recorded),
             None => opened,
         }))
+    }
+
+    /// The table at a state that no file holds: the one of [`Self::to_json`].
+    #[staticmethod]
+    fn restore(py: Python<'_>, files: &Files, metadata_location: String, json: &[u8]) -> PyResult<Self> {
+        detached(py, || {
+            let metadata = Arc::new(TableMetadata::parse(json)?);
+            IcebergTable::at(State { metadata, metadata_location }, files.0.clone()).map(Self)
+        })
+    }
+
+    /// The metadata of this state.
+    fn to_json(&self, py: Python<'_>) -> PyResult<Cow<'static, [u8]>> {
+        detached(py, || self.0.metadata().to_bytes(MetadataCodec::None).map(Cow::Owned))
     }
 
     /// The table at its newest metadata.

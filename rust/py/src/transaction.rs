@@ -11,8 +11,10 @@ use frazil_core::storage::files::Files;
 use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::{Attempts as CoreAttempts, Change};
 use frazil_iceberg::transaction::conflict::{TouchedFiles, Validation};
+use frazil_iceberg::transaction::create::CreateTable;
 use frazil_iceberg::transaction::evolve::Evolution;
 use frazil_iceberg::transaction::pointer::State;
+use frazil_iceberg::transaction::replace::ReplaceTable;
 use frazil_iceberg::transaction::snapshot_change::{FileChanges, Outcome, SnapshotChange};
 use frazil_iceberg::transaction::staged::Transaction as CoreTransaction;
 use pyo3::prelude::*;
@@ -139,6 +141,25 @@ impl Transaction {
             let table = new_table(location, &schema, &partition_by, &sort_order, format_version, properties)?;
             Ok(Self::begin(CoreTransaction::creating(&table)?, files.0.clone(), row))
         })
+    }
+
+    /// Gives the table another definition, of which None keeps what it has; see [`new_table`].
+    #[pyo3(signature = (location, schema, partition_by, sort_order, format_version, properties))]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    #[expect(clippy::too_many_arguments, reason = "what a table is made of")]
+    fn replace(
+        &self,
+        py: Python<'_>,
+        location: Option<String>,
+        schema: String,
+        partition_by: Vec<(String, Option<String>)>,
+        sort_order: String,
+        format_version: Option<u8>,
+        properties: BTreeMap<String, String>,
+    ) -> PyResult<()> {
+        let made = detached(py, || new_table(String::new(), &schema, &partition_by, &sort_order, 1, properties))?;
+        let CreateTable { schema, spec, order, properties, .. } = made;
+        self.add(py, Box::new(ReplaceTable { format_version, location, schema, spec, order, properties }))
     }
 
     /// Return the table as it was when the transaction began.

@@ -15,6 +15,7 @@ mod manifests;
 pub mod pointer;
 pub mod purge;
 pub mod removals;
+pub mod replace;
 pub mod requirement;
 pub mod snapshot_change;
 pub mod staged;

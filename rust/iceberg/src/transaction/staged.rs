@@ -51,7 +51,7 @@ impl Staged {
         }
         let mut builder = MetadataBuilder::new(self.metadata.as_ref().clone(), now_ms());
         updates.iter().try_for_each(|update| builder.apply(update.clone()))?;
-        self.metadata = Arc::new(builder.into_metadata());
+        self.metadata = Arc::new(builder.into_metadata()?);
         self.updates.extend(updates);
         Ok(())
     }

@@ -80,6 +80,7 @@ pub struct MetadataBuilder {
     last_added_order: Option<i32>,
     /// Snapshots that this change added.
     added_snapshots: HashSet<i64>,
+    has_new_schema: bool,
     changed: bool,
 }
 
@@ -93,13 +94,18 @@ impl MetadataBuilder {
             last_added_spec: None,
             last_added_order: None,
             added_snapshots: HashSet::new(),
+            has_new_schema: false,
             changed: false,
         }
     }
 
     /// The state so far, which is not to be written: [`MetadataBuilder::build`] says when it was and what was before.
-    pub fn into_metadata(self) -> TableMetadata {
-        self.metadata
+    ///
+    /// # Errors
+    /// As [`MetadataBuilder::build`].
+    pub fn into_metadata(self) -> Result<TableMetadata> {
+        self.check()?;
+        Ok(self.metadata)
     }
 
     /// Whether an update changed anything.
@@ -159,7 +165,11 @@ impl MetadataBuilder {
 
     /// The new state, whose log names `previous`, the file of the state before. Returns the log entries that fell out
     /// because there are more than `write.metadata.previous-versions-max`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if rows cannot be partitioned: a column of the default spec is gone, or has another type.
     pub fn build(mut self, previous: Option<MetadataLogEntry>) -> Result<(TableMetadata, Vec<MetadataLogEntry>)> {
+        self.check()?;
         let metadata = &mut self.metadata;
         // Java and we refuse to go back in time, but clocks do.
         metadata.last_updated_ms = self.now_ms.max(metadata.last_updated_ms);
@@ -168,6 +178,15 @@ impl MetadataBuilder {
         let dropped = metadata.metadata_log.len().saturating_sub(kept);
         let dropped = metadata.metadata_log.drain(..dropped).collect();
         Ok((self.metadata, dropped))
+    }
+
+    /// Checks that the default spec fits a new current schema; updates may set one after the other.
+    fn check(&self) -> Result<()> {
+        if !self.has_new_schema {
+            return Ok(());
+        }
+        let metadata = &self.metadata;
+        check::spec(metadata.default_spec()?, metadata.current_schema()?, &metadata.partition_specs)
     }
 
     fn assign_uuid(&mut self, uuid: String) -> Result<()> {
@@ -222,11 +241,9 @@ impl MetadataBuilder {
 
     fn set_current_schema(&mut self, id: i32) -> Result<()> {
         let id = chosen(id, self.last_added_schema, "schema")?;
-        let schema = self.metadata.schema(id).map_err(|e| no_longer_there(&e))?.clone();
-        for spec in self.metadata.partition_specs.iter().filter(|spec| spec.spec_id == self.metadata.default_spec_id) {
-            check::spec(spec, &schema, &self.metadata.partition_specs)?;
-        }
+        self.metadata.schema(id).map_err(|e| no_longer_there(&e))?;
         self.metadata.current_schema_id = id;
+        self.has_new_schema = true;
         Ok(())
     }
 
@@ -343,8 +360,8 @@ impl MetadataBuilder {
             return Err(Error::new(ErrorKind::NoSuchSnapshot, format!("no branch or tag `{name}`")));
         }
         if name == MAIN_BRANCH {
+            // What was current before is still the history of the table.
             self.metadata.current_snapshot_id = None;
-            self.metadata.snapshot_log.clear();
         }
         Ok(())
     }

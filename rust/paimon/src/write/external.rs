@@ -266,7 +266,8 @@ mod tests {
 
     #[test]
     fn options_that_cannot_be_followed_are_named() {
-        let refused: [(&[(&str, &str)], &str, &str); 16] = [
+        type Pairs = &'static [(&'static str, &'static str)];
+        let refused: [(Pairs, &str, &str); 16] = [
             (&[(STRATEGY, "ROUND_ROBIN"), (PATHS, "file:/x")], STRATEGY, "ROUND_ROBIN"),
             (&[(STRATEGY, "nine")], STRATEGY, "nine"),
             (&[(STRATEGY, "round-robin"), (PATHS, "/x")], PATHS, "scheme"),

@@ -18,7 +18,7 @@ impl Ids {
         Self { last }
     }
 
-    pub(super) fn next(&mut self) -> Result<i32> {
+    pub(in crate::transaction) fn next(&mut self) -> Result<i32> {
         let next = self.last.checked_add(1).filter(|&next| next <= MAX_FIELD_ID);
         self.last = next.ok_or_else(|| {
             Error::new(ErrorKind::LimitExceeded, format!("a table has no column ids beyond {MAX_FIELD_ID}"))

@@ -1,0 +1,62 @@
+"""Types of Spark as Spark SQL writes them in CREATE TABLE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import types as spark
+
+from frazil.errors import UnsupportedError
+from frazil.sql._types import Array, Column, Map, Primitive, Struct
+
+if TYPE_CHECKING:
+    from frazil.sql._types import ColumnType
+
+_PRIMITIVES: dict[type[spark.DataType], str] = {
+    spark.BinaryType: "BINARY",
+    spark.BooleanType: "BOOLEAN",
+    spark.ByteType: "TINYINT",
+    spark.DateType: "DATE",
+    spark.DoubleType: "DOUBLE",
+    spark.FloatType: "FLOAT",
+    spark.IntegerType: "INT",
+    spark.LongType: "BIGINT",
+    spark.ShortType: "SMALLINT",
+    spark.StringType: "STRING",
+    spark.TimestampNTZType: "TIMESTAMP_NTZ",
+    spark.TimestampType: "TIMESTAMP_LTZ",
+    spark.VariantType: "VARIANT",
+}
+
+
+def sql_columns(schema: spark.StructType) -> list[Column]:
+    """Return columns that may be NULL at all depths, as CREATE TABLE … AS makes them in Spark.
+
+    Raises:
+        UnsupportedError: A type that tables do not have.
+
+    >>> sql_columns(spark.StructType().add("a", spark.ArrayType(spark.DecimalType(9, 2))))
+    [Column(name='a', type=Array(element=Primitive(name='DECIMAL', numbers=(9, 2))), required=False, comment=None)]
+    """
+    return [_column(field, field.name) for field in schema]
+
+
+def _column(field: spark.StructField, path: str) -> Column:
+    comment = (field.metadata or {}).get("comment")
+    return Column(field.name, _type(field.dataType, path), comment=None if comment is None else str(comment))
+
+
+def _type(found: spark.DataType, path: str) -> ColumnType:
+    if isinstance(found, spark.StructType):
+        return Struct(tuple(_column(field, f"{path}.{field.name}") for field in found))
+    if isinstance(found, spark.ArrayType):
+        return Array(_type(found.elementType, f"{path}.element"))
+    if isinstance(found, spark.MapType):
+        return Map(_type(found.keyType, f"{path}.key"), _type(found.valueType, f"{path}.value"))
+    if isinstance(found, spark.DecimalType):
+        return Primitive("DECIMAL", (found.precision, found.scale))
+    name = _PRIMITIVES.get(type(found))
+    if name is None:
+        message = f"column `{path}` of the query: tables do not have the type {found.simpleString()}"
+        raise UnsupportedError(message, context={"column": path}, hint="write a CAST")
+    return Primitive(name)
