@@ -20,7 +20,8 @@ use crate::transform::Transform;
 
 /// What a table is to be from now on. It has no rows then; earlier snapshots and other branches keep theirs.
 ///
-/// A column gets the id of the column that had its name, and a partition field that of the one with the same transform.
+/// A column gets the id of the column that had its name, unless a partition spec takes no values of its type, and a
+/// partition field that of the one with the same transform.
 #[derive(Debug, Clone)]
 pub struct ReplaceTable {
     /// None keeps the version.
@@ -92,9 +93,21 @@ fn column_ids(schema: &Schema, base: &TableMetadata) -> Result<HashMap<i32, i32>
     let given = in_order(&schema.fields).into_iter().map(|id| {
         // Two columns may have one full name where names have dots.
         let same = schema.full_name(id).and_then(|name| known.remove(&name));
+        let same = same.filter(|same| schema.field(id).is_some_and(|field| fits_specs(field, *same, base)));
         Ok((id, same.map_or_else(|| new.next(), Ok)?))
     });
     given.collect()
+}
+
+/// Whether each transform of a column in a spec of the table applies to a new type of it. Java gives the column its id in
+/// any case, and then cannot read the table any more.
+fn fits_specs(field: &NestedField, id: i32, base: &TableMetadata) -> bool {
+    let fields = base.partition_specs.iter().flat_map(|spec| &spec.fields);
+    let mut of_column = fields.filter(|part| part.source_ids.contains(&id) && part.transform != Transform::Void);
+    match &field.field_type {
+        Type::Primitive(primitive) => of_column.all(|part| part.transform.result_type(primitive).is_some()),
+        _ => of_column.next().is_none(),
+    }
 }
 
 /// The ids of all fields, those of a struct before those inside of them, as Java numbers them.

@@ -113,3 +113,17 @@ fn names_with_dots_share_no_id() {
     let found = ids(first.current_schema().unwrap());
     assert_eq!(found, [("s.x".to_string(), 4), ("t".to_string(), 8)]);
 }
+
+#[test]
+fn a_type_that_an_earlier_transform_does_not_take_gets_a_new_id() {
+    for (field_type, id) in [(json!("int"), 8), (json!("date"), 2)] {
+        let schema = json!({"type": "struct", "fields": [
+            {"id": 1, "name": "ts", "required": false, "type": field_type}]});
+        let new = replaced(&table(2), &schema, &[]).unwrap();
+        assert_eq!(ids(new.current_schema().unwrap()), [("ts".to_string(), id)]);
+    }
+    let nested = json!({"type": "struct", "fields": [{"id": 1, "name": "id", "required": false, "type":
+        {"type": "list", "element-id": 2, "element-required": false, "element": "int"}}]});
+    let new = replaced(&table(2), &nested, &[]).unwrap();
+    assert_eq!(ids(new.current_schema().unwrap()), [("id".to_string(), 8), ("id.element".to_string(), 9)]);
+}
