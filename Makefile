@@ -25,6 +25,7 @@ QUICK := $(TARGET)/quick-venv
 WHEEL := $(RELEASE)/.wheel-installed
 # The packages of .venv, but the oldest pyarrow that the metadata allows.
 OLDEST := $(TARGET)/oldest-venv
+OLDEST_SQLGLOT := $(shell sed -n 's/^spark = .*"sqlglot>=\([0-9]*\)".*/\1/p' pyproject.toml)
 OLDEST_PYARROW := $(shell sed -n 's/^dependencies = .*"pyarrow>=\([0-9]*\)".*/\1/p' pyproject.toml)
 BENCH := $(TARGET)/bench
 INTEROP := $(TARGET)/interop
@@ -141,9 +142,10 @@ test-python: dev
 	$(BIN)/python -m pytest --quiet --doctest-modules --pyargs frazil
 
 $(OLDEST)/.installed: pyproject.toml | $(TOOLS)
-	$(call say,'Installing pyarrow $(OLDEST_PYARROW) into $(OLDEST)')
+	$(call say,'Installing pyarrow $(OLDEST_PYARROW) and sqlglot $(OLDEST_SQLGLOT) into $(OLDEST)')
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'pyarrow==$(OLDEST_PYARROW).*'
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'pyarrow==$(OLDEST_PYARROW).*' \
+		'sqlglot==$(OLDEST_SQLGLOT).0.*'
 	@printf '%s\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" '$(CURDIR)/python' \
 		> "$$($(OLDEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"
 	@touch $@
@@ -151,13 +153,14 @@ $(OLDEST)/.installed: pyproject.toml | $(TOOLS)
 # ORC files with timestamps that 64 bits of nanoseconds do not hold, which old versions of pyarrow misread.
 OLDEST_ORC := oldts or p_v2_day_timestamptz_orc or append_ltz_orc_legacy_false or pk_types_orc_b4
 
-# Arguments of pyarrow differ between its versions where files are written.
+# Arguments of pyarrow differ between its versions where files are written, and trees of sqlglot wherever they are read.
 test-oldest: dev $(OLDEST)/.installed
-	$(call say,'Testing with pyarrow $(OLDEST_PYARROW)')
+	$(call say,'Testing with pyarrow $(OLDEST_PYARROW) and sqlglot $(OLDEST_SQLGLOT)')
 	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/behavior/test_append.py tests/behavior/test_data_files.py \
 		tests/behavior/test_reading.py
 	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/interop/test_golden_tables.py \
 		tests/interop/test_paimon_found.py tests/interop/test_paimon_tables.py -k '$(OLDEST_ORC)'
+	$(OLDEST)/bin/python -m pytest --quiet tests/unit/test_sql_narrow.py tests/unit/test_sql_sources.py tests/unit/test_sql_statements.py
 
 # The same tests on what is shipped.
 test-release: $(WHEEL)

@@ -38,6 +38,16 @@ def main(warehouse: str) -> None:
         "joined": sorted(row.data for row in joined.collect()),
         "rejected": rejection(lake, "DELETE FROM table WHERE id = 1"),
     }
+    lake.sql("CREATE TABLE db.copy PARTITIONED BY (data) AS SELECT id, data FROM db.table")
+    lake.sql("INSERT OVERWRITE db.copy PARTITION (data = 'b') SELECT id FROM range(5, 7)")
+    lake.sql("CREATE TEMPORARY VIEW of_copy AS SELECT * FROM db.copy")
+    lake.sql("CREATE OR REPLACE TABLE db.copy AS SELECT data, id FROM of_copy")
+    found["copied"] = sorted(list(row) for row in lake.sql("SELECT * FROM db.copy").collect())
+    [[plan]] = lake.sql("EXPLAIN SELECT id FROM db.copy").collect()
+    found["plan"] = "Physical Plan" in plan
+    paimon = frazil.spark.connect(session, {"p": {"type": "paimon", "warehouse": f"{warehouse}/paimon"}})
+    paimon.sql("CREATE TABLE p.default.t AS SELECT id, array(id) AS ids FROM range(0, 1000, 1, 4)")
+    found["paimon"] = list(paimon.sql("SELECT count(*), sum(ids[0]) FROM p.default.t").collect()[0])
     print(json.dumps(found))  # noqa: T201 - the test reads it
     session.stop()
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import frazil.spark
-from frazil.errors import NoSuchSnapshotError
+from frazil.errors import InvalidArgumentError, NoSuchSnapshotError, UnsupportedError
 from support.sql_lakes import iceberg_catalog
 
 if TYPE_CHECKING:
@@ -152,3 +152,40 @@ def test_a_state_that_is_not_there_is_an_error_with_its_place(lake: Lake[DataFra
     for name in ("t VERSION AS OF 'nope'", "t VERSION AS OF 1", "t.branch_nope", "t TIMESTAMP AS OF '1999-01-01'"):
         with pytest.raises(NoSuchSnapshotError, match=r"line \d, column \d"):
             lake.sql(f"SELECT 1 FROM lake.db.{name}")
+
+
+def test_a_plan_is_explained(lake: Lake[DataFrame]) -> None:
+    for mode in ("", "EXTENDED", "FORMATTED", "COST", "CODEGEN"):
+        [[plan]] = lake.sql(f"EXPLAIN {mode} SELECT name FROM lake.db.t WHERE id = 1").collect()
+        assert "name" in plan, mode
+    [[plan]] = lake.sql("EXPLAIN SELECT id FROM lake.db.t WHERE id = :id", {"id": 1}).collect()
+    assert "Physical Plan" in plan
+    with pytest.raises(UnsupportedError, match="EXPLAIN with a query"):
+        lake.sql("EXPLAIN INSERT INTO lake.db.t SELECT 1, 'x'")
+
+
+def test_temporary_views_of_tables(lake: Lake[DataFrame], spark: SparkSession) -> None:
+    from pyspark.errors import AnalysisException
+
+    lake.sql("CREATE TEMPORARY VIEW v (a, `b c`) AS SELECT * FROM lake.db.t WHERE id > :least", {"least": 1})
+    try:
+        assert values(lake, "SELECT v.`b c`, t.id FROM v JOIN lake.db.t t ON v.a = t.id") == [("b", 2), ("c", 3)]
+        with pytest.raises(AnalysisException, match="ALREADY_EXISTS"):
+            lake.sql("CREATE TEMP VIEW v AS SELECT * FROM lake.db.t")
+        lake.sql("CREATE OR REPLACE TEMP VIEW v AS SELECT id FROM lake.db.t VERSION AS OF 'v1'")
+        lake.sql("USE lake.db")
+        assert values(lake, "SELECT * FROM v") == [(1,)]
+        lake.sql("CREATE OR REPLACE TEMP VIEW v AS SELECT 5 AS five")
+        assert values(lake, "SELECT * FROM v") == [(5,)]
+    finally:
+        lake.sql("USE spark_catalog")
+        spark.catalog.dropTempView("v")
+    lake.sql("CREATE GLOBAL TEMPORARY VIEW g AS SELECT id FROM p.default.orders")
+    try:
+        assert values(lake, "SELECT * FROM global_temp.g") == [(1,), (2,)]
+    finally:
+        spark.catalog.dropGlobalTempView("g")
+    with pytest.raises(InvalidArgumentError, match="view `w` has 1 columns, and its query 2"):
+        lake.sql("CREATE TEMP VIEW w (a) AS SELECT * FROM lake.db.t")
+    with pytest.raises(InvalidArgumentError, match="one part"):
+        lake.sql("CREATE TEMP VIEW lake.db.w AS SELECT * FROM lake.db.t")

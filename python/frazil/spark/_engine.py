@@ -70,6 +70,25 @@ class SparkEngine:
         """Return whether `spark.sql.sources.partitionOverwriteMode` is dynamic."""
         return str(self._spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")).lower() == "dynamic"
 
+    def create_view(
+        self, frame: DataFrame, name: str, columns: Sequence[str] | None, *, replaces: bool, is_global: bool
+    ) -> None:
+        """Create a temporary view of a query.
+
+        Raises:
+            InvalidArgumentError: Another number of columns than the query has.
+        """
+        if columns is not None:
+            if len(columns) != len(frame.columns):
+                message = f"view `{name}` has {len(columns)} columns, and its query {len(frame.columns)}"
+                raise InvalidArgumentError(message)
+            frame = frame.toDF(*columns)
+        quoted = f"`{name.replace('`', '``')}`"
+        if is_global:
+            (frame.createOrReplaceGlobalTempView if replaces else frame.createGlobalTempView)(quoted)
+        else:
+            (frame.createOrReplaceTempView if replaces else frame.createTempView)(quoted)
+
     def columns_of(self, frame: DataFrame) -> list[Column]:
         """Return the columns of a query as columns of a new table."""
         return sql_columns(frame.schema)

@@ -18,7 +18,7 @@ from frazil.errors import (
 from frazil.sql import _statements as st
 from frazil.sql._create import create_table, is_there
 from frazil.sql._insert import Insertion, insertion
-from frazil.sql._lexer import in_place, place_of, statements, unsupported
+from frazil.sql._lexer import in_place, invalid, place_of, statements, unsupported
 from frazil.sql._names import Names, Resolved
 from frazil.sql._other import instead
 from frazil.sql._parse import parse
@@ -44,6 +44,8 @@ Cells = tuple[str, ...]
 Args: TypeAlias = "Mapping[str, Any] | Sequence[Any] | None"
 """Values of the parameters of a query, by name or by position."""
 
+_WITH_ARGS = st.Query | st.Insert | st.CreateTable | st.CreateView | st.Explain | st.Other
+
 _VIEW_FIRST = 'make a temporary view of the rows: lake.sql("SELECT …").createOrReplaceTempView("name")'
 
 
@@ -64,6 +66,12 @@ class Engine(Protocol[Frame]):
 
     def overwrites_partitions(self) -> bool:
         """Return whether INSERT OVERWRITE replaces only the partitions that have new rows."""
+        ...
+
+    def create_view(
+        self, frame: Frame, name: str, columns: Sequence[str] | None, *, replaces: bool, is_global: bool
+    ) -> None:
+        """Create a temporary view of a query; `columns` are other names for its columns."""
         ...
 
     def columns_of(self, frame: Frame) -> Iterable[Column]:
@@ -133,8 +141,8 @@ class Lake(Generic[Frame]):
             if mentions(text, self._names.is_ours):
                 raise
             return self._engine.query(text, (), args)
-        if args is not None and not isinstance(statement, st.Query | st.Insert | st.CreateTable | st.Other):
-            message = "args are for queries, INSERT and CREATE TABLE … AS"
+        if args is not None and not isinstance(statement, _WITH_ARGS):
+            message = "args are for queries, and for statements that contain one"
             raise InvalidArgumentError(message, hint="write the values into the statement")
         try:
             return self._run(statement, text, args)
@@ -185,9 +193,11 @@ class Lake(Generic[Frame]):
         handlers: dict[type[Any], Callable[[Any, str], Frame]] = {
             st.CreateNamespace: self._namespace,
             st.CreateTable: lambda create, _: self._create(create, text, args),
+            st.CreateView: lambda view, _: self._view(view, text, args),
             st.Describe: self._describe,
             st.DropNamespace: self._namespace,
             st.DropTable: self._drop,
+            st.Explain: lambda explain, _: self._explain(explain, text, args),
             st.Insert: lambda insert, _: self._insert(insert, text, args),
             st.Other: lambda other, _: self._other(other, text, args),
             st.Query: lambda query, _: self._query(query.text, args),
@@ -217,14 +227,34 @@ class Lake(Generic[Frame]):
         """Return whether a name is that of a temporary view, which comes before tables of the current catalog."""
         return len(parts) == 1 and self._names.current is not None and self._engine.has_temporary_view(parts[0])
 
-    def _query(self, text: str, args: Args = None) -> Frame:
+    def _query(self, text: str, args: Args = None, head: str = "") -> Frame:
+        """Run a query; `head` comes before its text."""
         found = [one for one in references(text, self._names.is_ours) if not self._is_view(one.name.parts)]
         if not found:
-            return self._engine.query(text, (), args)
+            return self._engine.query(head + text, (), args)
         # A table is loaded once, so that a statement that names it twice reads one state.
         tables = Sources(self._names)
         sources = [self._source(tables, one, text, args) for one in found]
-        return self._engine.query(replaced(text, found), sources, args)
+        return self._engine.query(head + replaced(text, found), sources, args)
+
+    def _explain(self, statement: st.Explain, text: str, args: Args) -> Frame:
+        query = in_place(text, statement.query.start, statement.query.text)
+        return self._query(query, args, statement.head + " ")
+
+    def _view(self, statement: st.CreateView, text: str, args: Args) -> Frame:
+        if not mentions(statement.query.text, self._names.is_ours):
+            return self._engine.query(text, (), args)
+        rows = self._query(in_place(text, statement.query.start, statement.query.text), args)
+        if len(statement.name.parts) > 1:
+            raise invalid(text, statement.name.start, "the name of a temporary view has one part")
+        self._engine.create_view(
+            rows,
+            statement.name.parts[0],
+            statement.columns,
+            replaces=statement.replaces,
+            is_global=statement.is_global,
+        )
+        return self._done()
 
     def _source(self, tables: Sources, one: Reference, text: str, args: Args) -> Source:
         """Return what a name in a query reads."""

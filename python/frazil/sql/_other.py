@@ -54,7 +54,7 @@ _FORMS = (
     _Form(("SHOW",), None, None, None),
     _Form(("DESCRIBE",), None, "DESCRIBE with the name of a table", None),
     _Form(("DESC",), None, "DESCRIBE with the name of a table", None),
-    _Form(("EXPLAIN",), None, 'lake.sql("SELECT …").explain()', None),
+    _Form(("EXPLAIN",), None, "EXPLAIN with a query", None),
     _Form(("COMMENT", "ON"), ("TABLE",), 'lake.table(…).set_properties({"comment": "…"})', None),
     _Form(("CACHE",), None, 'lake.sql("SELECT …").cache()', None),
     _Form(("UNCACHE",), None, "the method unpersist of the DataFrame", None),

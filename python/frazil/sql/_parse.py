@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frazil.sql._other import other
-from frazil.sql._parse_insert import QUERY, insert, is_insert_after_common_tables
+from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
 from frazil.sql._reader import Name, Reader
 from frazil.sql._statements import (
     CreateNamespace,
     CreateTable,
+    CreateView,
     Describe,
     DropNamespace,
     DropTable,
+    Explain,
     PartitionField,
     Query,
     ShowCatalogs,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
 _NAMESPACES = ("NAMESPACES", "DATABASES", "SCHEMAS")
 _DESCRIBED = ("FUNCTION", "QUERY", "CATALOG", "PROCEDURE", "SELECT", "WITH", "VALUES", "FROM", *_NAMESPACE)
+
+_MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 
 _TRANSFORMS = {
     "bucket": "bucket",
@@ -368,6 +372,33 @@ def _describe(reader: Reader) -> Statement | None:
     return Describe(name, extended)
 
 
+def _explain(reader: Reader) -> Statement | None:
+    """Read EXPLAIN of a query; None for other statements."""
+    begin, first = reader.mark(), reader.peek()
+    reader.expect("EXPLAIN")
+    reader.accept_any(*_MODES)
+    if first is None or not any(reader.at(word) for word in QUERY) or _is_insert(reader):
+        reader.back_to(begin)
+        return None
+    return Explain(reader.since(first).text, reader.rest())
+
+
+def _create_view(reader: Reader) -> Statement | None:
+    """Read CREATE TEMPORARY VIEW of a query; None for other views."""
+    begin = reader.mark()
+    reader.expect("CREATE")
+    replaces, is_global = reader.accept("OR", "REPLACE"), reader.accept("GLOBAL")
+    if reader.accept_any("TEMPORARY", "TEMP") is None or not reader.accept("VIEW"):
+        reader.back_to(begin)
+        return None
+    name = reader.name("the name of a view")
+    columns = tuple(column_list(reader)) if reader.at("(") else None
+    if not reader.accept("AS"):
+        reader.back_to(begin)
+        return None
+    return CreateView(name, reader.rest(), columns, replaces, is_global)
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]], ...] = (
     (("CREATE", "TABLE"), _create_table),
     (("CREATE", "OR", "REPLACE", "TABLE"), _create_table),
@@ -383,6 +414,8 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("SHOW", "CURRENT", "NAMESPACE"), _show_current),
     (("DESCRIBE",), _describe),
     (("DESC",), _describe),
+    *((("CREATE", *words), _create_view) for words in (("TEMPORARY",), ("TEMP",), ("GLOBAL",), ("OR", "REPLACE"))),
+    (("EXPLAIN",), _explain),
     (("INSERT", "INTO"), insert),
     (("INSERT", "OVERWRITE"), insert),
     (("WITH",), insert),

@@ -50,7 +50,7 @@ def insert(reader: Reader) -> Statement:
         reader.reject("IF NOT EXISTS of a partition is not supported", "delete the words")
     by_name = condition is None and reader.accept("BY", "NAME")
     has_list = condition is None and not by_name and reader.at("(") and not _is_query_in_parentheses(reader)
-    columns = tuple(_column_list(reader)) if has_list else None
+    columns = tuple(column_list(reader)) if has_list else None
     is_values = reader.at("VALUES")
     if not any(reader.at(word) for word in QUERY):
         reader.fail("expected VALUES or a query")
@@ -157,7 +157,8 @@ def _is_query_in_parentheses(reader: Reader) -> bool:
     return following is not None and (following.text == "(" or following.is_word("SELECT", "WITH", "FROM", "VALUES"))
 
 
-def _column_list(reader: Reader) -> Iterator[str]:
+def column_list(reader: Reader) -> Iterator[str]:
+    """Read names of columns in parentheses."""
     reader.expect("(")
     while True:
         yield reader.identifier("the name of a column")

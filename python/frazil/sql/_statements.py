@@ -147,6 +147,25 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Explain:
+    """`EXPLAIN mode query`; `head` is what stands before the query."""
+
+    head: str
+    query: Text
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """`CREATE TEMPORARY VIEW name (columns) AS query`."""
+
+    name: Name
+    query: Text
+    columns: tuple[str, ...] | None = None
+    replaces: bool = False
+    is_global: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A statement that only Spark runs, if it is not about a table of a catalog of frazil.
 
@@ -173,5 +192,7 @@ Statement = (
     | Describe
     | Insert
     | Query
+    | Explain
+    | CreateView
     | Other
 )
