@@ -100,6 +100,8 @@ STREAM = frazil("stream_rows", "T3r")
 SPARK_PARQUET = Work("spark_parquet", "aggregate", "T3r")
 IN_SPARK = {table: Work("spark_frazil", "aggregate", table) for table in ("T3r", "T3", "T4", "T5")}
 SPARK_SOURCE = Work("spark_frazil", "aggregate_source", "T3r")
+SQL_INSERT, API_INSERT = (Work("spark_frazil", job, "W") for job in ("sql_insert", "api_insert"))
+SQL_QUERY, API_QUERY = (Work("spark_frazil", job, "W") for job in ("sql_query", "api_query"))
 APPEND, WRITE = frazil("append_rows", "T3r"), Work("pyarrow", "write_rows", "T3r")
 FIND_IDS, MERGE = Work("pyarrow", "find_ids", "T3r"), frazil("merge_on_read", "T3r")
 COPY_METADATA = Work("pyarrow", "copy_metadata", "TH")
@@ -279,6 +281,9 @@ ROWS = (
         )
         for letter, table in (("p", "T3"), ("v", "T4"), ("e", "T5"))
     ),
+    # 40 statements each, which may take 50 ms more than the calls that do the same.
+    Row("S1", "Spark SQL: 40 INSERTs over append", SQL_INSERT, None, Mark(40 * 0.05), less=API_INSERT),
+    Row("S2", "Spark SQL: 40 SELECTs over frazil.spark.read", SQL_QUERY, None, Mark(40 * 0.05), less=API_QUERY),
     # 20 M rows x 5 columns, zstd, into 8 buckets; the limit writes them into one file without partitions.
     Row("W1", "append 20 M rows", APPEND, WRITE, Mark(6.5, 4.9), more_peers=("pyiceberg",)),
     Row("W1m", "memory of W1", APPEND, None, Mark(1024), "rise_mib", more_peers=("pyiceberg",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engines import spark, spark_parquet
 
@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil.sql import Lake
     from targets import Target
 
 PACKAGES = ("pyspark", "frazil")
+STATEMENTS = 40
 
 
 def warm_up(target: Target) -> None:
@@ -29,6 +31,57 @@ def aggregate(target: Target) -> Callable[[], dict[str, float]]:
 def aggregate_source(target: Target) -> Callable[[], dict[str, float]]:
     """By the data source, which hands all rows from Python to Spark."""
     return spark.aggregate_of(lambda: _source(target))
+
+
+def sql_insert(target: Target) -> Callable[[], dict[str, float]]:
+    lake, table = _small_table(target)
+    return _statements(lambda number: lake.sql(f"INSERT INTO lake.db.t VALUES ({number}, 'x')"), table)  # noqa: S608 - a number
+
+
+def api_insert(target: Target) -> Callable[[], dict[str, float]]:
+    _, table = _small_table(target)
+    return _statements(lambda number: table.append([{"id": number, "name": "x"}]), table)
+
+
+def sql_query(target: Target) -> Callable[[], dict[str, float]]:
+    lake, table = _small_table(target)
+    table.append([{"id": 1, "name": "x"}])
+    return _statements(lambda number: lake.sql(f"SELECT name FROM lake.db.t WHERE id < {number}").collect(), table)  # noqa: S608 - a number
+
+
+def api_query(target: Target) -> Callable[[], dict[str, float]]:
+    import frazil.spark
+
+    session, (_, table) = _session(target), _small_table(target)
+    table.append([{"id": 1, "name": "x"}])
+    return _statements(
+        lambda number: frazil.spark.read(session, table).where(f"id < {number}").select("name").collect(), table
+    )
+
+
+def _small_table(target: Target) -> tuple[Lake[DataFrame], Any]:
+    """Return a lake and its table `lake.db.t`, without rows."""
+    import tempfile
+
+    import frazil.spark
+
+    catalog = {"type": "hadoop", "warehouse": f"{tempfile.mkdtemp()}/lake"}
+    lake = frazil.spark.connect(_session(target), {"lake": catalog})
+    lake.sql("CREATE TABLE lake.db.t (id BIGINT, name STRING) USING iceberg")
+    return lake, lake.table("lake.db.t")
+
+
+def _statements(run: Callable[[int], Any], table: Any) -> Callable[[], dict[str, float]]:
+    """Return what runs a statement again and again; Java has compiled much of it by then."""
+    for number in range(STATEMENTS):
+        run(number)
+
+    def statements() -> dict[str, float]:
+        for number in range(STATEMENTS):
+            run(number)
+        return {"rows": table.refresh().scan().count()}
+
+    return statements
 
 
 def _read(target: Target) -> DataFrame:
