@@ -14,6 +14,7 @@ import pytest
 
 import frazil
 from frazil.errors import AlreadyExistsError, InvalidArgumentError, NoSuchTableError, UnsupportedError
+from support.catalogs import KINDS, catalog_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,19 +28,9 @@ def rows(*ids: int) -> list[dict[str, Any]]:
     return [{"id": number, "name": str(number)} for number in ids]
 
 
-@pytest.fixture(params=["hadoop", "sql", "memory", "local"])
+@pytest.fixture(params=KINDS)
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
-    root = tmp_path / "root"
-    root.mkdir()
-    properties = {
-        "hadoop": {"warehouse": f"{root}/warehouse"},
-        "sql": {"uri": f"sqlite:///{root}/catalog.db", "warehouse": f"{root}/warehouse"},
-        "memory": {"warehouse": f"{root}/warehouse"},
-        "local": {"path": f"{root}/lake"},
-    }[request.param]
-    made = frazil.load_catalog("c", type=request.param, **properties)
-    made.create_namespace("ns")
-    return made
+    return catalog_in(tmp_path / "root", request.param)
 
 
 def left(tmp_path: Path) -> set[str]:

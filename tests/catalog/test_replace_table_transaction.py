@@ -10,6 +10,7 @@ import pytest
 
 import frazil
 from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, NoSuchTableError, UnsupportedError
+from support.catalogs import KINDS, catalog_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,18 +21,9 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("s", pa.struct([
 OTHER = pa.schema([("s", pa.struct([("y", pa.int32()), ("x", pa.string())])), ("id", pa.string()), ("new", pa.int32())])
 
 
-@pytest.fixture(params=["hadoop", "sql", "memory", "local"])
+@pytest.fixture(params=KINDS)
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
-    root = tmp_path / "root"
-    root.mkdir()
-    properties = {
-        "hadoop": {"warehouse": f"{root}/warehouse"},
-        "sql": {"uri": f"sqlite:///{root}/catalog.db", "warehouse": f"{root}/warehouse"},
-        "memory": {"warehouse": f"{root}/warehouse"},
-        "local": {"path": f"{root}/lake"},
-    }[request.param]
-    made = frazil.load_catalog("c", type=request.param, **properties)
-    made.create_namespace("ns")
+    made = catalog_in(tmp_path / "root", request.param)
     table = made.create_table("ns.t", SCHEMA, partition_by=["bucket(2, id)"], properties={"a": "1", "b": "2"})
     table.append([{"id": 1, "name": "a", "s": {"x": 1}}, {"id": 2, "name": "b", "s": None}])
     table.manage_snapshots().create_tag(table.snapshots()[0].snapshot_id, "v1").commit()

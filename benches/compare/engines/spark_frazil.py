@@ -79,7 +79,7 @@ def _statements(run: Callable[[int], Any], table: Any) -> Callable[[], dict[str,
     def statements() -> dict[str, float]:
         for number in range(STATEMENTS):
             run(number)
-        return {"rows": table.refresh().scan().count()}
+        return {"inserted": table.refresh().scan().count()}
 
     return statements
 

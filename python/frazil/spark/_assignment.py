@@ -35,11 +35,14 @@ def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataF
         _check(source.dataType, target, checked=ansi)
         if how.by_name:
             _check_names(source.dataType, target)
-    names = [f"_{place}" for place in range(len(targets))]
-    values = frame.toDF(*names)
-    return values.select(
+    names = frame.columns
+    if len({name.lower() for name in names if name and name.isascii()}) < len(names):
+        # Another name for each column, since Spark could not tell them apart.
+        names = [f"_{place}" for place in range(len(targets))]
+        frame = frame.toDF(*names)
+    return frame.select(
         *(
-            functions.col(name).cast(target.dataType).alias(target.name)
+            functions.col(f"`{name.replace('`', '``')}`").cast(target.dataType).alias(target.name)
             for name, target in zip(names, targets, strict=True)
         ),
         *(constant(text, _column(name, table)) for name, text in constants.items()),

@@ -39,6 +39,7 @@ class SparkEngine:
         """Use this session."""
         self._spark = spark
         self._user: str | None = None
+        self._empty: DataFrame | None = None
 
     def query(self, text: str, sources: Sequence[Source], args: Any = None) -> DataFrame:
         """Run a query over tables that were loaded."""
@@ -101,6 +102,11 @@ class SparkEngine:
         """Return rows of text as a DataFrame; a column is a name, or a name and the type boolean."""
         from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
+        if not columns:
+            # Most statements have this result.
+            if self._empty is None:
+                self._empty = self._spark.createDataFrame([], StructType([]))
+            return self._empty
         names = [column.partition(" ") for column in columns]
         fields = [StructField(name, BooleanType() if kind else StringType(), nullable=False) for name, _, kind in names]
         values = [

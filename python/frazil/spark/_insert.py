@@ -13,7 +13,7 @@ from frazil.iceberg import Table as IcebergTable
 from frazil.iceberg import Transaction
 from frazil.spark._assignment import assigned, constant
 from frazil.spark._taking import Taking
-from frazil.spark._through_driver import arrow_batches
+from frazil.spark._through_driver import arrow_batches, few_rows
 from frazil.spark._types import spark_schema
 from frazil.spark._writes import write
 
@@ -53,7 +53,7 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
         replaced = row_filter if how.mode == "overwrite" else True
         write(rows, target, how.mode, overwrite_filter=replaced, **options)
         return
-    taken = _taken(rows.toArrow(), table)
+    taken = _taken(few_rows(rows), table)
     if how.mode == "overwrite":
         target.overwrite(taken, row_filter, **options)
     elif how.mode == "dynamic":
@@ -63,7 +63,7 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
 
 
 def _insert_paimon(rows: DataFrame, table: Any, how: Insertion, constants: Mapping[str, Any]) -> None:
-    data = rows.toArrow() if how.is_small else arrow_batches(rows)
+    data = few_rows(rows) if how.is_small else arrow_batches(rows)
     if how.mode == "overwrite":
         table.overwrite(data, partitions=[constants] if constants else None)
     elif how.mode == "dynamic":

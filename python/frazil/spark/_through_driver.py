@@ -6,6 +6,8 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import types
+from pyspark.sql.pandas.types import to_arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -13,10 +15,37 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_PLAIN = (
+    types.BinaryType,
+    types.BooleanType,
+    types.DateType,
+    types.DecimalType,
+    types.DoubleType,
+    types.FloatType,
+    types.IntegerType,
+    types.LongType,
+    types.StringType,
+)
+"""Types whose values Python has as they are."""
+
+
+def few_rows(frame: DataFrame) -> pa.Table:
+    """Return the rows as Arrow. Plain values are collected one by one, which starts no job for a few constants."""
+    if not all(isinstance(field.dataType, _PLAIN) for field in frame.schema):
+        return frame.toArrow()
+    schema = to_arrow_schema(frame.schema)
+    try:
+        rows = frame.collect()
+    except (ValueError, OverflowError):
+        # Python has no dates before year 1 and after year 9999.
+        return frame.toArrow()
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, names=schema.names)
+
+
 def arrow_batches(frame: DataFrame) -> pa.RecordBatchReader:
     """Return the rows as Arrow. No more than two partitions of them are in memory at a time."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     batches = _unpacked(frame.mapInArrow(_pack, "batch binary"))
     first = next(batches, None)
     if first is None:

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, StructArray, new_null_array};
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray, new_null_array};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
+use arrow_select::take::take;
 use frazil_core::error::{Error, Result};
 
 use crate::read::arrow::{arrow_field, arrow_primitive};
@@ -76,7 +78,8 @@ impl ReadableMetrics {
             let pairs = maps.values().as_struct_opt().ok_or_else(missing)?;
             let values = pairs.columns().get(1).ok_or_else(missing)?;
             for ((own, rows), (_, primitive)) in metrics.iter_mut().zip(found).zip(&self.columns) {
-                own.push(if place < COUNTS { counts(values, &rows)? } else { bounds(values, &rows, primitive)? });
+                let recorded = take(values, &rows, None)?;
+                own.push(if place < COUNTS { recorded } else { bounds(&recorded, primitive)? });
             }
         }
         let columns = self.fields.iter().zip(metrics).map(|(field, metrics)| {
@@ -89,37 +92,52 @@ impl ReadableMetrics {
         Ok(Arc::new(StructArray::try_new_with_length(self.fields.clone(), columns, None, files.len())?))
     }
 
-    /// For each column and file, where its value is among those of all maps.
-    fn found(&self, maps: &ListArray) -> Result<Vec<Vec<Option<usize>>>> {
+    /// For each column and file, where its value is among those of all maps; NULL where it is not.
+    fn found(&self, maps: &ListArray) -> Result<Vec<Int32Array>> {
         let mistyped = || Error::internal("the keys of statistics are numbers");
         let pairs = maps.values().as_struct_opt().ok_or_else(mistyped)?;
         let keys =
             pairs.columns().first().and_then(|keys| keys.as_primitive_opt::<Int32Type>()).ok_or_else(mistyped)?;
-        let mut found = vec![vec![None; maps.len()]; self.columns.len()];
+        let mut found = vec![vec![NOT_FOUND; maps.len()]; self.columns.len()];
+        // Maps of most files have the same keys in the same order: the column of each key in the map before.
+        let mut before: Vec<(i32, Option<usize>)> = Vec::new();
         for (file, ends) in maps.value_offsets().windows(2).enumerate().filter(|(file, _)| maps.is_valid(*file)) {
-            let [start, end] = ends else { continue };
-            let range = usize::try_from(*start).unwrap_or(0)..usize::try_from(*end).unwrap_or(0);
-            for place in range.filter(|&place| keys.is_valid(place)) {
-                let column = self.places.get(&keys.value(place)).and_then(|&column| found.get_mut(column));
+            let &[start, end] = ends else { continue };
+            for (nth, place) in (start..end).enumerate() {
+                let key = usize::try_from(place).ok().and_then(|place| keys.values().get(place)).copied();
+                let key = key.ok_or_else(mistyped)?;
+                let column = match before.get_mut(nth) {
+                    Some((known, column)) if *known == key => *column,
+                    Some(known) => {
+                        *known = (key, self.places.get(&key).copied());
+                        known.1
+                    }
+                    None => {
+                        before.push((key, self.places.get(&key).copied()));
+                        self.places.get(&key).copied()
+                    }
+                };
+                let column = column.and_then(|column| found.get_mut(column));
                 if let Some(slot) = column.and_then(|files| files.get_mut(file)) {
-                    *slot = Some(place);
+                    *slot = place;
                 }
             }
         }
-        Ok(found)
+        Ok(found.into_iter().map(indices).collect())
     }
 }
 
-fn counts(values: &ArrayRef, rows: &[Option<usize>]) -> Result<ArrayRef> {
-    let values = values.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("counts are longs"))?;
-    let count = |place: &Option<usize>| place.filter(|&place| values.is_valid(place)).map(|place| values.value(place));
-    Ok(Arc::new(rows.iter().map(count).collect::<Int64Array>()))
+/// Stands for a file that has no value of a column.
+const NOT_FOUND: i32 = -1;
+
+fn indices(places: Vec<i32>) -> Int32Array {
+    let is_found = || places.iter().map(|&place| place != NOT_FOUND);
+    let nulls = is_found().any(|is_found| !is_found).then(|| is_found().collect::<NullBuffer>());
+    Int32Array::new(places.into(), nulls)
 }
 
-fn bounds(values: &ArrayRef, rows: &[Option<usize>], primitive: &PrimitiveType) -> Result<ArrayRef> {
-    let values = values.as_binary_opt::<i32>().ok_or_else(|| Error::internal("bounds are binary"))?;
-    let bound = |place: &Option<usize>| place.filter(|&place| values.is_valid(place)).map(|place| values.value(place));
-    let recorded: BinaryArray = rows.iter().map(bound).collect();
-    let decoded = single_value::decode_column(primitive, &recorded);
-    Ok(decoded.unwrap_or_else(|| new_null_array(&arrow_primitive(primitive), rows.len())))
+fn bounds(recorded: &ArrayRef, primitive: &PrimitiveType) -> Result<ArrayRef> {
+    let binary = recorded.as_binary_opt::<i32>().ok_or_else(|| Error::internal("bounds are binary"))?;
+    let decoded = single_value::decode_column(primitive, binary);
+    Ok(decoded.unwrap_or_else(|| new_null_array(&arrow_primitive(primitive), recorded.len())))
 }

@@ -1,0 +1,28 @@
+"""Catalogs of each kind in a folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import frazil
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.catalog import Catalog
+
+KINDS = ("hadoop", "sql", "memory", "local")
+
+
+def catalog_in(root: Path, kind: str) -> Catalog[Any]:
+    """Return a catalog of Iceberg tables with the namespace `ns`, all of which is below a new folder."""
+    root.mkdir()
+    properties = {
+        "hadoop": {"warehouse": f"{root}/warehouse"},
+        "sql": {"uri": f"sqlite:///{root}/catalog.db", "warehouse": f"{root}/warehouse"},
+        "memory": {"warehouse": f"{root}/warehouse"},
+        "local": {"path": f"{root}/lake"},
+    }[kind]
+    made = frazil.load_catalog("c", type=kind, **properties)
+    made.create_namespace("ns")
+    return made
