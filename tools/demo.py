@@ -228,6 +228,9 @@ def show_statements(spark: SparkSession, folder: str) -> None:
     lake = frazil.spark.connect(spark, {"local": {"type": "hadoop", "warehouse": f"{folder}/lake"}})
     lake.script(STATEMENTS)
     lake.sql("SELECT * FROM local.db.table ORDER BY id").show()
+    lake.sql("CREATE TABLE local.db.doubled PARTITIONED BY (data) AS SELECT id * 2 AS id, data FROM local.db.table")
+    lake.sql("INSERT OVERWRITE local.db.doubled PARTITION (data = 'a') SELECT id FROM range(10, 12)")
+    lake.sql("SELECT * FROM local.db.doubled ORDER BY id").show()
     for path in sorted(Path(folder, "lake", "db", "table").rglob("*.*")):
         print("   ", path.relative_to(folder))
 

@@ -101,7 +101,7 @@ def append_paimon_row(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def _paimon(target: Target, schema: pa.Schema, **arguments: Any) -> Any:
-    """Give an empty Paimon table, after what is loaded late is loaded."""
+    """Return an empty Paimon table; modules that are imported on first use are imported before."""
     frazil.config.allowed_locations = [target.shared, target.tables]
     for name in ("warm-up", "table"):
         table: Any = frazil.create_table(_folder(target, name), schema, format="paimon", **arguments)
@@ -154,7 +154,7 @@ def _folder(target: Target, name: str = "table") -> str:
 
 
 def _warm_up(target: Target) -> None:
-    """Load what is loaded late."""
+    """Import modules that are imported on first use."""
     frazil.config.allowed_locations = [target.shared, target.tables]
     table = frazil.create_table(
         _folder(target, "warm-up"), pa.table({"id": [1]}).schema, properties=ON_READ, partition_by=["bucket(8, id)"]

@@ -158,7 +158,7 @@ class Catalog(Lookups[T]):
             format_version: 1, 2 or 3, not below that of the table; None keeps it.
 
         Raises:
-            NoSuchTableError: There is no such table.
+            NoSuchTableError: The table does not exist.
             InvalidArgumentError: As in `create_table`.
 
         >>> import frazil, tempfile
@@ -217,7 +217,7 @@ class Catalog(Lookups[T]):
         Raises:
             AlreadyExistsError: There is a table of the new name, be it this one.
             NoSuchNamespaceError: There is no such namespace to go to.
-            NoSuchTableError: There is no such table.
+            NoSuchTableError: The table does not exist.
         """
         old, new = table_levels(from_identifier), table_levels(to_identifier)
         self._check_namespace_of_new(new[:-1])
@@ -239,7 +239,7 @@ class Catalog(Lookups[T]):
         """Forget a table. No file is deleted, unless `purge` is set: see `purge_table`.
 
         Raises:
-            NoSuchTableError: There is no such table.
+            NoSuchTableError: The table does not exist.
         """
         if purge:
             self.purge_table(identifier)
@@ -268,7 +268,7 @@ class Catalog(Lookups[T]):
 
         Raises:
             CommitConflictError: The table changed after it was planned; nothing was deleted.
-            NoSuchTableError: There is no such table.
+            NoSuchTableError: The table does not exist.
             StorageError: The table is forgotten, and some of its files could not be deleted; the message counts them.
         """
         levels = table_levels(identifier)

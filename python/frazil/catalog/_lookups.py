@@ -92,7 +92,7 @@ class Lookups(ABC, Generic[T]):
         Raises:
             InvalidArgumentError: The table does not have this metadata table.
             MissingFileError: The folder of the catalog does not exist.
-            NoSuchTableError: There is no such table.
+            NoSuchTableError: The table does not exist.
             CorruptMetadataError: The table's metadata contradicts its specification.
             UnsupportedError: The table is of a format or version that this release does not read.
         """
@@ -179,7 +179,7 @@ class Lookups(ABC, Generic[T]):
         return [name for name, _, _ in _native.iceberg_metadata_tables()]
 
     def _found(self, levels: Levels) -> Any:
-        """Open a table; None if there is none."""
+        """Open a table; None if it does not exist."""
         try:
             return self._open(levels)
         except NoSuchTableError:

@@ -144,7 +144,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         """Return the files that `purge_table` deletes: all files in the folder of the table.
 
         Raises:
-            NoSuchTableError: There is no such table.
+            NoSuchTableError: The table does not exist.
             UnsupportedError: Data files of the table are in other folders.
         """
         levels = table_levels(identifier)
@@ -221,7 +221,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         return False
 
     def lock(self, levels: Levels) -> SnapshotLock | None:
-        """Return the lock that a writer of a table takes while it publishes a snapshot; None if there is none."""
+        """Return the lock that a writer takes while it publishes a snapshot of a table; None if there are no locks."""
         del levels
         return None
 

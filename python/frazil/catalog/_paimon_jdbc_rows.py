@@ -60,7 +60,7 @@ NEW_TABLES = (
 
 
 def lock_table(key_length: int) -> JavaTable:
-    """Return the table of the locks, whose ids have at most so many characters."""
+    """Return the table of the locks; an id has at most this many characters."""
     columns = (
         f"lock_id VARCHAR({key_length}) NOT NULL,"
         "acquired_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL,"

@@ -78,6 +78,10 @@ class RowLevel:
         is_update = self._operation != "delete"
         return (self._snapshot_id, self.isolation, self._filter, self._case_sensitive, is_update)
 
+    def read_at(self, snapshot_id: int | None) -> None:
+        """Let the commit fail if rows that match were added since an earlier snapshot, which the caller read."""
+        self._snapshot_id, self.isolation = snapshot_id, "serializable"
+
     def find(self, *, whole: bool = True) -> None:
         """Find the rows that match; where all rows of a file do, it goes at once if `whole` files may."""
         indices = self.pending() if whole else range(len(self.plan))

@@ -90,21 +90,24 @@ class Writing(Evolving):
 
         Raises:
             InvalidArgumentError: As in `append`, or a filter that does not fit the columns.
-            CommitConflictError: Others changed rows that match, more often than `commit.retry.num-retries` allows.
+            CommitConflictError: Others changed rows that match, more often than `commit.retry.num-retries` allows; or
+                `data` is a scan of this table, and others added rows since the state that it reads.
             CommitStateUnknownError: As in `append`.
         """
         row_filter = filter_text(overwrite_filter, "overwrite_filter")
+        scanned = _scanned(data, self._now(), branch)
 
         def change(tx: Transaction, rows: Rows) -> WriteResult:
             from frazil.iceberg._row_level import Deleting, RowLevel
 
             if overwrite_filter is True:
                 counts = RowCounts(inserted=rows.count)
-                return tx.snapshot(branch, snapshot_properties, [rows.files], counts, replace="all")
+                return tx.snapshot(branch, snapshot_properties, [rows.files], counts, replace="all", validation=scanned)
             operation = RowLevel(tx.table(), "delete", row_filter, branch=branch, case_sensitive=case_sensitive)
+            if scanned is not None:
+                operation.read_at(scanned[0])
             return tx.change_rows(Deleting(operation), snapshot_properties, rows)
 
-        self._now()
         return self._change_with(data, change)
 
     @operation_of
@@ -122,6 +125,7 @@ class Writing(Evolving):
             CommitStateUnknownError: As in `append`.
         """
         properties = {**property_texts(snapshot_properties, "snapshot_properties"), "replace-partitions": "true"}
+        scanned = _scanned(data, self._now(), branch)
 
         def change(tx: Transaction, rows: Rows) -> WriteResult:
             if rows.spec_id != tx.table().spec().spec_id:
@@ -129,9 +133,8 @@ class Writing(Evolving):
                 raise CommitConflictError(message, hint="load the table anew and write them again")
             counts = RowCounts(inserted=rows.count)
             replaced = "partitions" if rows.count else None
-            return tx.snapshot(branch, properties, [rows.files], counts, replace=replaced)
+            return tx.snapshot(branch, properties, [rows.files], counts, replace=replaced, validation=scanned)
 
-        self._now()
         return self._change_with(data, change)
 
     @operation_of
@@ -338,3 +341,15 @@ class Writing(Evolving):
     def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
         """Make a change with the rows of `data`, which are written into files once."""
         raise NotImplementedError
+
+
+def _scanned(data: Any, table: Table, branch: str) -> tuple[int | None, str, str, bool, bool] | None:
+    """Return what a commit is checked against if its rows are those of a scan of the same branch; None for others.
+
+    A scan of an earlier state that the caller chose is no statement about the newest one.
+    """
+    from frazil.iceberg._scan import Scan
+
+    if branch != "main" or not isinstance(data, Scan) or not data.reads_current_state_of(table):
+        return None
+    return data.snapshot_id, "serializable", "", True, True

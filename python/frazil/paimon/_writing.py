@@ -320,7 +320,7 @@ class Writing:
         )
 
     def _lock(self) -> Lock | None:
-        """Return the lock to take while a snapshot is published; None if there is none."""
+        """Return the lock to take while a snapshot is published; None if no lock is needed."""
         return None
 
     def _user(self, commit_user: str | None, identifier: int | None) -> str:

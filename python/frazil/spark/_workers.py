@@ -77,7 +77,7 @@ class Operation:
     def messages(self, found: Sequence[bytes], *, others: bool, linger: float = 0) -> _native.CommitMessages:
         """Take messages; where there may have been other attempts, delete files that the messages do not name.
 
-        So many seconds such an attempt may go on and make more of them.
+        Such an attempt may write more of them for `linger` seconds.
         """
         try:
             messages = _native.CommitMessages(self.table._native, [bytes(message) for message in found])  # noqa: SLF001

@@ -78,7 +78,7 @@ class Sources:
         """Return what a name of the lake reads.
 
         Raises:
-            NoSuchTableError: There is no such table.
+            NoSuchTableError: The table does not exist.
             FrazilError: The table cannot be loaded.
         """
         where = self._names.table(parts)

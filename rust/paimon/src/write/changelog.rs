@@ -1,4 +1,4 @@
-//! Changelog files of writers (`changelog-producer` = `input`): the records of a write as they came, sorted by key.
+//! Changelog files of writers (`changelog-producer` = `input`): the records of a write before merging, sorted by key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

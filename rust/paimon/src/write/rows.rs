@@ -130,7 +130,7 @@ struct Output {
 pub enum FilesOf {
     /// Its rows.
     Data,
-    /// The records of a write as they came (`changelog-producer` = `input`).
+    /// The records of a write before merging (`changelog-producer` = `input`).
     Changelog,
 }
 
