@@ -216,6 +216,8 @@ def test_values_of_partitions_of_every_type_are_replaced(lake: Lake[DataFrame]) 
         "INT": "-5",
         "BIGINT": "9223372036854775807",
         "DECIMAL(9, 2)": "-7.50",
+        "DOUBLE": "double('NaN')",
+        "FLOAT": "float('-Infinity')",
         "STRING": "'it''s \"x\"'",
         "DATE": "DATE'1969-12-31'",
         "TIMESTAMP": "TIMESTAMP'1890-01-01 00:00:00.000001'",
@@ -229,7 +231,8 @@ def test_values_of_partitions_of_every_type_are_replaced(lake: Lake[DataFrame]) 
         if data_type == "BINARY":
             # Spark turns the value into text and back, which keeps only valid UTF-8.
             continue
-        lake.sql(f"INSERT OVERWRITE {table} PARTITION (v = {constant}) SELECT 3")
+        written = {"DOUBLE": "'NaN'", "FLOAT": "'-Infinity'"}.get(data_type, constant)
+        lake.sql(f"INSERT OVERWRITE {table} PARTITION (v = {written}) SELECT 3")
         [row] = lake.sql(f"SELECT id FROM {table} WHERE v = {constant}").collect()
         assert row.id == 3, data_type
         lake.sql(f"INSERT OVERWRITE {table} PARTITION (v = NULL) SELECT 4")

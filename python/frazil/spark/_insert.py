@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -99,7 +100,10 @@ def _filter(constants: Mapping[str, Any]) -> str | None:
     conditions = []
     for name, value in constants.items():
         quoted = '"' + name.replace('"', '""') + '"'
-        conditions.append(f"{quoted} IS NULL" if value is None else f"{quoted} = {lit(value)}")
+        # Filters have no other literals for NaN and infinities than text.
+        is_special = isinstance(value, float) and not math.isfinite(value)
+        literal = f"'{value}'" if is_special else lit(value)
+        conditions.append(f"{quoted} IS NULL" if value is None else f"{quoted} = {literal}")
     return " AND ".join(conditions) or None
 
 
