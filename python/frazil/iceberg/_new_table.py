@@ -26,7 +26,6 @@ _OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storag
 
 
 FORMAT_VERSIONS = (1, 2, 3)
-DEFAULT_FORMAT_VERSION = 2
 
 
 def own_locations(properties: Mapping[str, str]) -> list[str]:
@@ -71,7 +70,7 @@ class NewTable:
             changes.replace(None if keep_location else self.location, schema, fields, order, version, properties)
 
     def _parts(self) -> tuple[str, list[tuple[str, str | None]], str, int, dict[str, str]]:
-        version = _checked_version(DEFAULT_FORMAT_VERSION if self.format_version is None else self.format_version)
+        version = _checked_version(self.format_version)
         folder = local_path(self.location)
         if self.location.endswith((".json", ".json.gz")) or (folder is not None and folder.is_file()):
             message = f"the location of a table is a folder, not a file: {self.location}"
