@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from frazil.iceberg._table import Table
-
 
 class Plan(scan.Plan[_native.Plan]):
     """The data files of a scan with their deletes, as columns."""
@@ -80,10 +78,10 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
             raise InvalidArgumentError(message, hint=f"begin with table.scan(ref={name!r})")
         return Scan(self._table, self._arguments | {"snapshot": snapshot_choice(None, name, None)})
 
-    def reads_current_state_of(self, table: Table) -> bool:
+    def reads_current_state_of(self, table: _native.Table) -> bool:
         """Return whether the scan reads what was the current state of this table when it was made."""
         is_current = self._arguments["snapshot"] is None and self._arguments["append"] is None
-        return is_current and self._table.metadata_json("table-uuid") == table._native.metadata_json("table-uuid")  # noqa: SLF001
+        return is_current and self._table.metadata_json("table-uuid") == table.metadata_json("table-uuid")
 
     def plan(self) -> Plan:
         """Plan the scan: which data files are read, with which deletes."""

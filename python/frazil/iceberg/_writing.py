@@ -350,6 +350,6 @@ def _scanned(data: Any, table: Table, branch: str) -> tuple[int | None, str, str
     """
     from frazil.iceberg._scan import Scan
 
-    if branch != "main" or not isinstance(data, Scan) or not data.reads_current_state_of(table):
+    if branch != "main" or not isinstance(data, Scan) or not data.reads_current_state_of(table._native):  # noqa: SLF001 - of one package
         return None
     return data.snapshot_id, "serializable", "", True, True
