@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from histories.paimon.oracle import Oracle, missing
 from support.java import Java, JavaError
 
 if TYPE_CHECKING:
@@ -42,3 +43,14 @@ def java(warehouse: Path) -> Iterator[Java]:
         pytest.skip(f"no Iceberg (Java) here: {str(error).strip().splitlines()[-1]}")
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="module")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
+    if lack := missing():
+        if WHOLE:
+            pytest.fail(lack)
+        pytest.skip(f"Paimon tables that Java reads: {lack}")
+    found = Oracle(tmp_path_factory.mktemp("warehouse"))
+    yield found
+    found.close()

@@ -11,32 +11,18 @@ import pytest
 import frazil
 from frazil.errors import CorruptDataFileError, InvalidArgumentError, UnsupportedError
 from frazil.paimon import Table
-from histories.paimon.oracle import Oracle, missing
 from histories.paimon.reads import Read, Rows
-from interop.conftest import WHOLE
 from support.canonical import canonical_rows
 from support.cases import golden_paimon_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from histories.paimon.oracle import Oracle
     from support.cases import PaimonCase
 
 NOT_COMPARED = ("append_variant", "cast_bigint_to_timestamp_3")
 """Java shows variants as text, and has years that Python lacks."""
 
 CASES = [case for case in golden_paimon_cases() if (case.root / "schema").is_dir() and case.id not in NOT_COMPARED]
-
-
-@pytest.fixture(scope="module")
-def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
-    if lack := missing():
-        if WHOLE:
-            pytest.fail(lack)
-        pytest.skip(f"Paimon tables that Java reads: {lack}")
-    found = Oracle(tmp_path_factory.mktemp("warehouse"))
-    yield found
-    found.close()
 
 
 def check(oracle: Oracle, table: Table) -> None:

@@ -13,34 +13,22 @@ import pytest
 import frazil
 from histories.paimon.history import Compact, Write
 from histories.paimon.java_process import TABLE
-from histories.paimon.oracle import Oracle, missing
 from histories.paimon.reads import Read, Rows
-from interop.conftest import WHOLE
 from support.canonical import canonical_rows
 from support.paimon_values import FORMATS, NESTED, TYPES, values_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from frazil.paimon import Table
+    from histories.paimon.oracle import Oracle
 
 CODECS = {
     "parquet": ["zstd", "snappy", "gzip", "lz4", "none"],
     "orc": ["zstd", "snappy", "zlib", "lz4", "none"],
     "avro": ["zstd", "zstandard", "snappy", "deflate", "null"],
 }
-
-
-@pytest.fixture(scope="module")
-def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
-    if lack := missing():
-        if WHOLE:
-            pytest.fail(lack)
-        pytest.skip(f"Paimon tables that Java reads: {lack}")
-    found = Oracle(tmp_path_factory.mktemp("warehouse"))
-    yield found
-    found.close()
 
 
 def create(

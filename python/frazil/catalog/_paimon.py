@@ -221,7 +221,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         return False
 
     def lock(self, levels: Levels) -> SnapshotLock | None:
-        """Return the lock that a writer takes while it publishes a snapshot of a table; None if there are no locks."""
+        """Return the lock to hold while a snapshot of a table is published; None if the catalog has no locks."""
         del levels
         return None
 

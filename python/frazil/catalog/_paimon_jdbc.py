@@ -81,7 +81,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
         return enabled.lower() == "true"
 
     def lock(self, levels: Levels) -> SnapshotLock | None:
-        """Return the lock that a writer takes while it publishes a snapshot of a table; None if there are no locks.
+        """Return the lock to hold while a snapshot of a table is published; None if the catalog has no locks.
 
         Raises:
             InvalidArgumentError: A property of the lock is not a duration.

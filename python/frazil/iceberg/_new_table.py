@@ -63,7 +63,7 @@ class NewTable:
             return _native.Transaction.creating(files, self.location, *self._parts(), row)
 
     def replace(self, changes: _native.Transaction, *, keep_location: bool) -> None:
-        """Give the table of a transaction this definition; a format version of None keeps its own."""
+        """Replace the definition of a transaction's table; a format version of None keeps the current one."""
         schema, fields, order, properties = self._definition()
         version = None if self.format_version is None else _checked_version(self.format_version)
         with operation("replace_table_transaction", lambda: self.location):

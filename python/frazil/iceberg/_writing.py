@@ -346,7 +346,7 @@ class Writing(Evolving):
 def _scanned(data: Any, table: Table, branch: str) -> tuple[int | None, str, str, bool, bool] | None:
     """Return what a commit is checked against if its rows are those of a scan of the same branch; None for others.
 
-    A scan of an earlier state that the caller chose is no statement about the newest one.
+    If the caller chose an earlier state, newer rows are meant to go, and nothing is checked.
     """
     from frazil.iceberg._scan import Scan
 

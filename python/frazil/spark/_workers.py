@@ -99,7 +99,7 @@ class Operation:
         if not (writer.sweep(native.files, kept) and linger):
             return
         time.sleep(linger)
-        # On a busy machine Spark ends a worker later than it means to: sweep until there are no new files.
+        # A busy machine can delay the end of a worker: sweep until there are no new files.
         for _ in range(_MORE_SWEEPS):
             if not writer.sweep(native.files, kept):
                 return

@@ -44,7 +44,7 @@ def create_table(
     Raises:
         AlreadyExistsError: There is a table of this name.
         InvalidArgumentError: A column or property that does not fit.
-        NoSuchTableError: There is no table to be replaced.
+        NoSuchTableError: The table to replace does not exist.
         UnsupportedError: A provider of another format than that of the catalog, or a clause that it does not have.
     """
     entry = where.catalog
