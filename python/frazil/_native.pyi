@@ -1,5 +1,5 @@
-from collections.abc import Sequence
-from typing import ClassVar, Final, Literal, TypeAlias, final
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias, final
 
 import pyarrow as pa
 
@@ -244,6 +244,46 @@ class Attempts:
     def again(self, table: Table, row: CatalogRow | None) -> bool: ...
     def end_turn(self) -> None: ...
 
+class _SnapshotOptions(Protocol):
+    # `SnapshotOptions` of `frazil.iceberg.operations`, as are the next ones.
+    @property
+    def branch(self) -> str: ...
+    @property
+    def properties(self) -> Mapping[str, str]: ...
+
+class _Filter(Protocol):
+    # SQL text; empty for all rows.
+    @property
+    def text(self) -> str: ...
+    @property
+    def case_sensitive(self) -> bool: ...
+
+class _Validation(Protocol):
+    # What concurrent commits may not have changed.
+    @property
+    def planned_on(self) -> int | None: ...
+    @property
+    def isolation(self) -> str: ...
+    @property
+    def filter(self) -> _Filter: ...
+    @property
+    def refuses_new_deletes(self) -> bool: ...
+
+class _SnapshotRequest(Protocol):
+    # A snapshot to be made.
+    @property
+    def options(self) -> _SnapshotOptions: ...
+    @property
+    def files(self) -> Sequence[RowWriter | CommitMessages]: ...
+    @property
+    def delta(self) -> RowDelta | None: ...
+    @property
+    def replace(self) -> str: ...
+    @property
+    def validation(self) -> _Validation | None: ...
+    @property
+    def fast(self) -> bool: ...
+
 @final
 class Transaction:
     # Changes of a table on their way to be committed.
@@ -274,17 +314,7 @@ class Transaction:
     def base(self) -> Table: ...
     # The table with all changes so far.
     def staged(self) -> Table: ...
-    def snapshot(
-        self,
-        branch: str,
-        properties: dict[str, str],
-        *,
-        rows: Sequence[RowWriter | CommitMessages],
-        delta: RowDelta | None = None,
-        replace: str | None = None,
-        validation: tuple[int | None, str, str, bool, bool] | None = None,
-        fast: bool = False,
-    ) -> None: ...
+    def snapshot(self, request: _SnapshotRequest) -> None: ...
     # What each snapshot did, by name; the id of one that had nothing to do is None. A commit that meets a newer state
     # changes it.
     def outcomes(self) -> list[dict[str, int | None]]: ...
@@ -899,7 +929,19 @@ def create_table(
 def owned_files(table: Table, workers: int) -> pa.RecordBatch: ...
 
 # When, condition, action, SQL text by column, columns left out.
-_MergeClause: TypeAlias = tuple[str, str | None, str, list[tuple[str, str]], list[str]]
+
+class _MergeClause(Protocol):
+    # A clause of a MERGE.
+    @property
+    def when(self) -> str: ...
+    @property
+    def condition(self) -> str | None: ...
+    @property
+    def action(self) -> str: ...
+    @property
+    def assignments(self) -> Sequence[tuple[str, str]]: ...
+    @property
+    def except_columns(self) -> Sequence[str]: ...
 
 @final
 class Merger:
@@ -911,6 +953,9 @@ class Merger:
         target_schema: pa.Schema,
         source_schema: pa.Schema,
         aliases: tuple[str, str],
+        *,
+        # The current time of the statement, in microseconds since the epoch.
+        now_us: int,
     ) -> Merger: ...
     @staticmethod
     def upsert(
@@ -938,7 +983,9 @@ class Merger:
 @final
 class Updater:
     # Rows with the columns replaced that SQL text is given for.
-    def __new__(cls, values: Sequence[tuple[str, str]], schema: pa.Schema, alias: str) -> Updater: ...
+    def __new__(
+        cls, assignments: Sequence[tuple[str, str]], schema: pa.Schema, alias: str, *, now_us: int
+    ) -> Updater: ...
     def update(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
 
 # The value of SQL text for each row of batches.

@@ -24,16 +24,8 @@ PYTHON_CYCLES: list[set[str]] = [
     {"frazil.catalog._base", "frazil.catalog._lookups", "frazil.catalog._table"},
     {"frazil.catalog._database", "frazil.catalog._server_database", "frazil.catalog._sqlite"},
     {"frazil.catalog._paimon", "frazil.catalog._paimon_jdbc"},
-    {
-        "frazil.iceberg._merging",
-        "frazil.iceberg._position_deletes",
-        "frazil.iceberg._row_level",
-        "frazil.iceberg._table",
-        "frazil.iceberg._transaction",
-        "frazil.iceberg._writing",
-    },
+    {"frazil.iceberg._table", "frazil.iceberg._transaction"},
     {"frazil.paimon._format_file", "frazil.paimon._format_table"},
-    {"frazil.spark._row_level", "frazil.spark._workers", "frazil.spark._writes"},
 ]
 RUST_CYCLES: dict[str, list[set[str]]] = {
     "core": [],

@@ -132,7 +132,7 @@ def test_a_panic_of_creating_a_table_names_operation_and_table(tmp_path: Path) -
 
 
 def test_a_panic_that_escaped_native_code_is_an_error_too() -> None:
-    from frazil._operation import operation
+    from frazil._border import operation
 
     escaped = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
     with (

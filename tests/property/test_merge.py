@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from frazil import _native
 from frazil.errors import InvalidArgumentError
+from frazil.iceberg import _merge as values
+from frazil.iceberg._merge import MergeClause, When
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,14 +202,16 @@ def test_rows_become_what_sql_says(
     cut: int,
 ) -> None:
     parts = [
-        (when, condition.sql, action.name, list(action.values), [])
-        for when, found in zip(["matched", "not_matched", "not_matched_by_source"], asked, strict=True)
+        MergeClause(
+            when=when, condition=condition.sql, action=values.Action(action.name), assignments=list(action.values)
+        )
+        for when, found in zip(When, asked, strict=True)
         for condition, action in found
     ]
     if not parts:
         return
     # Two mergers share the work, as two processes do.
-    mergers = [_native.Merger(on.sql, parts, SCHEMA, SCHEMA, ("t", "s")) for _ in range(2)]
+    mergers = [_native.Merger(on.sql, parts, SCHEMA, SCHEMA, ("t", "s"), now_us=0) for _ in range(2)]
     for merger in mergers:
         merger.source(batch(source[:3]))
         merger.source(batch(source[3:]))
@@ -233,7 +237,8 @@ def test_rows_become_what_sql_says(
 @settings(max_examples=60, deadline=None)
 def test_a_filter_leaves_out_only_rows_that_match_nothing(target: list[Row], source: list[Row]) -> None:
     for on in ONS:
-        merger = _native.Merger(on.sql, [("matched", None, "delete", [], [])], SCHEMA, SCHEMA, ("t", "s"))
+        clause = MergeClause(when=When.MATCHED, condition=None, action=values.Action.DELETE)
+        merger = _native.Merger(on.sql, [clause], SCHEMA, SCHEMA, ("t", "s"), now_us=0)
         merger.source(batch(source))
         merger.seal()
         text = merger.filter() or "true"

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 
-import frazil.spark._row_level
-import frazil.spark._writes
+import frazil.spark._executor
+import frazil.spark._input
 from frazil.spark import merge, update, write
+from frazil.spark._session import WriteSession
 from frazil.spark._source import FrazilDataSource
-from frazil.spark._workers import Operation
 from support.spark_cluster import two_hosts
 from support.spark_tables import data, frame, make
 
@@ -35,7 +35,7 @@ MOST_FAILURES = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Faulty(Operation):
+class Faulty(WriteSession):
     """Each attempt leaves a note; the first one at task 0 comes to grief when it has written some files."""
 
     trouble: str = ""
@@ -121,8 +121,8 @@ class FaultyDataSource(FrazilDataSource):
 
     def writer(self, schema: Any, overwrite: bool) -> Any:  # noqa: FBT001
         made: Any = super().writer(schema, overwrite)
-        operation = made._operation
-        made._operation = Faulty(operation.table, ident=operation.ident, **self.own)
+        session = made._session
+        made._session = Faulty(session.state, ident=session.ident, **self.own)
         return made
 
 
@@ -134,7 +134,7 @@ def carry_out(spark: SparkSession, verb: str, trouble: str, folder: Path) -> Non
     if verb in ("update", "merge"):
         table.append(data(0, 60))
     faulty = functools.partial(Faulty, trouble=trouble, notes=str(notes))
-    frazil.spark._row_level.Operation = frazil.spark._writes.Operation = faulty  # type: ignore[assignment, misc]
+    frazil.spark._executor.WriteSession = frazil.spark._input.WriteSession = faulty  # type: ignore[assignment, misc]
     match verb:
         case "write":
             # Where an executor dies, rows that it has for other tasks are lost, and a stage runs again.

@@ -13,10 +13,13 @@ from pyspark.errors import PythonException
 
 import frazil
 from frazil.errors import CommitConflictError, InvalidArgumentError, NoSuchSnapshotError, UnsupportedError
+from frazil.iceberg._table import state_of
+from frazil.iceberg._verbs import carry_out, snapshot_options
+from frazil.iceberg.operations.rows import WrittenRows
+from frazil.iceberg.operations.writes import OverwritePartitions
 from frazil.spark import write
 from frazil.spark._attempts import Attempts, linger_seconds
-from frazil.spark._workers import Operation
-from frazil.spark._writes import commit
+from frazil.spark._session import WriteSession
 from support.frames import load, rows
 from support.spark_tables import KINDS, data, files, frame, listed, make
 
@@ -99,11 +102,11 @@ def test_a_task_that_fails_once_is_written_once(spark: SparkSession, tmp_path: P
 def test_only_messages_that_come_back_are_committed(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     table = make(folder, "bucketed")
-    operation = Operation(table)
-    first, _ = operation.write(iter(data(0, 10).to_batches()))
+    session = WriteSession(state_of(table))
+    first, _ = session.write(iter(data(0, 10).to_batches()))
     before = files(folder)
     # Another attempt at the same task, in a process that was killed.
-    again = Operation(table, ident=operation.ident)
+    again = WriteSession(state_of(table), ident=session.ident)
     folders = {path: (folder / path).read_bytes() for path in before}
     for path, content in folders.items():
         other = folder / path.replace("-0-", "-9-")
@@ -120,8 +123,8 @@ def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_until_n
 ) -> None:
     folder = tmp_path / "t"
     table = make(folder)
-    operation = Operation(table)
-    message, _ = operation.write(iter(data(0, 10).to_batches()))
+    session = WriteSession(state_of(table))
+    message, _ = session.write(iter(data(0, 10).to_batches()))
     (written,) = files(folder)
     others = [folder / written.replace("-0-", f"-{task}-") for task in (8, 9)]
     pauses: list[float] = []
@@ -135,11 +138,11 @@ def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_until_n
             if len(pauses) <= late:
                 others[1].write_bytes(b"late")
 
-        monkeypatch.setattr("frazil.spark._workers.time.sleep", pause)
+        monkeypatch.setattr("frazil.spark._session.time.sleep", pause)
         if kept is None:
-            operation.abort(linger)
+            session.abort(linger)
         else:
-            operation.messages(kept, others=True, linger=linger)
+            session.messages(kept, others=True, linger=linger)
         return pauses
 
     assert pauses_of(0, [message]) == []
@@ -175,14 +178,14 @@ def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tm
     folder = tmp_path / "t"
     table = make(folder, "bucketed", commit__retry__num_retries="0")
     table.append(data(0, 10))
-    operation = Operation(table)
-    message, linger = operation.write(iter(data(0, 10).to_batches()))
-    messages = operation.messages([message], others=linger > 0)
+    session = WriteSession(state_of(table))
+    message, linger = session.write(iter(data(0, 10).to_batches()))
+    written = WrittenRows(session.messages([message], others=linger > 0), session, session.state)
     newest = frazil.load_table(folder)
     newest.update_spec().add_field("c").commit()
     before = files(folder)
     with pytest.raises(CommitConflictError, match="the partition spec changed"):
-        commit(newest, operation, messages, "dynamic")
+        carry_out(newest, OverwritePartitions(options=snapshot_options("main", None)), written)
     assert files(folder) == listed(newest, folder) != before
 
 

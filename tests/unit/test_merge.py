@@ -22,7 +22,7 @@ def builder(on: str | list[str] = "target.id = source.id", **aliases: str) -> Me
 
 
 def sealed(plan: MergePlan, source: list[dict[str, object]], schema: pa.Schema = SOURCE) -> _native.Merger:
-    merger = plan.merger(TARGET, schema)
+    merger = plan.merger(TARGET, schema, now_us=0)
     merger.source(pa.RecordBatch.from_pylist(source, schema=schema))
     merger.seal()
     return merger
@@ -44,7 +44,7 @@ def test_the_builder_collects_clauses_in_order_and_changes_nothing_before() -> N
         .execute()
     )
     assert start.plan.clauses == ()
-    assert [clause[:3] for clause in plan.clauses] == [
+    assert [(clause.when, clause.condition, clause.action) for clause in plan.clauses] == [
         ("matched", "s.n is null", "delete"),
         ("matched", "s.n > t.n", "update"),
         ("matched", None, "update_all"),
@@ -52,8 +52,8 @@ def test_the_builder_collects_clauses_in_order_and_changes_nothing_before() -> N
         ("not_matched_by_source", "t.n > 1", "update"),
         ("not_matched_by_source", None, "delete"),
     ]
-    assert plan.clauses[1][3] == [("name", "s.name"), ("n", "5")]
-    assert plan.clauses[3][3] == [("id", "s.id"), ("name", "'it''s'")]
+    assert plan.clauses[1].assignments == [("name", "s.name"), ("n", "5")]
+    assert plan.clauses[3].assignments == [("id", "s.id"), ("name", "'it''s'")]
     merger = sealed(plan, [{"id": 1, "name": "new", "n": 1}, {"id": 9, "name": None, "n": 2}])
     untouched, deleted, updated, rows = merger.probe(target((1, "old", 7), (2, "x", 2), (3, "y", 1)))
     assert (untouched.to_pylist(), deleted.to_pylist(), updated.to_pylist()) == ([False] * 3, [2], [0, 1])
@@ -102,7 +102,7 @@ def test_python_values_are_literals_and_text_is_sql() -> None:
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_read(plan: MergeBuilder[MergePlan], message: str) -> None:
     with pytest.raises(InvalidArgumentError) as raised:
-        plan.execute().merger(TARGET, SOURCE)
+        plan.execute().merger(TARGET, SOURCE, now_us=0)
     assert message in str(raised.value)
 
 
@@ -115,8 +115,8 @@ def test_columns_that_the_table_does_not_have_need_evolution() -> None:
     wide = SOURCE.append(pa.field("extra", pa.int32()))
     plan = builder().when_not_matched_insert_all().execute()
     with pytest.raises(InvalidArgumentError, match=r"`extra`.*schema evolution"):
-        plan.merger(TARGET, wide)
-    builder().when_not_matched_insert_all(except_columns=["extra"]).execute().merger(TARGET, wide)
+        plan.merger(TARGET, wide, now_us=0)
+    builder().when_not_matched_insert_all(except_columns=["extra"]).execute().merger(TARGET, wide, now_us=0)
 
 
 def test_columns_that_the_source_does_not_have_stay_or_get_their_defaults() -> None:
@@ -201,15 +201,15 @@ def test_an_update_replaces_columns_in_the_schema_of_the_table() -> None:
         [{"id": 1, "name": "a", "price": decimal.Decimal("1.50")}, {"id": None, "name": None, "price": None}],
         schema=schema,
     )
-    updater = _native.Updater([("price", "price * 2"), ("name", "upper(t.name) || '!'")], schema, "t")
+    updater = _native.Updater([("price", "price * 2"), ("name", "upper(t.name) || '!'")], schema, "t", now_us=0)
     updated = updater.update(rows)
     assert updated.schema == schema
     assert updated.to_pylist()[0] == {"id": 1, "name": "A!", "price": decimal.Decimal("3.00")}
     assert updated.to_pylist()[1] == {"id": None, "name": None, "price": None}
     with pytest.raises(InvalidArgumentError, match="decimal"):
-        _native.Updater([("price", "price * 50000")], schema, "t").update(rows)
+        _native.Updater([("price", "price * 50000")], schema, "t", now_us=0).update(rows)
     with pytest.raises(InvalidArgumentError, match="set twice"):
-        _native.Updater([("id", "1"), ("id", "2")], schema, "t")
+        _native.Updater([("id", "1"), ("id", "2")], schema, "t", now_us=0)
 
 
 NESTED = pa.schema(
@@ -253,13 +253,13 @@ def nested(s: object, r: object = None) -> pa.RecordBatch:
 def test_a_field_of_a_struct_is_set_and_its_neighbours_stay(
     assignments: list[tuple[str, str]], before: object, after: object
 ) -> None:
-    updated = _native.Updater(assignments, NESTED, "t").update(nested(before))
+    updated = _native.Updater(assignments, NESTED, "t", now_us=0).update(nested(before))
     assert updated.schema == NESTED
     assert updated.to_pylist() == [{"id": 7, "a.b": 1, "s": after, "r": None, "l": None}]
 
 
 def test_a_column_with_a_dot_in_its_name_is_no_field() -> None:
-    assert _native.Updater([("a.b", "2")], NESTED, "t").update(nested(None)).column("a.b").to_pylist() == [2]
+    assert _native.Updater([("a.b", "2")], NESTED, "t", now_us=0).update(nested(None)).column("a.b").to_pylist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ def test_a_column_with_a_dot_in_its_name_is_no_field() -> None:
 )
 def test_what_is_no_field_of_a_struct_is_not_set(assignments: list[str], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
-        _native.Updater([(name, "null") for name in assignments], NESTED, "t")
+        _native.Updater([(name, "null") for name in assignments], NESTED, "t", now_us=0)
 
 
 def test_a_required_neighbour_of_a_null_struct_is_missing() -> None:
-    updater = _native.Updater([("r.v", "1")], NESTED, "t")
+    updater = _native.Updater([("r.v", "1")], NESTED, "t", now_us=0)
     assert updater.update(nested(None, {"k": 3, "v": 0})).column("r").to_pylist() == [{"k": 3, "v": 1}]
     with pytest.raises(InvalidArgumentError, match="the field `k` is required"):
         updater.update(nested(None))
@@ -291,7 +291,7 @@ def test_fields_are_set_where_rows_match_and_all_of_them_where_they_do_not() -> 
     schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.int32()), ("y", pa.int32())]))])
     matched = builder(["id"]).when_matched_update({"s.x": "source.s.y"})
     plan = matched.when_not_matched_insert({"id": "source.id", "s.x": "1", "s.y": "source.s.y"}).execute()
-    merger = plan.merger(schema, schema)
+    merger = plan.merger(schema, schema, now_us=0)
     row = {"id": 1, "s": {"x": 10, "y": 20}}
     merger.source(pa.RecordBatch.from_pylist([row, row | {"id": 2}], schema=schema))
     merger.seal()
@@ -299,11 +299,13 @@ def test_fields_are_set_where_rows_match_and_all_of_them_where_they_do_not() -> 
     assert merger.probe(old)[3].to_pylist() == [{"id": 1, "s": {"x": 20, "y": 6}}]
     assert [rows.to_pylist() for rows in merger.inserts()] == [[{"id": 2, "s": {"x": 1, "y": 20}}]]
     with pytest.raises(InvalidArgumentError, match=r"no row of target here"):
-        builder(["id"]).when_not_matched_insert({"id": "source.id", "s.x": "1"}).execute().merger(schema, schema)
+        builder(["id"]).when_not_matched_insert({"id": "source.id", "s.x": "1"}).execute().merger(
+            schema, schema, now_us=0
+        )
 
 
 def test_batches_of_another_schema_are_refused() -> None:
-    merger = builder().when_matched_delete().execute().merger(TARGET, SOURCE)
+    merger = builder().when_matched_delete().execute().merger(TARGET, SOURCE, now_us=0)
     with pytest.raises(InvalidArgumentError, match="another schema"):
         merger.source(pa.record_batch({"id": [1]}))
     merger.seal()
@@ -331,7 +333,13 @@ def test_rows_come_back_in_the_forms_of_the_table() -> None:
         ]
     )
     at = datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC)
-    merger = builder(["key"]).when_matched_update_all().when_not_matched_insert_all().execute().merger(forms, given)
+    merger = (
+        builder(["key"])
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute()
+        .merger(forms, given, now_us=0)
+    )
     new = [{"key": "a", "at": at, "text": "x", "list": [1]}, {"key": "b", "at": at, "text": None, "list": None}]
     merger.source(pa.RecordBatch.from_pylist(new, schema=given))
     merger.seal()
@@ -366,7 +374,7 @@ def test_keys_that_only_match_as_doubles_bound_nothing() -> None:
 )
 def test_filters_are_text_that_filters_read(kind: pa.DataType, values: list[object], text: str | None) -> None:
     schema = pa.schema([("k", kind)])
-    merger = builder(["k"]).when_matched_delete().execute().merger(schema, schema)
+    merger = builder(["k"]).when_matched_delete().execute().merger(schema, schema, now_us=0)
     merger.source(pa.RecordBatch.from_pylist([{"k": value} for value in values], schema=schema))
     merger.seal()
     found = merger.filter()

@@ -174,6 +174,7 @@ class Catalog(Lookups[T]):
         """
         from frazil.catalog._table import CatalogTable
         from frazil.iceberg._new_table import NewTable, own_locations
+        from frazil.iceberg._transaction import replace_definition
 
         named = [] if location is None else [place_of_new(location)]
         self.allow(table_levels(identifier), [*own_locations(property_texts(properties)), *named])
@@ -184,7 +185,7 @@ class Catalog(Lookups[T]):
         new = NewTable(location or table.location, schema, fields, format_version, properties, sort_order)
         changes = table.transaction()
         try:
-            changes.replace_definition(new, keep_location=location is None)
+            replace_definition(changes, new, keep_location=location is None)
         except BaseException:
             changes.abort()
             raise

@@ -12,10 +12,10 @@ from frazil.iceberg._table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from frazil import _native
     from frazil.catalog._base import Catalog
     from frazil.catalog._identifiers import Levels
     from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._state import TableState
 
 
 class NamedTable:
@@ -92,17 +92,16 @@ class CatalogTable(NamedTable, Table):
         newest = self.refresh()
         self._native, self._files, self._options = newest._native, newest._files, newest._options  # noqa: SLF001
 
-    def _at(self, native: _native.Table) -> CatalogTable:
-        """Give the same table at another state."""
-        table = CatalogTable(native, self._files, self._opened, self._options)
+    def _at(self, state: TableState) -> CatalogTable:
+        """Return the same table at another state."""
+        table = CatalogTable(state.native, self._files, self._opened, self._options, is_staged=state.is_staged)
         table.catalog, table.levels = self.catalog, self.levels
         return table
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the metadata file, with what makes the catalog again."""
         recipe = self.__dict__.get("_recipe") or self.catalog.recipe()
-        location, recorded = self.metadata_location, self._native.recorded_location
-        return _reopen, (location, recorded, self._options, self._staged_json(), self.levels, Recipe(recipe))
+        return _reopen, (self._state, self.levels, Recipe(recipe))
 
 
 class Recipe:
@@ -115,10 +114,9 @@ class Recipe:
         return iter(pickle.loads(self.pickled))  # noqa: S301 - part of a pickle itself
 
 
-def _reopen(
-    location: str, recorded: str, options: dict[str, Any], staged: bytes | None, levels: Levels, recipe: Recipe
-) -> CatalogTable:
-    table = cast("CatalogTable", CatalogTable._restore(location, options, staged, recorded))  # noqa: SLF001 - a subclass
+def _reopen(state: TableState, levels: Levels, recipe: Recipe) -> CatalogTable:
+    native, options = state.native, dict(state.options)
+    table = CatalogTable(native, state.files, native.metadata_location, options, is_staged=state.is_staged)
     table.levels = levels
     table.__dict__["_recipe"] = recipe
     return table

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from frazil._folders import NewFolder, local_path
 from frazil.errors import AlreadyExistsError
+from frazil.iceberg._staged import StagedTable
 from frazil.iceberg._transaction import Transaction
 
 if TYPE_CHECKING:
@@ -32,15 +33,16 @@ class CreateTableTransaction(Transaction):
 
         `created` is called after the commit. `exists_already` returns the error if another writer was first.
         """
-        super().__init__(table, begun=begun)
+        staged = StagedTable(begun, table._options, table.location)  # noqa: SLF001 - of one package, as below
+        super().__init__(staged, table._at, table._adopt)  # noqa: SLF001
         self._created, self._exists_already = created, exists_already
         folder = local_path(table.location)
-        self._uncommitted.folder = None if folder is None else NewFolder(folder)
+        staged.folder = None if folder is None else NewFolder(folder)
         # The table is a change, even without rows.
-        self._uncommitted.is_changed = True
-        if self._uncommitted.folder is not None and table._row is None:  # noqa: SLF001 - one module in two files
+        staged.is_changed = True
+        if staged.folder is not None and table._row is None:  # noqa: SLF001
             # A folder without it is a namespace of a `hadoop` catalog.
-            self._uncommitted.folder.make("metadata")
+            staged.folder.make("metadata")
 
     def commit_transaction(self) -> Table:
         """Create the table with its changes now; the `with` block does it when it ends.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
 from frazil import _native
 from frazil._arguments import field_names, optional_text, text
@@ -12,18 +13,53 @@ from frazil._literal import lit
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     import pyarrow as pa
 
     from frazil._literal import Value
-    from frazil._native import _MergeClause
 
 Result = TypeVar("Result")
 
 
-def set_clause(values: Mapping[str, Value]) -> list[tuple[str, str]]:
-    """Give SQL text by column: text as it is, other values as literals."""
+class When(StrEnum):
+    """The rows that a clause is about."""
+
+    MATCHED = "matched"
+    NOT_MATCHED = "not_matched"
+    NOT_MATCHED_BY_SOURCE = "not_matched_by_source"
+
+
+class Action(StrEnum):
+    """What a clause does to its rows."""
+
+    UPDATE = "update"
+    UPDATE_ALL = "update_all"
+    DELETE = "delete"
+    INSERT = "insert"
+    INSERT_ALL = "insert_all"
+
+
+class Assignment(NamedTuple):
+    """A column and the SQL text of its new value."""
+
+    column: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeClause:
+    """One WHEN of a MERGE."""
+
+    when: When
+    condition: str | None
+    action: Action
+    assignments: Sequence[Assignment] = ()
+    except_columns: Sequence[str] = ()
+
+
+def set_clause(values: Mapping[str, Value]) -> list[Assignment]:
+    """Return the assignments of SQL text by column; values that are not text are literals."""
     if not isinstance(values, Mapping):
         message = f"values are given by column, as in {{'price': 'price * 2'}}, not as {type(values).__name__}"  # type: ignore[unreachable]
         raise InvalidArgumentError(message)
@@ -31,7 +67,7 @@ def set_clause(values: Mapping[str, Value]) -> list[tuple[str, str]]:
         message = "no column is set"
         raise InvalidArgumentError(message)
     return [
-        (text("the name of a column", name), value if isinstance(value, str) else str(lit(value)))
+        Assignment(text("the name of a column", name), value if isinstance(value, str) else str(lit(value)))
         for name, value in values.items()
     ]
 
@@ -43,12 +79,16 @@ class MergePlan:
     on: str | list[str]
     source_alias: str
     target_alias: str
-    clauses: tuple[_MergeClause, ...]
+    clauses: tuple[MergeClause, ...]
 
-    def merger(self, target_schema: pa.Schema, source_schema: pa.Schema) -> _native.Merger:
-        """Check the plan against the schemas of both sides; raises `InvalidArgumentError` for what cannot be meant."""
+    def merger(self, target_schema: pa.Schema, source_schema: pa.Schema, *, now_us: int) -> _native.Merger:
+        """Check the plan against the schemas of both sides; `now_us` is the time of the statement.
+
+        Raises:
+            InvalidArgumentError: A clause, a column or an expression does not fit.
+        """
         aliases = (self.target_alias, self.source_alias)
-        return _native.Merger(self.on, self.clauses, target_schema, source_schema, aliases)
+        return _native.Merger(self.on, self.clauses, target_schema, source_schema, aliases, now_us=now_us)
 
 
 class MergeBuilder(Generic[Result]):
@@ -87,29 +127,29 @@ class MergeBuilder(Generic[Result]):
 
     def when_matched_update(self, set: Mapping[str, Value], condition: str | None = None) -> MergeBuilder[Result]:  # noqa: A002
         """Set columns of rows that match."""
-        return self._with("matched", condition, "update", set_clause(set))
+        return self._with(When.MATCHED, condition, Action.UPDATE, set_clause(set))
 
     def when_matched_update_all(
         self, condition: str | None = None, except_columns: Iterable[str] = ()
     ) -> MergeBuilder[Result]:
         """Set every column that the source has, but these, of rows that match."""
-        return self._with("matched", condition, "update_all", except_columns=except_columns)
+        return self._with(When.MATCHED, condition, Action.UPDATE_ALL, except_columns=except_columns)
 
     def when_matched_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
         """Delete rows that match."""
-        return self._with("matched", condition, "delete")
+        return self._with(When.MATCHED, condition, Action.DELETE)
 
     def when_not_matched_insert(
         self, values: Mapping[str, Value], condition: str | None = None
     ) -> MergeBuilder[Result]:
         """Insert a row for each row of the source that matches nothing; columns without a value get their defaults."""
-        return self._with("not_matched", condition, "insert", set_clause(values))
+        return self._with(When.NOT_MATCHED, condition, Action.INSERT, set_clause(values))
 
     def when_not_matched_insert_all(
         self, condition: str | None = None, except_columns: Iterable[str] = ()
     ) -> MergeBuilder[Result]:
         """Insert the rows of the source that match nothing, with every column that the source has, but these."""
-        return self._with("not_matched", condition, "insert_all", except_columns=except_columns)
+        return self._with(When.NOT_MATCHED, condition, Action.INSERT_ALL, except_columns=except_columns)
 
     def when_not_matched_by_source_update(
         self,
@@ -117,11 +157,11 @@ class MergeBuilder(Generic[Result]):
         condition: str | None = None,
     ) -> MergeBuilder[Result]:
         """Set columns of rows of the table that match no row of the source."""
-        return self._with("not_matched_by_source", condition, "update", set_clause(set))
+        return self._with(When.NOT_MATCHED_BY_SOURCE, condition, Action.UPDATE, set_clause(set))
 
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
         """Delete rows of the table that match no row of the source."""
-        return self._with("not_matched_by_source", condition, "delete")
+        return self._with(When.NOT_MATCHED_BY_SOURCE, condition, Action.DELETE)
 
     def execute(self) -> Result:
         """Carry it out."""
@@ -132,14 +172,20 @@ class MergeBuilder(Generic[Result]):
 
     def _with(
         self,
-        when: str,
+        when: When,
         condition: str | None,
-        action: str,
-        values: list[tuple[str, str]] | None = None,
+        action: Action,
+        assignments: Sequence[Assignment] = (),
         except_columns: Iterable[str] = (),
     ) -> MergeBuilder[Result]:
         excepted = field_names(except_columns, "except_columns")
-        clause = (when, optional_text("condition", condition), action, values or [], excepted)
+        clause = MergeClause(
+            when=when,
+            condition=optional_text("condition", condition),
+            action=action,
+            assignments=assignments,
+            except_columns=excepted,
+        )
         plan = self._plan
         plan = MergePlan(plan.on, plan.source_alias, plan.target_alias, (*plan.clauses, clause))
         built = MergeBuilder(self._execute, plan.on, source_alias=plan.source_alias, target_alias=plan.target_alias)

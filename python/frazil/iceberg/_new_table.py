@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._arguments import property_texts, whole_number
+from frazil._border import operation
 from frazil._folders import local_path, removed_on_failure
-from frazil._operation import operation
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg._layout import partition_terms, sort_terms
 from frazil.iceberg._property_names import warn_of_unknown

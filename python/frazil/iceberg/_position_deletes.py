@@ -11,16 +11,14 @@ from frazil.files.write.sink import Sink, named
 
 if TYPE_CHECKING:
     from frazil import _native
-    from frazil.iceberg._table import Table
 
 
-def write_position_deletes(table: Table, delta: _native.RowDelta, paths: list[str], *, by_file: bool) -> None:
-    """Write the deletes of the data files that stay, and add to `paths` where, each before it is written."""
-    native = table._native  # noqa: SLF001 - of one package
-    for deletes in delta.position_deletes(native, by_file):
+def write_position_deletes(table: _native.Table, delta: _native.RowDelta, paths: list[str], *, by_file: bool) -> None:
+    """Write the deletes of the data files that stay, and add each new path to `paths` before it is written."""
+    for deletes in delta.position_deletes(table, by_file):
         paths.append(deletes.path)
-        size, column_sizes = _write(native.files, deletes)
-        delta.add_position_deletes(native, deletes, size, column_sizes)
+        size, column_sizes = _write(table.files, deletes)
+        delta.add_position_deletes(table, deletes, size, column_sizes)
 
 
 def _write(files: _native.Files, deletes: _native.PositionDeletes) -> tuple[int, list[int]]:

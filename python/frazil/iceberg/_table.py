@@ -17,42 +17,53 @@ from frazil._arguments import (
     table_files,
     whole_number,
 )
+from frazil._border import operation
 from frazil._opened import Opened, opened_with
-from frazil._operation import operation
+from frazil._run import HERE, run
 from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._new_table import NewTable, own_locations
-from frazil.iceberg._scan import Scan
+from frazil.iceberg._state import TableState, folder_of
 from frazil.iceberg._table_metadata import TableMetadata
-from frazil.iceberg._transaction import Transaction, alone, alone_with
-from frazil.iceberg._writing import Writing
+from frazil.iceberg._target import Target
+from frazil.iceberg._transaction import Transaction
+from frazil.iceberg._verbs import Verbs
 
 if TYPE_CHECKING:
     import datetime
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from frazil._arguments import SnapshotChoice
+    from frazil._run import Executor
     from frazil._write_result import WriteResult
     from frazil.iceberg._changes import Changes
     from frazil.iceberg._location import Location
     from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._scan import Scan
     from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
     from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
-    from frazil.iceberg._transaction import Rows
+    from frazil.iceberg._verbs import Operation
 
 
-class Table(Opened, Writing):
+class Table(Opened, Verbs):
     """An Iceberg table at one state of its metadata.
 
     Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
     """
 
-    is_staged = False
-    """Whether this is the state of a transaction before its commit, which no file holds."""
-
-    def __init__(self, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        native: _native.Table,
+        files: _native.Files,
+        location: str,
+        options: dict[str, Any],
+        *,
+        is_staged: bool = False,
+    ) -> None:
         """Use `frazil.load_table` or a catalog instead."""
         self._native = native
+        self._is_staged = is_staged
+        """Whether this is the state of a transaction before its commit, which no file holds."""
         self._files = files
         self._opened = location
         self._options = options
@@ -72,7 +83,7 @@ class Table(Opened, Writing):
         `recorded` is what a catalog calls the metadata file.
         """
         options = opened_with(relocate, storage, allowed_locations)
-        files = table_files(_folder(location), **options)
+        files = table_files(folder_of(location), **options)
         with operation("load_table", lambda: location):
             return cls(_native.Table.open(files, location, recorded), files, location, options)
 
@@ -83,7 +94,7 @@ class Table(Opened, Writing):
             CorruptMetadataError: Another table lies at the location now.
         """
         with operation("refresh", self._place):
-            return self._at(self._native.refresh(self._files, self._opened))
+            return self._at(TableState(self._native.refresh(self._files, self._opened), self._options))
 
     @classmethod
     def create(  # noqa: PLR0913 - what a table is made of
@@ -112,16 +123,9 @@ class Table(Opened, Writing):
 
     def transaction(self) -> Transaction:
         """Begin several changes of the newest state that are committed as one, when the `with` block ends."""
-        self._reload()
-        return Transaction(self)
-
-    def _reload(self) -> None:
-        """Go to the newest state, which a change begins with.
-
-        Raises:
-            UnsupportedError: A catalog keeps the table, which was opened without it.
-        """
-        self._native = self._native.newest(self._row)
+        target = Target(self._state, self._row)
+        self._native = target.newest().native
+        return Transaction(target.begin(), self._at, self._adopt)
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
         """Set properties, leaving others as they are. A `write.data.path` set so is allowed for this handle.
@@ -136,38 +140,32 @@ class Table(Opened, Writing):
     def _allow(self, own: list[str]) -> None:
         """Let this handle access locations that its user named."""
         self._options = self._options | {"allowed_locations": [*self._options["allowed_locations"], *own]}
-        self._files = table_files(_folder(self._opened), **self._options)
+        self._files = table_files(folder_of(self._opened), **self._options)
         self._native = self._native.refresh(self._files, self._opened)
 
-    def _at(self, native: _native.Table) -> Table:
-        """Give the same table at another state."""
-        return Table(native, self._files, self._opened, self._options)
+    @property
+    def _state(self) -> TableState:
+        """What operations see of this handle."""
+        return TableState(self._native, self._options, is_staged=self._is_staged)
+
+    def _at(self, state: TableState) -> Table:
+        """Return the same table at another state."""
+        return Table(state.native, self._files, self._opened, self._options, is_staged=state.is_staged)
+
+    def _adopt(self, state: TableState | None) -> Table:
+        """Bring this handle to a state, if there is one, and return it."""
+        if state is not None:
+            self._native = state.native
+        return self
+
+    def _run(self, operation: Operation, rows: Any = None, executor: Executor = HERE) -> WriteResult:
+        target = Target(self._state, self._row)
+        result = run(target, operation, rows, executor)
+        self._adopt(target.state())
+        return result
 
     def _place(self) -> str:
         return self.location
-
-    def _now(self) -> Table:
-        self._reload()
-        return self
-
-    def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
-        self._reload()
-        return alone(self, change)
-
-    def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
-        return alone_with(self, data, change)
-
-    def _commit(self, change: dict[str, Any]) -> None:
-        known = self._native
-        with operation("commit", self._place):
-            self._reload()
-            try:
-                with Transaction(self) as changes:
-                    changes._evolve(change, known)  # noqa: SLF001 - one module in two files
-            except BaseException:
-                # The caller has not seen the newest state: what conflicts with it conflicts the next time too.
-                self._native = known
-                raise
 
     @property
     def metadata_location(self) -> str:
@@ -384,15 +382,14 @@ class Table(Opened, Writing):
         limit: int | None,
         case_sensitive: bool,  # noqa: FBT001
     ) -> Scan:
-        arguments: dict[str, Any] = {
-            "row_filter": filter_text(row_filter),
-            "selected_fields": field_names(selected_fields),
-            "snapshot": snapshot,
-            "append": append,
-            "limit": row_limit(limit),
-            "case_sensitive": flag("case_sensitive", case_sensitive),
-        }
-        return Scan(self._native, arguments)
+        return self._state.scan(
+            filter_text(row_filter),
+            field_names(selected_fields),
+            snapshot=snapshot,
+            append=append,
+            limit=row_limit(limit),
+            case_sensitive=flag("case_sensitive", case_sensitive),
+        )
 
     def __repr__(self) -> str:
         """Give location, version and the size of the current state."""
@@ -405,32 +402,24 @@ class Table(Opened, Writing):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the metadata file, so that another process sees the same state."""
-        return _reopen, (self.metadata_location, self._options, self._staged_json())
-
-    def _staged_json(self) -> bytes | None:
-        """Return the metadata of a state that no file holds."""
-        return self._native.to_json() if self.is_staged else None
-
-    @classmethod
-    def _restore(cls, location: str, options: dict[str, Any], staged: bytes | None, recorded: str | None) -> Table:
-        """Open a table that was pickled: by its metadata file, or by the metadata itself."""
-        if staged is None:
-            return cls.open(location, recorded=recorded, **options)
-        files = table_files(_folder(location), **options)
-        table = cls(_native.Table.restore(files, location, staged), files, location, options)
-        table.is_staged = True
-        return table
+        return _reopen, (self._state,)
 
 
-def _reopen(location: str, options: dict[str, Any], staged: bytes | None) -> Table:
-    return Table._restore(location, options, staged, None)  # noqa: SLF001 - of this module
+def _reopen(state: TableState) -> Table:
+    return Table(
+        state.native, state.files, state.native.metadata_location, dict(state.options), is_staged=state.is_staged
+    )
 
 
-def _folder(location: str) -> str:
-    """Give the table folder of a metadata file; the location itself otherwise."""
-    trimmed = location.rstrip("/")
-    head, _, tail = trimmed.rpartition("/")
-    if tail.endswith((".json", ".json.gz")):
-        parent, _, last = head.rpartition("/")
-        return (parent or "/") if last == "metadata" else head or "."
-    return trimmed or "/"
+def state_of(table: Table) -> TableState:
+    """Return the state that a handle is at."""
+    return table._state  # noqa: SLF001 - of this class
+
+
+def to_newest(table: Table) -> None:
+    """Bring a handle to the newest state.
+
+    Raises:
+        UnsupportedError: A catalog keeps the table, which was opened without it.
+    """
+    table._adopt(Target(table._state, table._row).newest())  # noqa: SLF001 - of this class

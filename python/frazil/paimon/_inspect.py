@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from frazil import _native
 from frazil._arguments import snapshot_choice
+from frazil._border import operation
 from frazil._inspect import InspectTables
-from frazil._operation import operation
 from frazil.paimon._views import VIEWS, ViewTable
 
 if TYPE_CHECKING:

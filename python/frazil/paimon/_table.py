@@ -16,8 +16,8 @@ from frazil._arguments import (
     storage_options,
     table_files,
 )
+from frazil._border import operation
 from frazil._opened import Opened, opened_with
-from frazil._operation import operation
 from frazil.errors import CorruptMetadataError, InvalidArgumentError
 from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from frazil import _native
 from frazil._arguments import filter_text, property_texts, text, whole_number
-from frazil._operation import operation_of
+from frazil._border import operation_of
 from frazil._write_result import WriteResult
 from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, UnsupportedError
 

@@ -21,7 +21,7 @@ from frazil.spark import functions
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from frazil.iceberg import Table
+    from frazil.iceberg._table_metadata import TableMetadata
 
 MODES = ("none", "hash", "range")
 
@@ -29,7 +29,7 @@ _TIMES = {"year": functions.years, "month": functions.months, "day": functions.d
 _WITH_NUMBER = re.compile(r"(bucket|truncate)\[(\d+)\]")
 
 
-def distributed(frame: DataFrame, table: Table, mode: str | None) -> DataFrame:
+def distributed(frame: DataFrame, table: TableMetadata, mode: str | None) -> DataFrame:
     """Give the rows to the tasks that write them.
 
     Raises:
@@ -66,7 +66,7 @@ def _with_keys(frame: DataFrame, keys: list[Column]) -> tuple[list[str], DataFra
     return names, frame.select("*", *(key.alias(name) for key, name in zip(keys, names, strict=True)))
 
 
-def _key(frame: DataFrame, table: Table, source_ids: tuple[int, ...], transform: str) -> Column:
+def _key(frame: DataFrame, table: TableMetadata, source_ids: tuple[int, ...], transform: str) -> Column:
     """Give what is equal in rows with the same value of a transform."""
     from pyspark.sql import functions as sql
 
@@ -85,7 +85,7 @@ def _key(frame: DataFrame, table: Table, source_ids: tuple[int, ...], transform:
     return functions.truncate(int(found[2]), column, frame.select(column.alias("key")).schema["key"].dataType)
 
 
-def _names(table: Table, source_id: int) -> list[str]:
+def _names(table: TableMetadata, source_id: int) -> list[str]:
     """Give the names that lead to a field."""
 
     def search(fields: tuple, names: list[str]) -> list[str] | None:  # type: ignore[type-arg]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError
 from frazil.spark._options import SNAPSHOT_OPTIONS, check_names, exclude, number
-from frazil.spark._state import TableState
+from frazil.spark._state import ReadState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ _UNSUPPORTED = {
 }
 
 
-class OpenedState(TableState):
+class OpenedState(ReadState):
     """An Iceberg table as one metadata file describes it, whatever is read of it."""
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:

@@ -12,6 +12,7 @@ from frazil._literal import lit
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Table as IcebergTable
 from frazil.iceberg import Transaction
+from frazil.iceberg._table import state_of
 from frazil.spark._assignment import assigned, constant
 from frazil.spark._taking import Taking
 from frazil.spark._through_driver import arrow_batches, few_rows
@@ -110,5 +111,5 @@ def _filter(constants: Mapping[str, Any]) -> str | None:
 def _taken(rows: pa.Table, table: IcebergTable) -> pa.Table:
     if not rows:
         return rows
-    taking = Taking(_native.RowWriter(table._native, memory_bytes=1 << 20).schema())  # noqa: SLF001 - of one package
+    taking = Taking(_native.RowWriter(state_of(table).native, memory_bytes=1 << 20).schema())
     return pa.Table.from_batches([taking.apply(batch) for batch in rows.combine_chunks().to_batches()])

@@ -14,7 +14,7 @@ from frazil._read_ahead import read_parts
 from frazil.paimon._table import Table as PaimonTable
 from frazil.spark._iceberg import snapshot_arguments
 from frazil.spark._options import check_names
-from frazil.spark._state import TableState
+from frazil.spark._state import ReadState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from frazil.spark._options import ReadOptions
 
 
-class InspectState(TableState):
+class InspectState(ReadState):
     """A metadata table of an Iceberg table, as one metadata file describes it, or a system table of a Paimon table.
 
     System tables of one snapshot show the snapshot that was current when this was made; the others what is current when

@@ -17,12 +17,12 @@ from frazil.spark._paimon import PaimonState
 
 if TYPE_CHECKING:
     from frazil.spark._options import ReadOptions
-    from frazil.spark._state import TableState
+    from frazil.spark._state import ReadState
 
 __all__ = ["open_state"]
 
 
-def open_state(asked: ReadOptions) -> TableState:
+def open_state(asked: ReadOptions) -> ReadState:
     """Open the table and note its state.
 
     Raises:
@@ -44,6 +44,6 @@ def open_state(asked: ReadOptions) -> TableState:
     return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)
 
 
-def _changes(asked: ReadOptions) -> TableState:
+def _changes(asked: ReadOptions) -> ReadState:
     table = load_table(asked.path, format=asked.format, **asked.opening)
     return PaimonChanges(table, asked) if isinstance(table, PaimonTable) else IcebergChanges(table, asked)

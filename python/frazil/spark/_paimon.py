@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError, NoSuchSnapshotError
 from frazil.spark._options import SNAPSHOT_OPTIONS, check_names, exclude
-from frazil.spark._state import TableState
+from frazil.spark._state import ReadState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ _UNSUPPORTED = {
 }
 
 
-class OpenedState(TableState):
+class OpenedState(ReadState):
     """A Paimon table, or one of its views, whatever is read of it."""
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:

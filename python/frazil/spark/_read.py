@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from frazil import iceberg, paimon
-    from frazil.spark._state import TableState
+    from frazil.spark._state import ReadState
 
 
 _SNAPSHOT_OPTIONS = {"id": "snapshot-id", "ref": "ref", "as_of": "as-of-timestamp"}
@@ -153,7 +153,7 @@ def _with(given: Mapping[str, str], others: Mapping[str, str | None]) -> dict[st
     return kept | {name: value for name, value in others.items() if value is not None}
 
 
-def _fits(state: TableState, row_filter: str) -> bool:
+def _fits(state: ReadState, row_filter: str) -> bool:
     """Return whether frazil has this filter for the columns of a table."""
     with contextlib.suppress(FrazilError):
         state.scan((), row_filter)
@@ -197,7 +197,7 @@ def _by_lanes(spark: SparkSession, given: dict[str, str], *, nullable: bool) -> 
 def _opened(
     spark: SparkSession,
     given: dict[str, str],
-    state: TableState,
+    state: ReadState,
     *,
     nullable: bool | None,
     is_filtered_later: bool = False,

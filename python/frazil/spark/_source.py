@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
-    from frazil.spark._state import TableState
+    from frazil.spark._state import ReadState
 
 BATCH_BYTES = 16 << 20
 """A batch above this is handed to Spark in parts, to bound the memory that both sides hold."""
@@ -163,7 +163,7 @@ class PushingReader(FrazilReader):
 class _Request:
     """What a reader was asked for so far: the options, and what Spark pushed since."""
 
-    def __init__(self, state: TableState) -> None:
+    def __init__(self, state: ReadState) -> None:
         asked = state.asked
         self.state = state
         self.limit = asked.limit
@@ -226,7 +226,7 @@ class _Request:
         return {field.name for field in self.state.scan(("*",)).schema() if is_plain(field)}
 
 
-def _state(options: dict[str, str]) -> TableState:
+def _state(options: dict[str, str]) -> ReadState:
     """Open the table that options name, as it is now or as they say."""
     from frazil.spark._open import open_state
     from frazil.spark._writer import of_reads

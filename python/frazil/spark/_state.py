@@ -26,7 +26,7 @@ OPEN_COST_BYTES = 4 << 20
 _EVERYTHING_BYTES = (1 << 63) - 1
 
 
-class TableState(ABC):
+class ReadState(ABC):
     """A table at the state that it had when this was made. Pickles without the open table, and reads the same rows."""
 
     def __init__(self, asked: ReadOptions) -> None:

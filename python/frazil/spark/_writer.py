@@ -13,10 +13,13 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import WriterCommitMessage
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.iceberg._table import state_of
+from frazil.iceberg._verbs import carry_out, snapshot_options
+from frazil.iceberg.operations.rows import WrittenRows
 from frazil.spark._attempts import linger_seconds
 from frazil.spark._options import check_names, number, parse
-from frazil.spark._workers import Operation
-from frazil.spark._writes import check_branch, check_columns, commit, open_table
+from frazil.spark._session import WriteSession
+from frazil.spark._writes import check_branch, check_columns, open_table, write_operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -69,20 +72,18 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
         self._mode = _mode(asked, overwrite=overwrite)
         _check(asked)
         prefix = len(_PROPERTY)
-        self._branch = asked.branch or "main"
-        self._properties = {
-            name[prefix:]: value for name, value in options.items() if name.lower().startswith(_PROPERTY)
-        }
+        properties = {name[prefix:]: value for name, value in options.items() if name.lower().startswith(_PROPERTY)}
+        self._snapshot = snapshot_options(asked.branch or "main", properties)
         self._place = (asked.path, asked.relocate, asked.storage, asked.allowed_locations)
         table = open_table(*self._place)
         check_columns(table, schema)
-        check_branch(table, self._branch)
+        check_branch(table, self._snapshot.branch)
         target = number(asked.given, "target-file-size-bytes", least=1)
-        self._operation = Operation(table, asked.given.get("write-format"), target)
+        self._session = WriteSession(state_of(table), asked.given.get("write-format"), target)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
         """Write the rows of a task."""
-        return Message(*self._operation.write(iterator))
+        return Message(*self._session.write(iterator))
 
     def commit(self, messages: list[Any]) -> None:
         """Commit what the tasks wrote.
@@ -95,19 +96,14 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
             raise InvalidArgumentError(missing)
         linger = max((message.linger for message in messages), default=0)
         try:
-            # The one of the operation is bound to its metadata file, and others may have committed since.
+            # The one of the session is bound to its metadata file, and others may have committed since.
             table = open_table(*self._place)
         except BaseException:
-            self._operation.abort(linger)
+            self._session.abort(linger)
             raise
-        commit(
-            table,
-            self._operation,
-            self._operation.messages([message.content for message in messages], others=linger > 0, linger=linger),
-            self._mode,
-            branch=self._branch,
-            snapshot_properties=self._properties,
-        )
+        session = self._session
+        written = session.messages([message.content for message in messages], others=linger > 0, linger=linger)
+        carry_out(table, write_operation(self._mode, self._snapshot), WrittenRows(written, session, session.state))
 
     def abort(self, messages: list[Any]) -> None:
         """Delete what was written when a task failed.
@@ -117,7 +113,7 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
         """
         if any(message is None for message in messages):
             known = [message.linger for message in messages if message is not None]
-            self._operation.abort(max([linger_seconds(None), *known]))
+            self._session.abort(max([linger_seconds(None), *known]))
 
 
 def _mode(asked: ReadOptions, *, overwrite: bool) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from frazil import _native
-from frazil._arguments import filter_text, optional_text, text, whole_number
+from frazil._arguments import optional_text, text, whole_number
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.files.rows.batches import no_rows
-from frazil.iceberg import Table
-from frazil.iceberg._transaction import Rows, Transaction
-from frazil.spark._distribution import distributed
+from frazil.iceberg import Table, Transaction
+from frazil.iceberg._table import state_of, to_newest
+from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
+from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartitions
+from frazil.spark._input import WrittenFrame
 from frazil.spark._taking import Taking
 from frazil.spark._worker_python import check_session, session_of
-from frazil.spark._workers import Operation, write_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from frazil._write_result import WriteResult
+    from frazil.iceberg.operations.values import Filter, SnapshotOptions
 
 MODES = ("append", "overwrite", "dynamic")
 
@@ -79,7 +81,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     if overwrite_filter is not True and mode != "overwrite":
         message = "overwrite_filter goes with the mode `overwrite`"
         raise InvalidArgumentError(message)
-    filter_text(overwrite_filter, "overwrite_filter")
+    row_filter = row_filter_of(overwrite_filter, "overwrite_filter", case_sensitive=True)
     target_bytes = (
         None if target_file_size_bytes is None else whole_number("target_file_size_bytes", target_file_size_bytes)
     )
@@ -89,29 +91,26 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     opened = target.table() if isinstance(target, Transaction) else target
     check_columns(opened, frame.schema)
     check_branch(opened, branch)
-    operation = Operation(opened, optional_text("write_format", write_format), target_bytes)
-    messages = write_frame(distributed(frame, opened, distribution_mode), operation)
-    result = commit(
-        target, operation, messages, mode, overwrite_filter, branch=branch, snapshot_properties=snapshot_properties
+    rows = WrittenFrame(
+        frame,
+        distribution_mode=distribution_mode,
+        write_format=optional_text("write_format", write_format),
+        target_bytes=target_bytes,
     )
+    options = snapshot_options(branch, snapshot_properties)
+    result = carry_out(target, write_operation(mode, options, None if overwrite_filter is True else row_filter), rows)
     return replace(result, seconds=time.perf_counter() - began)
 
 
-def commit(
-    table: Table | Transaction,
-    operation: Operation,
-    messages: _native.CommitMessages,
-    mode: str,
-    overwrite_filter: str | bool = True,  # noqa: FBT001, FBT002 - as in `Table.overwrite`
-    **options: Any,
-) -> WriteResult:
-    """Commit what workers wrote; the files are deleted if that fails."""
-    rows = Rows(messages, operation, operation.table.spec().spec_id)
+def write_operation(
+    mode: str, options: SnapshotOptions, row_filter: Filter | None = None
+) -> Append | Overwrite | OverwritePartitions:
+    """Return the operation of a mode of `write`."""
     if mode == "append":
-        return table.append(rows, **options)
+        return Append(options=options)
     if mode == "dynamic":
-        return table.dynamic_partition_overwrite(rows, **options)
-    return table.overwrite(rows, overwrite_filter, **options)
+        return OverwritePartitions(options=options)
+    return Overwrite(options=options, filter=row_filter)
 
 
 def open_table(
@@ -135,7 +134,7 @@ def open_table(
     if not isinstance(table, Table):
         message = "writing is of Iceberg tables"
         raise UnsupportedError(message)
-    table._reload()  # noqa: SLF001 - of one package
+    to_newest(table)
     return table
 
 
@@ -147,7 +146,7 @@ def check_columns(table: Table, schema: StructType) -> None:
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    rows = _native.RowWriter(table._native, memory_bytes=1 << 20)  # noqa: SLF001 - of one package
+    rows = _native.RowWriter(state_of(table).native, memory_bytes=1 << 20)
     rows.split(Taking(rows.schema()).apply(no_rows(to_arrow_schema(schema))))
 
 

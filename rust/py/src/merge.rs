@@ -16,8 +16,18 @@ use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
 use crate::table::Table;
 
-/// `(when, condition, action, values by column, columns left out)`.
-type ClauseParts = (String, Option<String>, String, Vec<(String, String)>, Vec<String>);
+/// A clause of a MERGE; see `frazil.iceberg.operations`.
+#[derive(FromPyObject)]
+struct MergeClause {
+    when: String,
+    condition: Option<String>,
+    action: String,
+    /// SQL text by column.
+    assignments: Vec<(String, String)>,
+    /// Columns that `update_all` and `insert_all` leave out.
+    except_columns: Vec<String>,
+}
+
 /// `(untouched, deleted, updated, rows)`.
 type ProbeParts<'py> = (Py<PyAny>, Py<PyAny>, Py<PyAny>, Bound<'py, PyAny>);
 
@@ -37,15 +47,18 @@ impl Merger {
 
 #[pymethods]
 impl Merger {
-    /// For rows of two schemas; `on` is a condition, or the columns that both sides have.
+    /// For rows of two schemas; `on` is a condition, or the columns that both sides have. `now_us` is the current time of
+    /// the statement, in microseconds since the epoch.
     #[new]
+    #[pyo3(signature = (on, clauses, target_schema, source_schema, aliases, *, now_us))]
     fn new(
         py: Python<'_>,
         on: On,
-        clauses: Vec<ClauseParts>,
+        clauses: Vec<MergeClause>,
         target_schema: ArrowSchema,
         source_schema: ArrowSchema,
         aliases: (String, String),
+        now_us: i64,
     ) -> PyResult<Self> {
         let (ArrowSchema(target), ArrowSchema(source)) = (target_schema, source_schema);
         let (target_alias, source_alias) = aliases;
@@ -55,7 +68,7 @@ impl Merger {
                 On::Columns(columns) => MergePlan::on_columns(&columns, &source, &target_alias, &source_alias)?,
             };
             let clauses = clauses.into_iter().map(clause).collect::<Result<_>>()?;
-            let plan = MergePlan { target_alias, source_alias, on, clauses, unique_source: false };
+            let plan = MergePlan { target_alias, source_alias, on, clauses, unique_source: false, now_micros: now_us };
             CoreMerger::new(&plan, target, source)
         })
         .map(|merger| Self(RwLock::new(merger)))
@@ -143,11 +156,19 @@ pub(crate) struct Updater(CoreUpdater);
 
 #[pymethods]
 impl Updater {
-    /// SQL text by column, for rows of a schema.
+    /// SQL text by column, for rows of a schema. `now_us` is the current time of the statement, in microseconds since the
+    /// epoch.
     #[new]
-    fn new(py: Python<'_>, values: Vec<(String, String)>, schema: ArrowSchema, alias: &str) -> PyResult<Self> {
+    #[pyo3(signature = (assignments, schema, alias, *, now_us))]
+    fn new(
+        py: Python<'_>,
+        assignments: Vec<(String, String)>,
+        schema: ArrowSchema,
+        alias: &str,
+        now_us: i64,
+    ) -> PyResult<Self> {
         let ArrowSchema(schema) = schema;
-        detached(py, || CoreUpdater::new(&parsed(values)?, schema, alias)).map(Self)
+        detached(py, || CoreUpdater::new(&parsed(assignments)?, schema, alias, now_us)).map(Self)
     }
 
     /// The rows with their new values.
@@ -213,12 +234,13 @@ fn parsed(set: Vec<(String, String)>) -> Result<Vec<(String, Expression)>> {
     set.into_iter().map(value).collect()
 }
 
-fn clause((when, condition, action, set, except): ClauseParts) -> Result<Clause> {
+fn clause(given: MergeClause) -> Result<Clause> {
+    let MergeClause { when, condition, action, assignments: set, except_columns: except } = given;
     let when = match when.as_str() {
         "matched" => When::Matched,
         "not_matched" => When::NotMatched,
         "not_matched_by_source" => When::NotMatchedBySource,
-        other => return Err(Error::internal(format!("no clause is {other}"))),
+        other => return Err(Error::internal(format!("unknown kind of clause: {other}"))),
     };
     let action = match action.as_str() {
         "update" => Action::Update(parsed(set)?),
@@ -226,7 +248,7 @@ fn clause((when, condition, action, set, except): ClauseParts) -> Result<Clause>
         "delete" => Action::Delete,
         "insert" => Action::Insert(parsed(set)?),
         "insert_all" => Action::InsertAll(except),
-        other => return Err(Error::internal(format!("no action is {other}"))),
+        other => return Err(Error::internal(format!("unknown action: {other}"))),
     };
     let condition = condition.map(|text| Expression::parse(&text)).transpose()?;
     Ok(Clause { when, condition, action })

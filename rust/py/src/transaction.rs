@@ -10,7 +10,7 @@ use frazil_core::predicate::Predicate;
 use frazil_core::storage::files::Files;
 use frazil_iceberg::table::Table as IcebergTable;
 use frazil_iceberg::transaction::commit::{Attempts as CoreAttempts, Change};
-use frazil_iceberg::transaction::conflict::{TouchedFiles, Validation};
+use frazil_iceberg::transaction::conflict::{TouchedFiles, Validation as CoreValidation};
 use frazil_iceberg::transaction::create::CreateTable;
 use frazil_iceberg::transaction::evolve::Evolution;
 use frazil_iceberg::transaction::pointer::State;
@@ -30,9 +30,9 @@ use crate::write::{RowWriter, new_table};
 /// What a snapshot did, by name.
 type SnapshotCounts = BTreeMap<&'static str, Option<i64>>;
 
-/// Data files that come: of this process, or of others.
+/// Data files that are added: written by this process, or by others.
 #[derive(FromPyObject)]
-enum Rows<'py> {
+enum NewFiles<'py> {
     Written(PyRef<'py, RowWriter>),
     Messages(PyRef<'py, CommitMessages>),
 }
@@ -176,33 +176,20 @@ impl Transaction {
         })
     }
 
-    /// Makes a snapshot of a branch. `rows` come; `delta` deletes rows; `replace` is `all` for all files, or `partitions`
-    /// for those of the partitions of `rows`. `validation` is what was looked at.
-    #[pyo3(signature = (branch, properties, *, rows, delta = None, replace = None, validation = None, fast = false))]
-    #[expect(clippy::too_many_arguments, reason = "keyword-only, what a snapshot is made of")]
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
-    fn snapshot(
-        &self,
-        py: Python<'_>,
-        branch: &str,
-        properties: BTreeMap<String, String>,
-        rows: Vec<Rows<'_>>,
-        delta: Option<&RowDelta>,
-        replace: Option<&str>,
-        validation: Option<Looked>,
-        fast: bool,
-    ) -> PyResult<()> {
-        let mut changes = FileChanges { properties, fast, ..FileChanges::default() };
-        for rows in &rows {
-            match rows {
-                Rows::Written(rows) => {
+    /// Makes a snapshot of a branch.
+    fn snapshot(&self, py: Python<'_>, request: SnapshotRequest<'_>) -> PyResult<()> {
+        let SnapshotRequest { options, files, delta, replace, validation, fast } = request;
+        let mut changes = FileChanges { properties: options.properties, fast, ..FileChanges::default() };
+        for files in &files {
+            match files {
+                NewFiles::Written(rows) => {
                     let data = rows.added(py)?;
                     if !data.is_empty() {
                         changes.contents.push(rows.contents(py)?);
                     }
                     changes.data.extend(data);
                 }
-                Rows::Messages(messages) => {
+                NewFiles::Messages(messages) => {
                     if !messages.added().is_empty() {
                         changes.contents.push(messages.contents().clone());
                     }
@@ -211,24 +198,25 @@ impl Transaction {
             }
         }
         let staged = self.with(py, |transaction, _| Ok(transaction.staged().clone()))?;
+        let delta = delta.as_deref();
         detached(py, || {
             let mut touched = TouchedFiles::default();
             if let Some(delta) = delta {
                 (changes.removals, touched) = delta.with(|delta| delta.removals())?;
                 changes.deletes = delta.with(|delta| Ok(delta.added().to_vec()))?;
             }
-            match replace {
-                None => {}
-                Some("all") => changes.removals.all = true,
-                Some("partitions") => {
+            match replace.as_str() {
+                "none" => {}
+                "all" => changes.removals.all = true,
+                "partitions" => {
                     changes.removals.partitions = Some(changes.partitions_of(&staged)?);
-                    // Also where nothing goes: readers of appends alone may not take it for one, nor may a pick.
+                    // Also if nothing is removed: incremental append scans and cherry-picks skip snapshots of this kind.
                     changes.operation = Some("overwrite");
                 }
-                Some(other) => return Err(Error::internal(format!("unknown way to replace: {other}"))),
+                other => return Err(Error::internal(format!("unknown kind of replacement: {other}"))),
             }
-            changes.validation = validation.map(|looked| looked.validation(touched)).transpose()?;
-            let change = SnapshotChange::new(self.files.clone(), branch, changes)?;
+            changes.validation = validation.map(|looked| looked.into_core(touched)).transpose()?;
+            let change = SnapshotChange::new(self.files.clone(), &options.branch, changes)?;
             Ok((change.outcome(), change))
         })
         .and_then(|(outcome, change)| {
@@ -293,24 +281,57 @@ impl Transaction {
     }
 }
 
-/// What an operation looked at: the snapshot, the isolation level, the filter, whether its names are case sensitive, and
-/// whether deletes that others add matter for rows that stay.
+/// A snapshot to be made; see `frazil.iceberg.operations`.
 #[derive(FromPyObject)]
-pub(crate) struct Looked(Option<i64>, String, String, bool, bool);
+struct SnapshotRequest<'py> {
+    options: SnapshotOptions,
+    /// Data files that are added.
+    files: Vec<NewFiles<'py>>,
+    /// Deleted rows, and data files that are removed.
+    delta: Option<PyRef<'py, RowDelta>>,
+    /// Which data files are removed besides: `none`, `all`, or those in the `partitions` of the added files.
+    replace: String,
+    validation: Option<Validation>,
+    fast: bool,
+}
 
-impl Looked {
-    fn validation(self, touched: TouchedFiles) -> Result<Validation, Error> {
-        let Self(planned_on, isolation, filter, case_sensitive, refuses_new_deletes) = self;
-        let isolation = isolation.parse()?;
-        let filter = if filter.is_empty() { Predicate::True } else { Predicate::parse(&filter)? };
-        let refuses_new_files = false;
-        Ok(Validation {
+/// What a user says of a snapshot.
+#[derive(FromPyObject)]
+struct SnapshotOptions {
+    branch: String,
+    properties: BTreeMap<String, String>,
+}
+
+/// What a commit is validated against.
+#[derive(FromPyObject)]
+struct Validation {
+    /// The snapshot of the branch that was read.
+    planned_on: Option<i64>,
+    isolation: String,
+    filter: Filter,
+    /// Whether deletes that were added since conflict, even those of data files that stay.
+    refuses_new_deletes: bool,
+}
+
+/// A filter for rows.
+#[derive(FromPyObject)]
+struct Filter {
+    /// SQL; empty for all rows.
+    text: String,
+    case_sensitive: bool,
+}
+
+impl Validation {
+    fn into_core(self, touched: TouchedFiles) -> Result<CoreValidation, Error> {
+        let Self { planned_on, isolation, filter: Filter { text, case_sensitive }, refuses_new_deletes } = self;
+        let filter = if text.is_empty() { Predicate::True } else { Predicate::parse(&text)? };
+        Ok(CoreValidation {
             planned_on,
-            isolation,
+            isolation: isolation.parse()?,
             filter,
             case_sensitive,
             refuses_new_deletes,
-            refuses_new_files,
+            refuses_new_files: false,
             touched,
         })
     }

@@ -7,7 +7,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::bind::{Bound, Scope, now_micros};
+use frazil_core::expression::bind::{Bound, Scope};
 use frazil_core::expression::normal_type;
 use frazil_core::expression::rows::{Relation, Rows};
 use frazil_core::join::{Bounds, JoinTable, Pairs, bounds};
@@ -78,7 +78,7 @@ impl Merger {
                 Error::invalid("a merge without clauses does nothing").hint("add one, as when_matched_update_all()")
             );
         }
-        let now = now_micros();
+        let now = plan.now_micros;
         let relations =
             vec![(plan.target_alias.as_str(), Some(&*target)), (plan.source_alias.as_str(), Some(&*source))];
         let scope = Scope::new(relations, now);

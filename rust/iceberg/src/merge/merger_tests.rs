@@ -21,6 +21,7 @@ fn merger(zone: Option<&str>) -> (Merger, RecordBatch) {
         on: Expression::parse("t.d = s.at").unwrap(),
         clauses: vec![Clause { when: When::Matched, condition: None, action: Action::Delete }],
         unique_source: false,
+        now_micros: 0,
     };
     let mut merger = Merger::new(&plan, target.schema(), source.schema()).unwrap();
     merger.source(source).unwrap();
@@ -59,6 +60,7 @@ fn only_columns_that_decide_are_needed() {
             action: Action::Delete,
         }],
         unique_source: false,
+        now_micros: 0,
     };
     let mut merger = Merger::new(&plan, whole.schema(), source.schema()).unwrap();
     merger.source(source).unwrap();

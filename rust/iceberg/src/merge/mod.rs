@@ -29,6 +29,8 @@ pub struct MergePlan {
     pub clauses: Vec<Clause>,
     /// Whether two rows of the source with one key are an error, even if they match nothing.
     pub unique_source: bool,
+    /// The current time of the statement, in microseconds since the epoch: the same in every process.
+    pub now_micros: i64,
 }
 
 /// One WHEN.
@@ -122,6 +124,7 @@ impl MergePlan {
             clauses.push(Clause { when: When::NotMatched, condition: None, action: Action::InsertAll(Vec::new()) });
         }
         let (target_alias, source_alias) = (TARGET.to_string(), SOURCE.to_string());
-        Ok(Self { target_alias, source_alias, on, clauses, unique_source: true })
+        // No expression of an upsert reads the current time.
+        Ok(Self { target_alias, source_alias, on, clauses, unique_source: true, now_micros: 0 })
     }
 }

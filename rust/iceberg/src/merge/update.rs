@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::Expression;
-use frazil_core::expression::bind::{Bound, Scope, now_micros};
+use frazil_core::expression::bind::{Bound, Scope};
 use frazil_core::expression::rows::{Relation, Rows};
 
 use super::rows::updated;
@@ -17,12 +17,13 @@ pub struct Updater {
 }
 
 impl Updater {
-    /// Values by column, for rows of this schema, which expressions may call `alias`.
+    /// Values by column, for rows of this schema, which expressions may call `alias`. `now_micros` is the current
+    /// time of the statement, in microseconds since the epoch.
     ///
     /// # Errors
     /// `InvalidArgument` for a column that is not there, is set twice, or does not take the values of its expression.
-    pub fn new(set: &[(String, Expression)], target: SchemaRef, alias: &str) -> Result<Self> {
-        let scope = Scope::new(vec![(alias, Some(&target))], now_micros());
+    pub fn new(set: &[(String, Expression)], target: SchemaRef, alias: &str, now_micros: i64) -> Result<Self> {
+        let scope = Scope::new(vec![(alias, Some(&target))], now_micros);
         Ok(Self { set: scope.assign(set, &target, alias)?, target })
     }
 

@@ -8,6 +8,7 @@ are found by the id of the operation.
 
 from __future__ import annotations
 
+import pickle
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil import _native
-from frazil.iceberg._row_level import lineage
 from frazil.iceberg._write import write_rows
 from frazil.spark._attempts import KILL_TIMEOUT, Attempts, linger_seconds
 from frazil.spark._taking import Taking
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from frazil.iceberg import Table
-    from frazil.spark._row_level import Asked
+    from frazil.iceberg._state import TableState
+    from frazil.spark._shared import Shared
 
 _ROW = "message binary, linger double, number long, deleted long, updated long"
 _MEMORY_BYTES = 1 << 20
@@ -36,10 +36,10 @@ _SWEEP_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Operation:
+class WriteSession:
     """One write into a table, as all processes know it."""
 
-    table: Table
+    state: TableState
     write_format: str | None = None
     target_bytes: int | None = None
     ident: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -47,26 +47,26 @@ class Operation:
     def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, float]:
         """Write rows of Spark in this task; give the commit message, and how many seconds others may still try it."""
         task, linger = _task()
-        target = _native.RowWriter(self.table._native, memory_bytes=_MEMORY_BYTES).schema()  # noqa: SLF001
+        target = _native.RowWriter(self.state.native, memory_bytes=_MEMORY_BYTES).schema()
         rows = self._rows(Taking(target).all(data), task)
         return rows.message(), linger
 
-    def change(self, asked: Asked, branch: str, tasks: bytes) -> tuple[bytes, float, int, int]:
-        """Change rows of the files of `tasks`; give what `write` gives, rows deleted and rows updated."""
+    def change(self, operation: Any, ready: Any, tasks: bytes) -> tuple[bytes, float, int, int]:
+        """Change rows of the files of `tasks`; return what `write` does, and the counts of deleted and updated rows."""
         task, linger = _task()
-        native = self.table._native  # noqa: SLF001
-        change = asked.change(self.table, branch, _native.Tasks(tasks, native.files))
-        rows = self._rows(change.rows(), task, lineage_of=native if lineage(self.table) else None)
-        return rows.message(change.operation.delta, change.matched()), linger, *change.counts()
+        native = self.state.native
+        work = operation.plan(self.state, ready, tasks)
+        rows = self._rows(work.rows(), task, lineage_of=native if self.state.lineage() else None)
+        return rows.message(work.plan.delta, work.matched()), linger, *work.counts()
 
     def _rows(
         self, data: Iterator[pa.RecordBatch], task: int, *, lineage_of: _native.Table | None = None
     ) -> _native.RowWriter:
-        properties = self.table.properties
+        properties = self.state.properties
         if self.target_bytes is not None:
             properties["write.target-file-size-bytes"] = str(self.target_bytes)
         return write_rows(
-            self.table._native,  # noqa: SLF001
+            self.state.native,
             properties,
             data,
             lineage_of=lineage_of,
@@ -80,7 +80,7 @@ class Operation:
         Such an attempt may write more of them for `linger` seconds.
         """
         try:
-            messages = _native.CommitMessages(self.table._native, [bytes(message) for message in found])  # noqa: SLF001
+            messages = _native.CommitMessages(self.state.native, [bytes(message) for message in found])
         except BaseException:
             self.abort(linger)
             raise
@@ -94,7 +94,7 @@ class Operation:
 
     def _sweep(self, kept: _native.CommitMessages | None, linger: float) -> None:
         """Delete files that `kept` does not name; attempts may write more of them for `linger` seconds, or longer."""
-        native = self.table._native  # noqa: SLF001
+        native = self.state.native
         writer = _native.RowWriter(native, memory_bytes=_MEMORY_BYTES, operation=(0, self.ident))
         if not (writer.sweep(native.files, kept) and linger):
             return
@@ -107,36 +107,40 @@ class Operation:
         writer.sweep(native.files, kept)
 
 
-def write_frame(frame: DataFrame, operation: Operation) -> _native.CommitMessages:
+def write_frame(frame: DataFrame, session: WriteSession) -> _native.CommitMessages:
     """Write a DataFrame in the workers; when it fails the files are deleted."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        message, linger = operation.write(batches)
+        message, linger = session.write(batches)
         yield _row(message, linger)
 
-    messages, _ = _run(frame, write, operation)
+    messages, _ = _run(frame, write, session)
     return messages
 
 
 def change_groups(
-    spark: SparkSession, operation: Operation, asked: Asked, branch: str, groups: Sequence[bytes]
+    spark: SparkSession, session: WriteSession, operation: Any, ready: Shared, groups: Sequence[bytes]
 ) -> tuple[_native.CommitMessages, list[Any]]:
-    """Change rows in the workers, a task of Spark for each group; give the messages, and what each says beside."""
+    """Change rows in the workers, a task of Spark for each group; return the messages, and what each says besides.
+
+    `ready` is a pickle of what the operation prepared.
+    """
 
     def change(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                message, linger, deleted, updated = operation.change(asked, branch, groups[number])
+                prepared = pickle.loads(ready.content())  # noqa: S301 - of this session
+                message, linger, deleted, updated = session.change(operation, prepared, groups[number])
                 yield _row(message, linger, number, deleted, updated)
 
     if not groups:
-        return operation.messages([], others=False), []
-    return _run(spark.range(0, len(groups), 1, len(groups)), change, operation)
+        return session.messages([], others=False), []
+    return _run(spark.range(0, len(groups), 1, len(groups)), change, session)
 
 
-def _run(frame: DataFrame, function: Any, operation: Operation) -> tuple[_native.CommitMessages, list[Any]]:
+def _run(frame: DataFrame, function: Any, session: WriteSession) -> tuple[_native.CommitMessages, list[Any]]:
     """Write in the workers; give the messages, and the rows that hold them."""
-    attempts = Attempts(frame.sparkSession, operation.ident)
+    attempts = Attempts(frame.sparkSession, session.ident)
     others, seconds = False, 0.0
     try:
         # The action takes what the stage gives as it is: nothing may make Spark run it twice.
@@ -150,9 +154,9 @@ def _run(frame: DataFrame, function: Any, operation: Operation) -> tuple[_native
         try:
             seconds = attempts.wait()
         finally:
-            operation.abort(seconds)
+            session.abort(seconds)
         raise
-    return operation.messages([row.message for row in found], others=others, linger=seconds), found
+    return session.messages([row.message for row in found], others=others, linger=seconds), found
 
 
 def _row(message: bytes, linger: float, number: int = 0, deleted: int = 0, updated: int = 0) -> pa.RecordBatch:

@@ -1,35 +1,44 @@
-"""What tables and transactions do with rows."""
+"""The methods that change a table, for tables and transactions: each describes one operation and runs it."""
 
 from __future__ import annotations
 
-import itertools
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from frazil import _native
-from frazil._arguments import field_names, filter_text, flag, property_texts
-from frazil._operation import operation, operation_of
-from frazil._write_result import RowCounts
-from frazil.errors import CommitConflictError, InvalidArgumentError
-from frazil.iceberg._evolving import Evolving
+from frazil._arguments import field_names, filter_text, flag, path_text, property_texts, text, whole_number
+from frazil._border import operation, operation_of
+from frazil._run import HERE
+from frazil.errors import InvalidArgumentError
+from frazil.iceberg._manage_snapshots import ManageSnapshots
 from frazil.iceberg._merge import MergeBuilder, set_clause
+from frazil.iceberg._property_names import warn_of_unknown
+from frazil.iceberg._update_schema import UpdateSchema
+from frazil.iceberg._update_sort_order import UpdateSortOrder
+from frazil.iceberg._update_spec import UpdateSpec
+from frazil.iceberg.operations.evolve import Evolve
+from frazil.iceberg.operations.values import Filter, SnapshotOptions
+from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import pyarrow as pa
+    import os
+    from collections.abc import Mapping, Sequence
 
     from frazil._literal import Value
+    from frazil._run import Executor
+    from frazil._run import Operation as AnyOperation
     from frazil._write_result import WriteResult
     from frazil.iceberg._merge import MergePlan
-    from frazil.iceberg._merging import Source
-    from frazil.iceberg._table import Table
-    from frazil.iceberg._transaction import Rows, Transaction
+    from frazil.iceberg._state import TableState
+
+    Operation: TypeAlias = AnyOperation[TableState]
+
+__all__ = ["Verbs", "carry_out", "row_filter_of", "snapshot_options"]
 
 
-class Writing(Evolving):
-    """Rows that come, go and change: a table commits each call by itself, a transaction all of them as one.
+class Verbs:
+    """Changes of rows and of metadata: a table commits each call by itself, a transaction all of them as one.
 
-    What encodes and compares rows is imported when it is needed: who looks at a table does not wait for it.
+    The modules that encode and compare rows are imported when they are needed: a read does not wait for them.
     """
 
     __slots__ = ()
@@ -59,15 +68,8 @@ class Writing(Evolving):
             CommitConflictError: Others were first, more often than `commit.retry.num-retries` allows.
             CommitStateUnknownError: It is not known whether the rows are in the table; nothing was deleted.
         """
-
-        def change(tx: Transaction, rows: Rows) -> WriteResult:
-            counts = RowCounts(0, inserted=rows.count)
-            return tx.snapshot(branch, snapshot_properties, [rows.files], counts, fast=fast)
-
-        if branch != "main":
-            # It may have been created after this handle was loaded.
-            self._now()
-        return self._change_with(data, change)
+        options = snapshot_options(branch, snapshot_properties)
+        return self._run_with(data, Append(options=options, fast=flag("fast", fast)))
 
     @operation_of
     def overwrite(
@@ -94,21 +96,10 @@ class Writing(Evolving):
                 `data` is a scan of this table, and others added rows since the state that it reads.
             CommitStateUnknownError: As in `append`.
         """
-        row_filter = filter_text(overwrite_filter, "overwrite_filter")
-        scanned = _scanned(data, self._now(), branch)
-
-        def change(tx: Transaction, rows: Rows) -> WriteResult:
-            from frazil.iceberg._row_level import Deleting, RowLevel
-
-            if overwrite_filter is True:
-                counts = RowCounts(inserted=rows.count)
-                return tx.snapshot(branch, snapshot_properties, [rows.files], counts, replace="all", validation=scanned)
-            operation = RowLevel(tx.table(), "delete", row_filter, branch=branch, case_sensitive=case_sensitive)
-            if scanned is not None:
-                operation.read_at(scanned[0])
-            return tx.change_rows(Deleting(operation), snapshot_properties, rows)
-
-        return self._change_with(data, change)
+        row_filter = row_filter_of(overwrite_filter, "overwrite_filter", case_sensitive=case_sensitive)
+        options = snapshot_options(branch, snapshot_properties)
+        replaced = None if overwrite_filter is True else row_filter
+        return self._run_with(data, Overwrite(options=options, filter=replaced))
 
     @operation_of
     def dynamic_partition_overwrite(
@@ -124,18 +115,7 @@ class Writing(Evolving):
             CommitConflictError: As in `append`, or another writer changed the partition spec.
             CommitStateUnknownError: As in `append`.
         """
-        properties = {**property_texts(snapshot_properties, "snapshot_properties"), "replace-partitions": "true"}
-        scanned = _scanned(data, self._now(), branch)
-
-        def change(tx: Transaction, rows: Rows) -> WriteResult:
-            if rows.spec_id != tx.table().spec().spec_id:
-                message = "the partition spec changed after the rows were written"
-                raise CommitConflictError(message, hint="load the table anew and write them again")
-            counts = RowCounts(inserted=rows.count)
-            replaced = "partitions" if rows.count else None
-            return tx.snapshot(branch, properties, [rows.files], counts, replace=replaced, validation=scanned)
-
-        return self._change_with(data, change)
+        return self._run_with(data, OverwritePartitions(options=snapshot_options(branch, snapshot_properties)))
 
     @operation_of
     def delete(
@@ -163,17 +143,11 @@ class Writing(Evolving):
             CommitConflictError: Others changed rows that match, more often than `commit.retry.num-retries` allows.
             CommitStateUnknownError: As in `append`.
         """
-        row_filter = filter_text(delete_filter, "delete_filter")
+        from frazil.iceberg.operations.row_change import Delete
 
-        def change(tx: Transaction) -> WriteResult:
-            from frazil.iceberg._row_level import Deleting, RowLevel
-
-            if delete_filter is True:
-                return tx.snapshot(branch, snapshot_properties, [], RowCounts(), replace="all")
-            operation = RowLevel(tx.table(), "delete", row_filter, branch=branch, case_sensitive=case_sensitive)
-            return tx.change_rows(Deleting(operation), snapshot_properties)
-
-        return self._change(change)
+        row_filter = row_filter_of(delete_filter, "delete_filter", case_sensitive=case_sensitive)
+        options = snapshot_options(branch, snapshot_properties)
+        return self._run(Delete(options=options, filter=None if delete_filter is True else row_filter))
 
     @operation_of
     def update(
@@ -203,15 +177,11 @@ class Writing(Evolving):
             CommitConflictError: Others changed rows that match, more often than `commit.retry.num-retries` allows.
             CommitStateUnknownError: As in `append`.
         """
-        values, row_filter = set_clause(set), filter_text(where, "where")
+        from frazil.iceberg.operations.row_change import Update
 
-        def change(tx: Transaction) -> WriteResult:
-            from frazil.iceberg._row_level import RowLevel, Updating
-
-            operation = RowLevel(tx.table(), "update", row_filter, branch=branch, case_sensitive=case_sensitive)
-            return tx.change_rows(Updating(operation, values), snapshot_properties)
-
-        return self._change(change)
+        row_filter = row_filter_of(where, "where", case_sensitive=case_sensitive)
+        options = snapshot_options(branch, snapshot_properties)
+        return self._run(Update(options=options, filter=row_filter, assignments=set_clause(set)))
 
     @operation_of
     def upsert(
@@ -239,28 +209,18 @@ class Writing(Evolving):
             CommitConflictError: As in `update`.
             CommitStateUnknownError: As in `append`.
         """
-        from frazil.iceberg._merging import Source
+        from frazil.iceberg.operations.merge import Upsert
 
-        table = self._now()
-        if join_cols is None:
-            given = table.schema().identifier_field_names()
-        else:
-            given = [join_cols] if isinstance(join_cols, str) else field_names(join_cols, "join_cols")
-        if not given:
-            message = "the table has no identifier fields, so join_cols must name the columns that rows are found by"
-            raise InvalidArgumentError(message)
-        source = Source(table, data, exact=True)
-
-        def merger(target: pa.Schema) -> _native.Merger:
-            return _native.Merger.upsert(
-                given,
-                update=flag("when_matched_update_all", when_matched_update_all),
-                insert=flag("when_not_matched_insert_all", when_not_matched_insert_all),
-                target_schema=target,
-                source_schema=source.schema,
-            )
-
-        return self._merge(source, merger, branch, snapshot_properties)
+        keys = None
+        if join_cols is not None:
+            keys = [join_cols] if isinstance(join_cols, str) else field_names(join_cols, "join_cols")
+        upsert = Upsert(
+            options=snapshot_options(branch, snapshot_properties),
+            keys=keys,
+            update=flag("when_matched_update_all", when_matched_update_all),
+            insert=flag("when_not_matched_insert_all", when_not_matched_insert_all),
+        )
+        return self._run_with(data, upsert)
 
     @operation_of
     def merge(
@@ -292,64 +252,110 @@ class Writing(Evolving):
             CommitConflictError: As in `update`.
             CommitStateUnknownError: As in `append`.
         """
-        from frazil.iceberg._merging import Source
+        from frazil.iceberg.operations.rows import ArrowInput
 
-        rows = Source(self._now(), source)
+        options = snapshot_options(branch, snapshot_properties)
+        rows = ArrowInput(source)
 
         def execute(plan: MergePlan) -> WriteResult:
-            with operation("merge", self._place):
-                return self._merge(rows, lambda target: plan.merger(target, rows.schema), branch, snapshot_properties)
+            from frazil.iceberg.operations.merge import Merge
 
-        return MergeBuilder(
-            execute,
-            on,
-            source_alias=source_alias,
-            target_alias=target_alias,
+            with operation("merge", self._place):
+                return self._run(Merge(options=options, merge=plan), rows)
+
+        return MergeBuilder(execute, on, source_alias=source_alias, target_alias=target_alias)
+
+    def update_schema(
+        self,
+        allow_incompatible_changes: bool = False,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        case_sensitive: bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+    ) -> UpdateSchema:
+        """Change the columns: `with table.update_schema() as update: update.add_column("a", "long")`.
+
+        Args:
+            allow_incompatible_changes: Whether columns may become required, which rows that are there may break.
+            case_sensitive: Whether `ID` is another column than `id`.
+        """
+        return UpdateSchema(
+            self._evolve,
+            case_sensitive=flag("case_sensitive", case_sensitive),
+            allow_incompatible=flag("allow_incompatible_changes", allow_incompatible_changes),
         )
 
-    def _merge(
-        self,
-        source: Source,
-        merger: Callable[[pa.Schema], _native.Merger],
-        branch: str,
-        snapshot_properties: Mapping[str, str] | None,
-    ) -> WriteResult:
-        def change(tx: Transaction) -> WriteResult:
-            from frazil.iceberg._merging import Merging
-            from frazil.iceberg._row_level import target_schema
+    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:  # noqa: FBT001, FBT002 - as PyIceberg has it
+        """Change how new files are partitioned: `table.update_spec().add_field("day(ts)").commit()`."""
+        return UpdateSpec(self._evolve, case_sensitive=flag("case_sensitive", case_sensitive))
 
-            table = tx.table()
-            merging = Merging(table, merger(target_schema(table)), source, branch)
-            files = tx.write_changed(table, itertools.chain(merging.rows(), merging.inserts()))
-            counts = RowCounts(*merging.counts(), merging.inserted)
-            return tx.commit_rows(merging.operation, snapshot_properties, [files], counts)
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:  # noqa: FBT001, FBT002
+        """Say how new files are sorted: `table.update_sort_order().asc("id").commit()`."""
+        return UpdateSortOrder(self._evolve, case_sensitive=flag("case_sensitive", case_sensitive))
 
-        return self._change(change)
+    def manage_snapshots(self) -> ManageSnapshots:
+        """Change branches and tags: `table.manage_snapshots().create_tag(None, "v1").commit()`."""
+        return ManageSnapshots(self._evolve)
+
+    def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
+        """Set properties, leaving others as they are. Names that are probably misspelt emit a `UserWarning`.
+
+        Raises:
+            InvalidArgumentError: A value that a known property does not take, or a name that is reserved.
+        """
+        changed = property_texts(properties) | property_texts(more)
+        warn_of_unknown(changed)
+        self._evolve({"update": "properties", "set": changed})
+
+    def remove_properties(self, *names: str) -> None:
+        """Remove properties; those that are not there are no error.
+
+        Raises:
+            InvalidArgumentError: A name that is no text.
+        """
+        wrong = next((name for name in names if not isinstance(name, str)), None)
+        if wrong is not None:
+            message = f"the name of a property is a text, not {wrong!r}"
+            raise InvalidArgumentError(message, hint="give the names one by one, as in remove_properties('a', 'b')")
+        self._evolve({"update": "properties", "remove": list(names)})
+
+    def update_location(self, location: str | os.PathLike[str]) -> None:
+        """Say where new files go; tables that are found by their folder cannot move."""
+        self._evolve({"update": "properties", "location": path_text("location", location)})
+
+    def upgrade(self, format_version: int) -> None:
+        """Upgrade the table to format version 2 or 3; there is no way back."""
+        self._evolve({"update": "properties", "format_version": whole_number("format_version", format_version)})
+
+    def _evolve(self, change: dict[str, Any]) -> None:
+        """Change metadata; `change` is in its wire form."""
+        with operation("commit", self._place):
+            self._run(Evolve(change=json.dumps(change)))
+
+    def _run_with(self, data: Any, operation: Operation) -> WriteResult:
+        """Carry out an operation with the rows of `data`."""
+        from frazil.iceberg.operations.rows import ArrowInput
+
+        return self._run(operation, ArrowInput(data))
+
+    def _run(self, operation: Operation, rows: Any = None, executor: Executor = HERE) -> WriteResult:
+        """Carry out an operation."""
+        raise NotImplementedError
 
     def _place(self) -> str:
         """Return the location of the table, for errors."""
         raise NotImplementedError
 
-    def _now(self) -> Table:
-        """Return the table that a change of rows is planned on: the newest state, or that of the transaction so far."""
-        raise NotImplementedError
 
-    def _change(self, change: Callable[[Transaction], WriteResult]) -> WriteResult:
-        """Make a change."""
-        raise NotImplementedError
-
-    def _change_with(self, data: Any, change: Callable[[Transaction, Rows], WriteResult]) -> WriteResult:
-        """Make a change with the rows of `data`, which are written into files once."""
-        raise NotImplementedError
+def carry_out(table: Verbs, operation: Operation, rows: Any = None, executor: Executor = HERE) -> WriteResult:
+    """Carry out an operation on a table or in a transaction."""
+    return table._run(operation, rows, executor)  # noqa: SLF001 - of this class
 
 
-def _scanned(data: Any, table: Table, branch: str) -> tuple[int | None, str, str, bool, bool] | None:
-    """Return what a commit is checked against if its rows are those of a scan of the same branch; None for others.
+def snapshot_options(branch: str, snapshot_properties: Mapping[str, str] | None) -> SnapshotOptions:
+    """Check what a user says of a snapshot."""
+    return SnapshotOptions(
+        branch=text("branch", branch), properties=property_texts(snapshot_properties, "snapshot_properties")
+    )
 
-    If the caller chose an earlier state, newer rows are meant to go, and nothing is checked.
-    """
-    from frazil.iceberg._scan import Scan
 
-    if branch != "main" or not isinstance(data, Scan) or not data.reads_current_state_of(table._native):  # noqa: SLF001 - of one package
-        return None
-    return data.snapshot_id, "serializable", "", True, True
+def row_filter_of(given: str | bool, name: str, *, case_sensitive: bool) -> Filter:  # noqa: FBT001 - a filter
+    """Check a filter that a user gives as the argument `name`; True for all rows."""
+    return Filter(text=filter_text(given, name), case_sensitive=flag("case_sensitive", case_sensitive))

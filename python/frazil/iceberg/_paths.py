@@ -1,0 +1,25 @@
+"""Files that are known by their paths."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from frazil.errors import FrazilError
+
+if TYPE_CHECKING:
+    from frazil import _native
+
+
+class Paths:
+    """Files that a change wrote; paths may be added later."""
+
+    def __init__(self, files: _native.Files, paths: list[str]) -> None:
+        """Take the paths."""
+        self._files, self._paths = files, paths
+
+    def abort(self) -> None:
+        """Delete them. A file that cannot be deleted is an orphan, and not an error."""
+        for path in self._paths:
+            with contextlib.suppress(FrazilError):
+                self._files.delete(path)

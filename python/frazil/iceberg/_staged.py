@@ -1,0 +1,175 @@
+"""Changes of a table on their way to a commit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+from frazil._write_result import WriteResult, settle
+from frazil.errors import FrazilError
+from frazil.iceberg._state import TableState
+from frazil.iceberg.operations.values import Evolution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import TracebackType
+
+    import pyarrow as pa
+
+    from frazil import _native
+    from frazil._folders import NewFolder
+    from frazil._write_result import RowCounts
+    from frazil.iceberg.operations.rows import Written
+    from frazil.iceberg.operations.values import SnapshotRequest
+
+__all__ = ["StagedTable"]
+
+
+class StagedTable:
+    """The changes so far, the files that they wrote, and the results that their users have."""
+
+    def __init__(self, changes: _native.Transaction, options: Mapping[str, Any], location: str) -> None:
+        """Take changes that were begun, and how the table was opened."""
+        self.native = changes
+        self._options = options
+        self.location = location
+        self._written: list[Written] = []
+        self._results: list[tuple[WriteResult, RowCounts]] = []
+        self._process_id = os.getpid()
+        self.is_changed = False
+        self.folder: NewFolder | None = None
+        """The folder of a table that the commit creates."""
+        self.committed: TableState | None = None
+
+    @property
+    def may_be_committed(self) -> bool:
+        """Whether the changes are committed, or the outcome is unknown: nothing may be deleted."""
+        return self.native.may_be_committed
+
+    def state(self) -> TableState:
+        """Return the state with all changes so far, which nobody else sees."""
+        return TableState(self.native.staged(), self._options, is_staged=True)
+
+    def newest(self) -> TableState:
+        """Return the state with all changes so far: it is the newest for an operation of the same transaction."""
+        return self.state()
+
+    def own(self, written: Written) -> None:
+        """Delete what was written if the changes fail."""
+        self._written.append(written)
+
+    @contextlib.contextmanager
+    def owning(self) -> Iterator[None]:
+        """Delete what is written in the block if it raises an error of frazil.
+
+        Any other exception may be that of a signal, which arrived when the change was made already.
+        """
+        before = len(self._written)
+        try:
+            yield
+        except FrazilError:
+            self.discard(before)
+            raise
+
+    def write(self, state: TableState, data: Iterator[pa.RecordBatch]) -> _native.RowWriter:
+        """Write changed and new rows into data files; rows that move keep their ids."""
+        from frazil.iceberg._write import write_rows
+
+        lineage_of = self.native.base() if state.lineage() else None
+        written = write_rows(state.native, state.properties, data, lineage_of=lineage_of)
+        self.own(written)
+        return written.rows
+
+    def add(self, change: SnapshotRequest | Evolution) -> WriteResult:
+        """Make a change. The result is settled again if the commit meets a newer state."""
+        if isinstance(change, Evolution):
+            self.native.evolve(change.json, change.known)
+            self.is_changed = True
+            return WriteResult(None)
+        self.native.snapshot(change)
+        self.is_changed = True
+        counts = change.counts
+        result = WriteResult(None, updated_rows=counts.updated, inserted_rows=counts.inserted)
+        self._results.append((result, counts))
+        self._settle(self.state(), len(self._results) - 1)
+        return result
+
+    def commit(self, attempts: _native.Attempts) -> int:
+        """Commit all changes as one, and return the number of attempts, those before counted.
+
+        Raises:
+            CommitConflictError: Other writers were first in each attempt, or changed what was looked at.
+            CommitStateUnknownError: It is not known whether the changes were committed; nothing was deleted.
+        """
+        try:
+            native, count = self.native.commit(attempts)
+            self.committed = TableState(native, self._options)
+        except BaseException:
+            # A signal may arrive after the commit.
+            if not self.may_be_committed:
+                self.discard()
+            raise
+        if count > 1:
+            with contextlib.suppress(FrazilError):
+                self._settle(self.committed)
+        return count
+
+    def abort(self) -> None:
+        """Give up, and delete the files that were written."""
+        self.native.abort()
+        self.discard()
+
+    def discard(self, first: int = 0) -> None:
+        """Delete the files that were written, from the `first` owned ones on."""
+        for written in self._written[first:]:
+            written.abort()
+        del self._written[first:]
+        if self.folder is not None:
+            self.folder.remove_if_empty()
+
+    def abandon(self) -> None:
+        """Delete the files and warn, when a transaction is garbage collected or the interpreter exits."""
+        # A forked process has a copy of the transaction, but the files belong to its parent.
+        if self._process_id != os.getpid() or not (self.is_changed or self._written):
+            return
+        self.discard()
+        message = (
+            f"a transaction of table {self.location} was not committed: its changes are lost and its files deleted; "
+            "call commit_transaction(), or write `with table.transaction() as tx:`"
+        )
+        warnings.warn(message, ResourceWarning, stacklevel=2)
+
+    def __enter__(self) -> Self:
+        """Abort if the block raises before the commit."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Abort what is not committed."""
+        if kind is not None and not self.may_be_committed:
+            self.abort()
+
+    def _settle(self, state: TableState, first: int = 0) -> None:
+        """Set what is known of each change, from the `first` one on, in a state that has them."""
+        outcomes = self.native.outcomes()
+        for (result, counts), outcome in list(zip(self._results, outcomes, strict=True))[first:]:
+            settle(result, **outcome)
+            settle(result, deleted_rows=_replaced_rows(state, result) if counts.deleted is None else counts.deleted)
+
+
+def _replaced_rows(state: TableState, result: WriteResult) -> int:
+    """Count the rows of the files that were replaced, without those that were deleted before."""
+    if not result.removed_records:
+        return 0
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in state.metadata.snapshots}
+    parent = None if result.snapshot_id is None else snapshots[result.snapshot_id].parent_snapshot_id
+    if parent is None or snapshots[parent].summary.get("total-delete-files") == "0":
+        return result.removed_records
+    before, after = (
+        state.scan(snapshot=None if number is None else ("id", number)).count()
+        for number in (parent, result.snapshot_id)
+    )
+    return before - after + result.inserted_rows

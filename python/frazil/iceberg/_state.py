@@ -1,0 +1,117 @@
+"""An Iceberg table at one state of its metadata: what operations plan on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil._arguments import table_files
+from frazil.iceberg._scan import Scan
+from frazil.iceberg._table_metadata import TableMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from frazil._arguments import SnapshotChoice
+
+__all__ = ["TableState", "folder_of"]
+
+
+class TableState:
+    """One state, which never changes. Pickles hold its metadata file, or the metadata if no file has it."""
+
+    __slots__ = ("is_staged", "metadata", "native", "options")
+
+    def __init__(self, native: _native.Table, options: Mapping[str, Any], *, is_staged: bool = False) -> None:
+        """Take a state and how the table was opened; a staged state is that of a transaction before its commit."""
+        self.native = native
+        self.options = options
+        self.is_staged = is_staged
+        self.metadata = TableMetadata(native)
+
+    @property
+    def files(self) -> _native.Files:
+        """The files that the table may access."""
+        return self.native.files
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties of the table."""
+        return self.metadata.properties
+
+    def scan(
+        self,
+        row_filter: str = "",
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        snapshot: SnapshotChoice | None = None,
+        append: tuple[int | None, int | None] | None = None,
+        limit: int | None = None,
+        case_sensitive: bool = True,
+    ) -> Scan:
+        """Describe a read; the arguments are those of `Table.scan`, checked."""
+        arguments = {
+            "row_filter": row_filter,
+            "selected_fields": selected_fields,
+            "snapshot": snapshot,
+            "append": append,
+            "limit": limit,
+            "case_sensitive": case_sensitive,
+        }
+        return Scan(self.native, arguments)
+
+    def bind(
+        self,
+        row_filter: str,
+        columns: Sequence[str],
+        *,
+        branch: str | None = None,
+        case_sensitive: bool = True,
+        metadata_columns: Sequence[str] = (),
+    ) -> _native.Scan:
+        """Bind a scan of a branch, with metadata columns at the end.
+
+        Raises:
+            NoSuchSnapshotError: There is no such branch; the message names those that exist.
+        """
+        return _native.Scan(
+            self.native,
+            row_filter=row_filter,
+            selected_fields=columns,
+            snapshot=None if branch is None else ("ref", branch),
+            append=None,
+            limit=None,
+            case_sensitive=case_sensitive,
+            metadata_columns=metadata_columns,
+        )
+
+    def arrow_schema(self) -> pa.Schema:
+        """Return the Arrow schema of rows with all columns."""
+        return self.bind("", ["*"]).schema()
+
+    def lineage(self) -> list[str]:
+        """Return the names in data files of the columns that hold row ids; none if rows do not have them."""
+        return self.native.lineage_names()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        staged = self.native.to_json() if self.is_staged else None
+        return _restored, (self.native.metadata_location, self.native.recorded_location, self.options, staged)
+
+
+def _restored(location: str, recorded: str, options: Mapping[str, Any], staged: bytes | None) -> TableState:
+    files = table_files(folder_of(location), **options)
+    if staged is None:
+        return TableState(_native.Table.open(files, location, recorded), options)
+    return TableState(_native.Table.restore(files, location, staged), options, is_staged=True)
+
+
+def folder_of(location: str) -> str:
+    """Return the table folder of a metadata file; the location itself otherwise."""
+    trimmed = location.rstrip("/")
+    head, _, tail = trimmed.rpartition("/")
+    if tail.endswith((".json", ".json.gz")):
+        parent, _, last = head.rpartition("/")
+        return (parent or "/") if last == "metadata" else head or "."
+    return trimmed or "/"

@@ -1,0 +1,57 @@
+"""The table of a handle, as operations find and change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil import _native
+from frazil.iceberg._staged import StagedTable
+from frazil.iceberg._state import TableState
+
+if TYPE_CHECKING:
+    from frazil.iceberg._row import CatalogRow
+
+__all__ = ["Target"]
+
+
+class Target:
+    """A table that one operation changes: the state at hand, and where the newest one is found."""
+
+    def __init__(self, state: TableState, row: CatalogRow | None) -> None:
+        """Take the state of a handle, and the row of its catalog.
+
+        Raises:
+            UnsupportedError: A catalog keeps the table, which was opened without it.
+        """
+        state.native.check_writable(row)
+        self._state, self._row = state, row
+
+    def state(self) -> TableState:
+        """Return the state that is at hand."""
+        return self._state
+
+    def newest(self) -> TableState:
+        """Load and return the newest state; it is the one at hand afterwards."""
+        self._state = TableState(self._state.native.newest(self._row), self._state.options)
+        return self._state
+
+    def begin(self) -> StagedTable:
+        """Begin changes of the state at hand."""
+        state = self._state
+        return StagedTable(_native.Transaction(state.native, self._row), state.options, state.metadata.location)
+
+    def adopt(self, staged: StagedTable) -> None:
+        """Go to the state that a commit made."""
+        if staged.committed is not None:
+            self._state = staged.committed
+
+    def attempts(self) -> _native.Attempts:
+        """Return a counter of the attempts at one operation."""
+        return _native.Attempts()
+
+    def replan(self, attempts: _native.Attempts) -> bool:
+        """Wait, and load the newest state for another attempt; return False if no more attempts are allowed."""
+        if not attempts.again(self._state.native, self._row):
+            return False
+        self.newest()
+        return True

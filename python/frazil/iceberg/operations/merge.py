@@ -1,0 +1,148 @@
+"""Rows of a source that are merged into a table."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+
+from frazil import _native
+from frazil.errors import InvalidArgumentError
+from frazil.iceberg.operations.row_change import RowChange
+from frazil.iceberg.operations.row_change_plan import RowChangePlan
+from frazil.iceberg.operations.values import Filter, SnapshotOptions, statement_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from frazil._run import States
+    from frazil.iceberg._merge import MergePlan
+    from frazil.iceberg._state import TableState
+    from frazil.iceberg.operations.rows import Source, SourceInput
+
+__all__ = ["Merge", "Merging", "Upsert"]
+
+
+class Merging(RowChange):
+    """The work of a MERGE."""
+
+    def __init__(self, plan: RowChangePlan, options: SnapshotOptions, merger: _native.Merger) -> None:
+        """Take the plan, and the rows of the source in a hash table."""
+        super().__init__(plan, options)
+        self._merger = merger
+        self._deleted = self._updated = self._inserted = 0
+        self._lock = threading.Lock()
+
+    @classmethod
+    def planned(
+        cls, state: TableState, options: SnapshotOptions, merger: _native.Merger, source: Source, tasks: bytes | None
+    ) -> Merging:
+        """Plan the files whose rows may match."""
+        for batch in source.batches:
+            merger.source(batch)
+        merger.seal()
+        # If rows change that match nothing, all rows are read.
+        row_filter = None if merger.changes_unmatched() else merger.filter()
+        plan = RowChangePlan(state, "merge", options.branch, Filter(text=row_filter or ""), tasks)
+        return cls(plan, options, merger)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Delete rows, and stream those of new files: changed ones, and those that share a file with them."""
+        columns = self._merger.target_columns()
+        if self.plan.merge_on_read:
+            yield from self._rewriter.changed(self._count, columns)
+        else:
+            self._rewriter.choose(self._count, columns)
+            yield from self._rewriter.rewritten(self._probe)
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of the source that match nothing."""
+        for batch in self._merger.inserts():
+            self._inserted += batch.num_rows
+            yield batch
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of rows that `rows` deleted and updated."""
+        return self._deleted, self._updated
+
+    def inserted(self) -> int:
+        """Return the number of rows that are inserted."""
+        return self._inserted
+
+    def matched(self) -> bytes:
+        """Return which rows of the source matched so far, a bit for each."""
+        return bytes(self._merger.matched())
+
+    def take_matched(self, bits: bytes) -> None:
+        """Add what a worker returned as `matched`."""
+        self._merger.merge_matched(bits)
+
+    def _probe(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
+        _, deleted, updated, changed = self._merger.probe(rows, partial=True)
+        return pa.concat_arrays([deleted, updated]), changed
+
+    def _count(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
+        touched, changed = self._probe(rows)
+        with self._lock:
+            self._deleted += len(touched) - changed.num_rows
+            self._updated += changed.num_rows
+        return touched, changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """Update, delete and insert rows by clauses, as SQL's MERGE."""
+
+    name: ClassVar[str] = "merge"
+    replans: ClassVar[bool] = True
+    options: SnapshotOptions
+    merge: MergePlan
+    now_us: int = field(default_factory=statement_time_us)
+
+    def prepare(self, table: States[TableState], rows: SourceInput) -> Source:
+        """Read the source."""
+        return rows.hold(table.newest(), exact=False)
+
+    def plan(self, state: TableState, ready: Source, tasks: bytes | None = None) -> Merging:
+        """Plan the files whose rows may match."""
+        merger = self.merge.merger(state.arrow_schema(), ready.schema, now_us=self.now_us)
+        return Merging.planned(state, self.options, merger, ready, tasks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert:
+    """Update rows that have the keys of a source and differ from it, and insert the rows with other keys."""
+
+    name: ClassVar[str] = "upsert"
+    replans: ClassVar[bool] = True
+    options: SnapshotOptions
+    keys: Sequence[str] | None
+    """Columns; None for the identifier fields of the table."""
+    update: bool = True
+    insert: bool = True
+
+    def prepare(self, table: States[TableState], rows: SourceInput) -> Source:
+        """Read the source."""
+        state = table.newest()
+        self._keys(state)
+        return rows.hold(state, exact=True)
+
+    def plan(self, state: TableState, ready: Source, tasks: bytes | None = None) -> Merging:
+        """Plan the files whose rows may match."""
+        merger = _native.Merger.upsert(
+            self._keys(state),
+            update=self.update,
+            insert=self.insert,
+            target_schema=state.arrow_schema(),
+            source_schema=ready.schema,
+        )
+        return Merging.planned(state, self.options, merger, ready, tasks)
+
+    def _keys(self, state: TableState) -> Sequence[str]:
+        keys = state.metadata.schema().identifier_field_names() if self.keys is None else self.keys
+        if not keys:
+            message = "the table has no identifier fields, so join_cols must name the columns that rows are found by"
+            raise InvalidArgumentError(message)
+        return keys

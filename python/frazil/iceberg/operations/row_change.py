@@ -1,0 +1,213 @@
+"""Rows that are deleted and updated."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from frazil import _native
+from frazil._run import Done
+from frazil._write_result import RowCounts
+from frazil.iceberg._paths import Paths
+from frazil.iceberg.operations.row_change_plan import RowChangePlan, RowRewriter, TaskGroup
+from frazil.iceberg.operations.rows import NOTHING, Nothing
+from frazil.iceberg.operations.values import Filter, Replace, SnapshotOptions, SnapshotRequest, statement_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from frazil._run import States
+    from frazil.iceberg._merge import Assignment
+    from frazil.iceberg._state import TableState
+    from frazil.iceberg.operations.rows import Written, WrittenRows
+    from frazil.iceberg.operations.values import NewFiles
+
+__all__ = ["Delete", "Deletion", "RowChange", "Update", "WorkerResult"]
+
+
+class Writer(Protocol):
+    """Writes files for one change, which are deleted if the change fails."""
+
+    def write(self, state: TableState, data: Iterator[pa.RecordBatch]) -> _native.RowWriter:
+        """Write changed and new rows into data files."""
+
+    def own(self, written: Written) -> None:
+        """Delete files that others wrote if the change fails."""
+
+
+class WorkerResult(NamedTuple):
+    """What a worker did with a group of tasks, besides the files that its commit message names."""
+
+    group: TaskGroup
+    deleted: int
+    updated: int
+
+
+class RowChange(ABC):
+    """A change of the rows of a plan: of all its files, or of those that a worker was given."""
+
+    def __init__(self, plan: RowChangePlan, options: SnapshotOptions, added: WrittenRows | None = None) -> None:
+        """Take the plan; `added` are rows that come besides."""
+        self.plan = plan
+        self._options = options
+        self._added = added
+        self._rewriter = RowRewriter(plan)
+
+    @abstractmethod
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Delete rows, and stream the rows of new files."""
+
+    @abstractmethod
+    def counts(self) -> tuple[int, int]:
+        """Return the number of rows that `rows` deleted and updated."""
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """Stream rows that are inserted, after all others were read."""
+        return iter(())
+
+    def inserted(self) -> int:
+        """Return the number of rows that are inserted."""
+        return 0 if self._added is None else self._added.count
+
+    def matched(self) -> bytes:
+        """Return which rows of a source matched, a bit for each."""
+        return b""
+
+    def take_matched(self, bits: bytes) -> None:  # noqa: B027 - only a merge has a source
+        """Add what a worker returned as `matched`."""
+
+    def execute(self, writer: Writer) -> SnapshotRequest:
+        """Change the rows in this process."""
+        files = writer.write(self.plan.state, itertools.chain(self.rows(), self.inserts()))
+        return self._request(writer, [files], *self.counts())
+
+    def groups(self, target_bytes: int, open_cost_bytes: int) -> list[TaskGroup]:
+        """Return the tasks for workers."""
+        return self.plan.groups(range(len(self.plan.tasks)), target_bytes, open_cost_bytes)
+
+    def take(
+        self, writer: Writer, messages: _native.CommitMessages, results: Sequence[WorkerResult]
+    ) -> SnapshotRequest:
+        """Take what workers did with the groups; each message is that of the result at its place."""
+        for place, result in enumerate(results):
+            self.plan.delta.take(messages, place, result.group.places)
+            self.take_matched(messages.matched(place))
+        files = writer.write(self.plan.state, self.inserts())
+        deleted, updated = self.counts()
+        deleted += sum(result.deleted for result in results)
+        updated += sum(result.updated for result in results)
+        return self._request(writer, [messages, files], deleted, updated)
+
+    def _request(self, writer: Writer, files: list[NewFiles], deleted: int, updated: int) -> SnapshotRequest:
+        """Write the deletes of files that stay, and return the snapshot."""
+        plan = self.plan
+        if plan.merge_on_read:
+            plan.delta.remove_emptied()
+            paths: list[str] = []
+            # Owned before it is written: what fails halfway leaves something.
+            writer.own(Paths(plan.state.files, paths))
+            plan.write_deletes(paths)
+        return SnapshotRequest(
+            options=self._options,
+            files=files if self._added is None else [self._added.files, *files],
+            counts=RowCounts(deleted, updated, self.inserted()),
+            delta=plan.delta,
+            validation=plan.validation,
+        )
+
+
+class Deletion(RowChange):
+    """The work of a DELETE."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Delete the rows that match; where files are written again, stream the other rows of these files."""
+        self.plan.find()
+        self.plan.delta.remove_emptied()
+        if not self.plan.merge_on_read:
+            yield from self._rewriter.rewritten()
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of rows that `rows` deleted and updated."""
+        return self.plan.matched_rows, 0
+
+    def groups(self, target_bytes: int, open_cost_bytes: int) -> list[TaskGroup]:
+        """Return the tasks for workers, without the files that are removed unread."""
+        return self.plan.groups(self.plan.pending(), target_bytes, open_cost_bytes)
+
+
+class Updating(RowChange):
+    """The work of an UPDATE."""
+
+    def __init__(self, plan: RowChangePlan, options: SnapshotOptions, updater: _native.Updater) -> None:
+        """Take the plan, and what computes new values."""
+        super().__init__(plan, options)
+        self._updater = updater
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Stream the updated rows; where files are written again, with the other rows of these files."""
+        if self.plan.merge_on_read:
+            return self._rewriter.changed(self._update, matching=True)
+        self.plan.find(whole=False)
+        return self._rewriter.rewritten(self._update)
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of rows that `rows` deleted and updated."""
+        return 0, self.plan.matched_rows
+
+    def _update(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
+        return pa.arange(0, rows.num_rows), self._updater.update(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """Delete the rows that match a filter."""
+
+    name: ClassVar[str] = "delete"
+    replans: ClassVar[bool] = True
+    options: SnapshotOptions
+    filter: Filter | None
+    """None for all rows: all files are removed without a look at them."""
+
+    def prepare(self, table: States[TableState], rows: None) -> Nothing:  # noqa: ARG002 - as of `Operation`
+        """Load the newest state."""
+        table.newest()
+        return NOTHING
+
+    def plan(
+        self,
+        state: TableState,
+        ready: Nothing,  # noqa: ARG002 - as of `Operation`
+        tasks: bytes | None = None,
+    ) -> Deletion | Done[SnapshotRequest]:
+        """Plan the files whose rows may match."""
+        if self.filter is None:
+            request = SnapshotRequest(options=self.options, files=[], counts=RowCounts(), replace=Replace.ALL)
+            return Done(request)
+        return Deletion(RowChangePlan(state, "delete", self.options.branch, self.filter, tasks), self.options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """Set columns of the rows that match a filter."""
+
+    name: ClassVar[str] = "update"
+    replans: ClassVar[bool] = True
+    options: SnapshotOptions
+    filter: Filter
+    assignments: Sequence[Assignment]
+    now_us: int = field(default_factory=statement_time_us)
+
+    def prepare(self, table: States[TableState], rows: None) -> Nothing:  # noqa: ARG002 - as of `Operation`
+        """Load the newest state."""
+        table.newest()
+        return NOTHING
+
+    def plan(self, state: TableState, ready: Nothing, tasks: bytes | None = None) -> Updating:  # noqa: ARG002
+        """Plan the files whose rows may match."""
+        plan = RowChangePlan(state, "update", self.options.branch, self.filter, tasks)
+        updater = _native.Updater(self.assignments, state.arrow_schema(), "target", now_us=self.now_us)
+        return Updating(plan, self.options, updater)

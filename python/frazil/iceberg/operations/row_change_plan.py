@@ -1,0 +1,264 @@
+"""The data files whose rows a change is about, and which of these rows it deletes."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil import _native
+from frazil._read_ahead import read_parts
+from frazil.config import config
+from frazil.errors import InternalError, InvalidArgumentError
+from frazil.files.read.data_file import BATCH_ROWS
+from frazil.iceberg._position_deletes import write_position_deletes
+from frazil.iceberg._read import rows_of, with_deletes
+from frazil.iceberg.operations.values import Filter, Validation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from frazil.iceberg._state import TableState
+
+    Choose = Callable[[pa.RecordBatch], tuple[pa.Array, pa.RecordBatch]]
+    """Returns the numbers of the rows that change, and what the last of these become. The others are deleted."""
+
+    Kind = Literal["delete", "update", "merge"]
+
+__all__ = ["RowChangePlan", "RowRewriter", "TaskGroup"]
+
+_POSITION = "_pos"
+_LINEAGE = ("_row_id", "_last_updated_sequence_number")
+"""Metadata columns that rows of v3 keep when they move to another file."""
+
+_MODES = ("copy-on-write", "merge-on-read")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGroup:
+    """Tasks for one worker: their places in the plan, and their wire form."""
+
+    places: Sequence[int]
+    content: bytes
+
+
+class RowChangePlan:
+    """The data files of a branch whose rows may change, and what is known of their deleted rows."""
+
+    def __init__(
+        self, state: TableState, kind: Kind, branch: str, row_filter: Filter, tasks: bytes | None = None
+    ) -> None:
+        """Plan the files whose rows may match, or take `tasks`, some of those that another process planned."""
+        self.state = state
+        self._filter = row_filter
+        self.merge_on_read = _is_merge_on_read(state, kind)
+        head = state.metadata.refs.get(branch)
+        # A scan of a branch that does not exist raises an error that names the branches.
+        self._branch = None if head is None and branch == "main" else branch
+        self.lineage = state.lineage()
+        self.found = self.scan(row_filter.text, [])
+        self.validation = Validation(
+            planned_on=None if head is None else head.snapshot_id,
+            isolation=state.properties.get(f"write.{kind}.isolation-level", "serializable"),
+            filter=row_filter,
+            refuses_new_deletes=kind != "delete",
+        )
+        # A worker that gets a group of tasks has one core.
+        self.workers = config.max_workers if tasks is None else 1
+        self.tasks: _native.Plan | _native.Tasks = (
+            self.found.plan(self.workers) if tasks is None else _native.Tasks(tasks, state.files)
+        )
+        self.delta = _native.RowDelta(self.tasks)
+        self._lock = threading.Lock()
+        self.matched_rows = 0
+
+    def groups(self, places: Sequence[int], target_bytes: int, open_cost_bytes: int) -> list[TaskGroup]:
+        """Pack the tasks at these places into groups of about `target_bytes`; files are not split."""
+        if isinstance(self.tasks, _native.Tasks):
+            message = "tasks of another process are not planned again"
+            raise InternalError(message)
+        return [TaskGroup(*group) for group in self.tasks.whole_groups(places, target_bytes, open_cost_bytes)]
+
+    def find(self, *, whole: bool = True) -> None:
+        """Delete the rows that match; if `whole`, files are removed unread if all rows match by their partition."""
+        places = self.pending() if whole else range(len(self.tasks))
+        for _ in read_parts(places, self._find_in, workers=self.workers):
+            pass
+
+    def pending(self) -> list[int]:
+        """Remove the files of which all rows match by their partition, and return the places of the others."""
+        return [place for place in range(len(self.tasks)) if not self._removed_whole(place)]
+
+    def _removed_whole(self, place: int) -> bool:
+        if not self.tasks.is_whole(place):
+            return False
+        task = self.tasks.task(place)
+        if task.delete_files:
+            return False
+        self.delta.remove_file(place)
+        self.matched_rows += task.record_count
+        return True
+
+    def _find_in(self, place: int) -> Iterator[pa.RecordBatch]:
+        reader, rows = self.open(place, self.found)
+        for batch in rows:
+            self.delete(place, positions(batch), reader)
+        yield from ()
+
+    def is_long(self, place: int) -> bool:
+        """Return whether reading the columns of the filter first may spare reading a part of a data file."""
+        task = self.tasks.task(place)
+        is_long = task.file_format == "PARQUET" and task.record_count > BATCH_ROWS
+        return is_long and bool(self._filter.text) and not self.tasks.is_whole(place)
+
+    def delete(self, place: int, deleted: pa.Array, reader: _native.TaskReader) -> None:
+        """Delete the rows of a data file at these positions."""
+        self.delta.delete_rows(place, deleted, reader)
+        with self._lock:
+            self.matched_rows += len(deleted)
+
+    def open(
+        self, place: int, scan: _native.Scan, *, find: bool = False
+    ) -> tuple[_native.TaskReader, Iterator[pa.RecordBatch]]:
+        """Read the data file at a place of the plan with the columns and the filter of `scan`.
+
+        With `find`, the columns of the filter say first which row groups have rows that match; see `rows_of`.
+        """
+        task = self.tasks.task_for(place, scan)
+        reader = with_deletes(task)
+        finder = with_deletes(self.tasks.task_for(place, self.found)) if find else None
+        return reader, rows_of(task, reader, finder)
+
+    def matching(self, columns: list[str] | None) -> _native.Scan:
+        """Scan the rows that match: these columns, or all."""
+        # A name with a dot would be taken for a field of a struct, one with quotes for the name inside of them.
+        if columns is None or any("." in name or '"' in name for name in columns):
+            return self.moving(self._filter.text)
+        return self.scan(self._filter.text, columns, _LINEAGE if self.lineage else ())
+
+    def moving(self, row_filter: str = "") -> _native.Scan:
+        """Scan what rows keep when they move to another file: all columns, and in v3 their ids."""
+        return self.scan(row_filter, ["*"], _LINEAGE if self.lineage else ())
+
+    def scan(self, row_filter: str, columns: list[str], kept: tuple[str, ...] = ()) -> _native.Scan:
+        """Bind a scan of the branch, with positions in the last column."""
+        return self.state.bind(
+            row_filter,
+            columns,
+            branch=self._branch,
+            case_sensitive=self._filter.case_sensitive,
+            metadata_columns=(*kept, _POSITION),
+        )
+
+    def write_deletes(self, paths: list[str]) -> None:
+        """Write the deletes of the files that stay, and add each new path to `paths` before it is written."""
+        native = self.state.native
+        if native.format_version > 2:  # noqa: PLR2004
+            written = self.delta.write_vectors(native, native.files)
+            paths += [] if written is None else [written]
+            return
+        granularity = self.state.properties.get("write.delete.granularity", "file").lower()
+        if granularity not in ("file", "partition"):
+            message = f"write.delete.granularity is file or partition, not {granularity!r}"
+            raise InvalidArgumentError(message)
+        write_position_deletes(native, self.delta, paths, by_file=granularity == "file")
+
+
+class RowRewriter:
+    """Reads the rows of a plan, deletes those that change, and streams what they become for new files."""
+
+    def __init__(self, plan: RowChangePlan) -> None:
+        """Take the plan."""
+        self._plan = plan
+
+    def changed(
+        self, choose: Choose, columns: list[str] | None = None, *, matching: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Delete the rows that `choose` names, and stream what they become: merge on read.
+
+        `choose` gets `columns`, or all. If all `matching` rows change, row groups of long files are read only if the
+        columns of the filter say that they have some.
+        """
+        plan = self._plan
+        scan = plan.matching(columns)
+
+        def change(place: int) -> Iterator[pa.RecordBatch]:
+            reader, rows = plan.open(place, scan, find=matching and plan.is_long(place))
+            for batch in rows:
+                touched, changed = choose(self._columns(batch))
+                plan.delete(place, positions(batch).take(touched), reader)
+                if changed.num_rows:
+                    yield self._updated(batch, touched, changed)
+
+        return read_parts(range(len(plan.tasks)), change, workers=plan.workers)
+
+    def choose(self, choose: Choose, columns: list[str] | None = None) -> None:
+        """Delete the rows that `choose` names by `columns`, or all; `rewritten` writes what they become."""
+        plan = self._plan
+        scan = plan.matching(columns)
+
+        def note(place: int) -> Iterator[pa.RecordBatch]:
+            reader, rows = plan.open(place, scan)
+            for batch in rows:
+                plan.delete(place, positions(batch).take(choose(self._columns(batch))[0]), reader)
+            yield from ()
+
+        for _ in read_parts(range(len(plan.tasks)), note, workers=plan.workers):
+            pass
+
+    def rewritten(self, choose: Choose | None = None) -> Iterator[pa.RecordBatch]:
+        """Remove the files that lost rows; stream the rows that stay, and what `choose` makes of the others."""
+        plan = self._plan
+        rewritten = plan.delta.staying()
+        for place in rewritten:
+            plan.delta.remove_file(place)
+        scan = plan.moving()
+
+        def rewrite(place: int) -> Iterator[pa.RecordBatch]:
+            for batch in plan.open(place, scan)[1]:
+                gone = plan.delta.is_deleted(place, positions(batch))
+                staying = batch.filter(pc.invert(gone))
+                yield self._moved(self._columns(staying), staying.columns[-1 - len(plan.lineage) : -1])
+                if choose is not None and gone.true_count:
+                    rows = batch.filter(gone)
+                    yield self._updated(rows, *choose(self._columns(rows)))
+
+        return read_parts(rewritten, rewrite, workers=plan.workers)
+
+    def _columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Select the columns of the table; metadata columns come after them, and names do not tell them apart."""
+        return batch.select(range(batch.num_columns - 1 - len(self._plan.lineage)))
+
+    def _updated(self, batch: pa.RecordBatch, touched: pa.Array, changed: pa.RecordBatch) -> pa.RecordBatch:
+        """Return changed rows with their ids. The number of the commit is not known yet."""
+        if not self._plan.lineage:
+            return changed
+        numbers = touched.slice(len(touched) - changed.num_rows)
+        ids = batch.columns[-1 - len(self._plan.lineage)].take(numbers)
+        return self._moved(changed, [ids, pa.nulls(changed.num_rows, pa.int64())])
+
+    def _moved(self, rows: pa.RecordBatch, kept: list[pa.Array]) -> pa.RecordBatch:
+        """Return rows as they are written to another file, with what they keep."""
+        schema = rows.schema
+        for name in self._plan.lineage:
+            schema = schema.append(pa.field(name, pa.int64()))
+        return pa.RecordBatch.from_arrays([*rows.columns, *kept], schema=schema) if self._plan.lineage else rows
+
+
+def positions(batch: pa.RecordBatch) -> pa.Array:
+    """Return the positions of rows in their file: the last column of every scan here."""
+    return batch.columns[-1]
+
+
+def _is_merge_on_read(state: TableState, kind: Kind) -> bool:
+    """Return whether a change writes deletes instead of files (`write.<kind>.mode`)."""
+    key = f"write.{kind}.mode"
+    mode = state.properties.get(key, _MODES[0]).lower()
+    if mode not in _MODES:
+        message = f"{key} is {' or '.join(_MODES)}, not {mode!r}"
+        raise InvalidArgumentError(message, context={"property": key})
+    # v1 has no deletes.
+    return mode == _MODES[1] and state.native.format_version > 1

@@ -1,0 +1,110 @@
+"""Rows that are added, and rows that they replace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from frazil._run import Done
+from frazil._write_result import RowCounts
+from frazil.errors import CommitConflictError
+from frazil.iceberg.operations.values import Filter, Replace, SnapshotOptions, SnapshotRequest, Validation
+
+if TYPE_CHECKING:
+    from frazil._run import States, Work
+    from frazil.iceberg._state import TableState
+    from frazil.iceberg.operations.rows import RowInput, WrittenRows
+
+__all__ = ["Append", "Overwrite", "OverwritePartitions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Add rows."""
+
+    name: ClassVar[str] = "append"
+    replans: ClassVar[bool] = True
+    options: SnapshotOptions
+    fast: bool = False
+
+    def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
+        """Write the rows into new files."""
+        # An append to `main` needs no look at the newest state: its commit finds out. Another branch may be newer.
+        return rows.write(table.state() if self.options.branch == "main" else table.newest())
+
+    def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:  # noqa: ARG002
+        """Plan a snapshot with the new files."""
+        counts = RowCounts(0, inserted=ready.count)
+        return Done(SnapshotRequest(options=self.options, files=[ready.files], counts=counts, fast=self.fast))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overwrite:
+    """Replace the rows that match a filter, or all rows, by others."""
+
+    name: ClassVar[str] = "overwrite"
+    replans: ClassVar[bool] = True
+    options: SnapshotOptions
+    filter: Filter | None = None
+    """None for all rows: all files are removed without a look at them."""
+
+    def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
+        """Write the rows into new files."""
+        return rows.write(table.newest())
+
+    def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:
+        """Plan a snapshot with the new files, and without the rows that match."""
+        scanned = _validation_of_scan(state, ready, self.options.branch)
+        if self.filter is not None:
+            from frazil.iceberg.operations.row_change import Deletion
+            from frazil.iceberg.operations.row_change_plan import RowChangePlan
+
+            plan = RowChangePlan(state, "delete", self.options.branch, self.filter, tasks)
+            if scanned is not None:
+                plan.validation = replace(plan.validation, planned_on=scanned.planned_on, isolation=scanned.isolation)
+            return Deletion(plan, self.options, added=ready)
+        counts = RowCounts(inserted=ready.count)
+        return Done(
+            SnapshotRequest(
+                options=self.options, files=[ready.files], counts=counts, replace=Replace.ALL, validation=scanned
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverwritePartitions:
+    """Replace all rows of the partitions that the new rows are in."""
+
+    name: ClassVar[str] = "dynamic_partition_overwrite"
+    replans: ClassVar[bool] = True
+    options: SnapshotOptions
+
+    def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
+        """Write the rows into new files."""
+        return rows.write(table.newest())
+
+    def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:  # noqa: ARG002
+        """Plan a snapshot with the new files, and without others in their partitions."""
+        if ready.spec_id != state.metadata.default_spec_id:
+            message = "the partition spec changed after the rows were written"
+            raise CommitConflictError(message, hint="load the table again and repeat the overwrite")
+        properties = {**self.options.properties, "replace-partitions": "true"}
+        request = SnapshotRequest(
+            options=replace(self.options, properties=properties),
+            files=[ready.files],
+            counts=RowCounts(inserted=ready.count),
+            replace=Replace.PARTITIONS if ready.count else Replace.NONE,
+            validation=_validation_of_scan(state, ready, self.options.branch),
+        )
+        return Done(request)
+
+
+def _validation_of_scan(state: TableState, rows: WrittenRows, branch: str) -> Validation | None:
+    """Return what a commit is validated against if its rows were scanned from the same branch; None for other rows.
+
+    If the user chose an earlier snapshot, newer rows are meant to be replaced, and nothing is validated.
+    """
+    scan = rows.scan
+    if branch != "main" or scan is None or not scan.reads_current_state_of(state.native):
+        return None
+    return Validation(planned_on=scan.snapshot_id, isolation="serializable", filter=Filter(), refuses_new_deletes=True)

@@ -1,0 +1,41 @@
+"""The work of an operation in the workers of Spark."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from frazil.iceberg.operations.row_change import WorkerResult
+from frazil.spark._iceberg import size_of
+from frazil.spark._session import WriteSession, change_groups
+from frazil.spark._shared import shared
+from frazil.spark._state import OPEN_COST_BYTES, SPLIT_BYTES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from frazil.iceberg._staged import StagedTable
+    from frazil.iceberg.operations.row_change import RowChange
+    from frazil.iceberg.operations.values import SnapshotRequest
+
+__all__ = ["SparkExecutor"]
+
+
+class SparkExecutor:
+    """Workers change the rows of groups of files; this process plans the groups and commits what comes back."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Take the session whose workers do the work."""
+        self._spark = spark
+
+    def execute(self, operation: Any, work: RowChange, ready: Any, staged: StagedTable) -> SnapshotRequest:
+        """Do the work of one attempt, and return the snapshot to commit."""
+        state = work.plan.state
+        groups = work.groups(size_of(state.properties, "read.split.target-size") or SPLIT_BYTES, OPEN_COST_BYTES)
+        session = WriteSession(state)
+        staged.own(session)
+        with shared(self._spark, pickle.dumps(ready)) as prepared:
+            contents = [group.content for group in groups]
+            messages, found = change_groups(self._spark, session, operation, prepared, contents)
+        results = [WorkerResult(groups[row.number], row.deleted, row.updated) for row in found]
+        return work.take(staged, messages, results)

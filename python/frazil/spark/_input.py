@@ -1,0 +1,68 @@
+"""The rows of a DataFrame, as operations take them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil.errors import InvalidArgumentError, LimitExceededError
+from frazil.files.rows.batches import no_rows, size_bytes
+from frazil.iceberg.operations.rows import Source, WrittenRows
+from frazil.spark._distribution import distributed
+from frazil.spark._session import WriteSession, write_frame
+from frazil.spark._taking import Taking
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from frazil.iceberg._state import TableState
+
+__all__ = ["CollectedFrame", "WrittenFrame"]
+
+
+class WrittenFrame:
+    """Rows that the workers write into data files."""
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        *,
+        distribution_mode: str | None = None,
+        write_format: str | None = None,
+        target_bytes: int | None = None,
+    ) -> None:
+        """Take the rows, and what is to replace properties of the table."""
+        self._frame, self._distribution_mode = frame, distribution_mode
+        self._write_format, self._target_bytes = write_format, target_bytes
+
+    def write(self, state: TableState) -> WrittenRows:
+        """Write the rows into new data files; if a task fails for good, the files are deleted."""
+        session = WriteSession(state, self._write_format, self._target_bytes)
+        frame = distributed(self._frame, state.metadata, self._distribution_mode)
+        return WrittenRows(write_frame(frame, session), session, state)
+
+
+class CollectedFrame:
+    """Rows that this process collects, at most `limit_bytes` bytes of them."""
+
+    def __init__(self, frame: DataFrame, limit_bytes: int) -> None:
+        """Take the rows; they are collected when they are needed."""
+        self._frame, self._limit_bytes = frame, limit_bytes
+
+    def hold(self, state: TableState, *, exact: bool) -> Source:
+        """Collect all rows.
+
+        Raises:
+            LimitExceededError: They have more than `limit_bytes` bytes.
+        """
+        rows = self._frame.toArrow()
+        size = size_bytes(rows)
+        if size > self._limit_bytes:
+            message = f"the source of the merge has {size} bytes, and broadcast_limit_bytes is {self._limit_bytes}"
+            raise LimitExceededError(
+                message, hint="raise broadcast_limit_bytes if driver and workers have the memory, or split the source"
+            )
+        if not rows.num_columns:
+            message = "the source of the merge has no columns"
+            raise InvalidArgumentError(message)
+        taking = Taking(state.arrow_schema())
+        return Source(state, [taking.apply(part) for part in rows.to_batches() or [no_rows(rows.schema)]], exact=exact)
