@@ -943,19 +943,22 @@ class _MergeClause(Protocol):
     @property
     def except_columns(self) -> Sequence[str]: ...
 
+class _MergePlan(Protocol):
+    # A MERGE: a condition or columns of both sides say which rows match.
+    @property
+    def on(self) -> str | Sequence[str]: ...
+    @property
+    def source_alias(self) -> str: ...
+    @property
+    def target_alias(self) -> str: ...
+    @property
+    def clauses(self) -> Sequence[_MergeClause]: ...
+
 @final
 class Merger:
-    # The rows of a source against rows of a target; a condition, or columns of both, say which match.
+    # The rows of a source against rows of a target. `now_us` is the current time of the statement.
     def __new__(
-        cls,
-        on: str | Sequence[str],
-        clauses: Sequence[_MergeClause],
-        target_schema: pa.Schema,
-        source_schema: pa.Schema,
-        aliases: tuple[str, str],
-        *,
-        # The current time of the statement, in microseconds since the epoch.
-        now_us: int,
+        cls, plan: _MergePlan, target_schema: pa.Schema, source_schema: pa.Schema, *, now_us: int
     ) -> Merger: ...
     @staticmethod
     def upsert(

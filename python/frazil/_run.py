@@ -13,7 +13,6 @@ from frazil._write_result import settle
 from frazil.errors import CommitConflictError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from types import TracebackType
 
     from frazil._write_result import WriteResult
@@ -75,7 +74,6 @@ class Done(Generic[Change]):
 class Operation(Protocol[State_contra]):
     """What a user asked for: a frozen value without rows, which workers get as a pickle."""
 
-    name: ClassVar[str]
     replans: ClassVar[bool]
     """Whether a conflict is resolved by planning again on the newest state."""
 
@@ -96,13 +94,10 @@ class Staged(Protocol[State_co, Change_contra]):
     def state(self) -> State_co:
         """Return the state with all changes so far."""
 
-    def owning(self) -> AbstractContextManager[None]:
-        """Delete the files that are written in the block if it raises an error of frazil."""
-
     def add(self, change: Change_contra) -> WriteResult:
         """Make a change; the result is complete after the commit."""
 
-    def commit(self, attempts: Any) -> int:
+    def commit(self) -> int:
         """Commit, and return the number of attempts, those before counted."""
 
     def __enter__(self) -> Self: ...
@@ -131,17 +126,17 @@ HERE = _Here()
 class Target(States[State_co], Protocol[State_co]):
     """A table that operations change."""
 
-    def attempts(self) -> Any:
-        """Return a counter of the attempts at one operation."""
-
     def begin(self) -> Staged[State_co, Any]:
         """Begin changes of the state at hand."""
 
     def adopt(self, staged: Any) -> None:
         """Go to the state that a commit made."""
 
-    def replan(self, attempts: Any) -> bool:
+    def replan(self) -> bool:
         """Wait, and load the newest state for another attempt; return False if no more attempts are allowed."""
+
+    def end(self) -> None:
+        """End the attempts: let other writers of this machine have their turn."""
 
 
 def apply(
@@ -164,7 +159,6 @@ def run(target: Target[State], operation: Operation[State], rows: Any = None, ex
     """
     began = time.perf_counter()
     ready = operation.prepare(target, rows)
-    attempts = target.attempts()
     staged = None
     try:
         while True:
@@ -173,11 +167,11 @@ def run(target: Target[State], operation: Operation[State], rows: Any = None, ex
                 with staged:
                     ready = ready.fit(staged.state())
                     result = apply(staged, operation, ready, executor)
-                    count = staged.commit(attempts)
+                    count = staged.commit()
                 target.adopt(staged)
                 break
             except CommitConflictError:
-                if not (operation.replans and target.replan(attempts)):
+                if not (operation.replans and target.replan()):
                     raise
     except BaseException:
         # A signal may arrive after the commit.
@@ -185,6 +179,6 @@ def run(target: Target[State], operation: Operation[State], rows: Any = None, ex
             ready.abort()
         raise
     finally:
-        attempts.end_turn()
+        target.end()
     settle(result, attempts=count, seconds=time.perf_counter() - began)
     return result

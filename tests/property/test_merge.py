@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from frazil import _native
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import _merge as values
-from frazil.iceberg._merge import MergeClause, When
+from frazil.iceberg._merge import MergeClause, MergePlan, When
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +211,7 @@ def test_rows_become_what_sql_says(
     if not parts:
         return
     # Two mergers share the work, as two processes do.
-    mergers = [_native.Merger(on.sql, parts, SCHEMA, SCHEMA, ("t", "s"), now_us=0) for _ in range(2)]
+    mergers = [MergePlan(on.sql, "s", "t", tuple(parts)).merger(SCHEMA, SCHEMA, now_us=0) for _ in range(2)]
     for merger in mergers:
         merger.source(batch(source[:3]))
         merger.source(batch(source[3:]))
@@ -238,7 +238,7 @@ def test_rows_become_what_sql_says(
 def test_a_filter_leaves_out_only_rows_that_match_nothing(target: list[Row], source: list[Row]) -> None:
     for on in ONS:
         clause = MergeClause(when=When.MATCHED, condition=None, action=values.Action.DELETE)
-        merger = _native.Merger(on.sql, [clause], SCHEMA, SCHEMA, ("t", "s"), now_us=0)
+        merger = MergePlan(on.sql, "s", "t", (clause,)).merger(SCHEMA, SCHEMA, now_us=0)
         merger.source(batch(source))
         merger.seal()
         text = merger.filter() or "true"

@@ -87,8 +87,7 @@ class MergePlan:
         Raises:
             InvalidArgumentError: A clause, a column or an expression does not fit.
         """
-        aliases = (self.target_alias, self.source_alias)
-        return _native.Merger(self.on, self.clauses, target_schema, source_schema, aliases, now_us=now_us)
+        return _native.Merger(self, target_schema, source_schema, now_us=now_us)
 
 
 class MergeBuilder(Generic[Result]):

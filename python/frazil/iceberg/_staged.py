@@ -7,6 +7,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, Self
 
+from frazil import _native
 from frazil._write_result import WriteResult, settle
 from frazil.errors import FrazilError
 from frazil.iceberg._state import TableState
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from frazil import _native
     from frazil._folders import NewFolder
     from frazil._write_result import RowCounts
     from frazil.iceberg.operations.rows import Written
@@ -30,9 +30,16 @@ __all__ = ["StagedTable"]
 class StagedTable:
     """The changes so far, the files that they wrote, and the results that their users have."""
 
-    def __init__(self, changes: _native.Transaction, options: Mapping[str, Any], location: str) -> None:
-        """Take changes that were begun, and how the table was opened."""
+    def __init__(
+        self,
+        changes: _native.Transaction,
+        options: Mapping[str, Any],
+        location: str,
+        attempts: _native.Attempts | None = None,
+    ) -> None:
+        """Take changes that were begun, how the table was opened, and the attempts before this one."""
         self.native = changes
+        self._attempts = attempts or _native.Attempts()
         self._options = options
         self.location = location
         self._written: list[Written] = []
@@ -96,7 +103,7 @@ class StagedTable:
         self._settle(self.state(), len(self._results) - 1)
         return result
 
-    def commit(self, attempts: _native.Attempts) -> int:
+    def commit(self) -> int:
         """Commit all changes as one, and return the number of attempts, those before counted.
 
         Raises:
@@ -104,7 +111,7 @@ class StagedTable:
             CommitStateUnknownError: It is not known whether the changes were committed; nothing was deleted.
         """
         try:
-            native, count = self.native.commit(attempts)
+            native, count = self.native.commit(self._attempts)
             self.committed = TableState(native, self._options)
         except BaseException:
             # A signal may arrive after the commit.

@@ -25,6 +25,7 @@ class Target:
         """
         state.native.check_writable(row)
         self._state, self._row = state, row
+        self._attempts = _native.Attempts()
 
     def state(self) -> TableState:
         """Return the state that is at hand."""
@@ -38,20 +39,21 @@ class Target:
     def begin(self) -> StagedTable:
         """Begin changes of the state at hand."""
         state = self._state
-        return StagedTable(_native.Transaction(state.native, self._row), state.options, state.metadata.location)
+        changes = _native.Transaction(state.native, self._row)
+        return StagedTable(changes, state.options, state.metadata.location, self._attempts)
 
     def adopt(self, staged: StagedTable) -> None:
         """Go to the state that a commit made."""
         if staged.committed is not None:
             self._state = staged.committed
 
-    def attempts(self) -> _native.Attempts:
-        """Return a counter of the attempts at one operation."""
-        return _native.Attempts()
-
-    def replan(self, attempts: _native.Attempts) -> bool:
+    def replan(self) -> bool:
         """Wait, and load the newest state for another attempt; return False if no more attempts are allowed."""
-        if not attempts.again(self._state.native, self._row):
+        if not self._attempts.again(self._state.native, self._row):
             return False
         self.newest()
         return True
+
+    def end(self) -> None:
+        """End the attempts: let other writers of this machine have their turn."""
+        self._attempts.end_turn()

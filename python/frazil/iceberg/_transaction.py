@@ -6,7 +6,6 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from frazil import _native
 from frazil._border import operation_of
 from frazil._run import HERE, apply
 from frazil._write_result import settle
@@ -75,7 +74,7 @@ class Transaction(Verbs):
         """
         if not self._ended:
             self._end()
-            self.attempts = self._staged.commit(_native.Attempts())
+            self.attempts = self._staged.commit()
             return self._adopt(self._staged.committed)
         return self._adopt(None)
 

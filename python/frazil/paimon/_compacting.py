@@ -15,6 +15,8 @@ from frazil.paimon._writer_options import utc_offset_ms, writer_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from frazil.paimon._state import TableState
+
 __all__ = ["Wanted", "compacted"]
 
 
@@ -32,13 +34,13 @@ class Wanted:
     """Commit messages: only their buckets are compacted."""
 
 
-def compacted(table: _native.PaimonTable, files: _native.Files, wanted: Wanted) -> list[bytes]:
+def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
     """Rewrite files, one bucket at a time, and return the messages to be committed.
 
     If it fails, new files are deleted.
     """
     tasks, upgrades = _native.PaimonCompaction.plan(
-        table,
+        state.native,
         full=wanted.full,
         partitions=wanted.partitions,
         row_filter=wanted.row_filter,
@@ -51,7 +53,7 @@ def compacted(table: _native.PaimonTable, files: _native.Files, wanted: Wanted) 
     with reported(config.progress) as progress:
         try:
             for task in tasks:
-                writer = DataFileWriter(files, task, writer_options(task), progress=progress)
+                writer = DataFileWriter(state.files, task, writer_options(task), progress=progress)
                 writers.append(writer)
                 writer.write(read_split(task.read()))
                 writer.close()

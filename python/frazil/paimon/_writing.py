@@ -7,45 +7,36 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
-from frazil import _native
 from frazil._arguments import filter_text, property_texts, text, whole_number
 from frazil._border import operation_of
-from frazil._write_result import WriteResult
+from frazil._run import run
+from frazil._write_result import WriteResult, settle
 from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, UnsupportedError
+from frazil.paimon._operations import (
+    Append,
+    Compact,
+    Messages,
+    Overwrite,
+    OverwritePartitions,
+    Target,
+    commit,
+)
+from frazil.paimon._state import CommitOptions, Lock, TableState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from frazil._native import Files, PaimonCommit, PaimonTable
-    from frazil.files.write.writer import DataFileWriter
-    from frazil.paimon._compacting import Wanted
-
-
-class Lock(Protocol):
-    """A lock that all writers of a table take while they publish a snapshot."""
-
-    def acquire(self) -> float | None:
-        """Try to acquire the lock; return None if it is held now, or the seconds after which to try again."""
-
-    def release(self) -> None:
-        """Release the lock; a lock that cannot be released is not an error."""
+    from frazil._native import Files, PaimonTable
+    from frazil._run import Operation
+    from frazil.paimon._operations import RowInput
+    from frazil.paimon._views import View
 
 
 _LOGGER = logging.getLogger(__name__)
 _LONG_LIMIT = 1 << 63
 _USER_PREFIX = "commit.user-prefix"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _About:
-    """What a snapshot says of its commit."""
-
-    commit_user: str | None = None
-    identifier: int | None = None
-    watermark: int | None = None
-    snapshot_properties: Mapping[str, str] | None = None
 
 
 class Writing:
@@ -56,7 +47,8 @@ class Writing:
 
     _native: PaimonTable
     _files: Files
-    _view: str
+    _options: dict[str, Any]
+    _view: View
 
     @operation_of
     def append(
@@ -96,8 +88,8 @@ class Writing:
             CommitConflictError: Other writers were first, more often than `commit.max-retries` allows.
             CommitStateUnknownError: It is not known whether the rows are in the table; nothing was deleted.
         """
-        about = _About(commit_user, identifier, watermark, snapshot_properties)
-        return self._write("append", data, about)
+        options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
+        return self._run_with(data, Append(options=options))
 
     @operation_of
     def overwrite(
@@ -127,8 +119,9 @@ class Writing:
             CommitConflictError: As in `append`.
             CommitStateUnknownError: As in `append`.
         """
-        about = _About(commit_user, identifier, watermark, snapshot_properties)
-        return self._write("overwrite", data, about, "table" if partitions is None else "partitions", partitions or ())
+        options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
+        replaced = None if partitions is None else [_partition(partition) for partition in partitions]
+        return self._run_with(data, Overwrite(options=options, partitions=replaced))
 
     @operation_of
     def dynamic_partition_overwrite(
@@ -144,8 +137,8 @@ class Writing:
 
         A table that is not partitioned is replaced as a whole. Arguments and errors are those of `overwrite`.
         """
-        about = _About(commit_user, identifier, watermark, snapshot_properties)
-        return self._write("dynamic_partition_overwrite", data, about, "dynamic")
+        options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
+        return self._run_with(data, OverwritePartitions(options=options))
 
     @operation_of
     def truncate(
@@ -170,8 +163,8 @@ class Writing:
             CommitConflictError: As in `append`.
             CommitStateUnknownError: As in `append`.
         """
-        about = _About(commit_user, identifier, watermark, snapshot_properties)
-        return self._write("truncate", [], about, "table")
+        options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
+        return self._run_with([], Overwrite(options=options))
 
     @operation_of
     def drop_partitions(
@@ -201,8 +194,9 @@ class Writing:
         if not partitions:
             message = "drop_partitions needs at least one partition"
             raise InvalidArgumentError(message, hint="call truncate() to delete all rows")
-        about = _About(commit_user, identifier, watermark, snapshot_properties)
-        return self._write("drop_partitions", [], about, "partitions", partitions)
+        options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
+        replaced = [_partition(partition) for partition in partitions]
+        return self._run_with([], Overwrite(options=options, partitions=replaced))
 
     @operation_of
     def compact(
@@ -232,91 +226,64 @@ class Writing:
             CommitConflictError: Another writer compacted or overwrote the files; the table is as it was before.
             CommitStateUnknownError: It is not known whether the commit took effect; nothing was deleted.
         """
-        from frazil.paimon._compacting import Wanted
-
-        began = time.perf_counter()
-        self._check_view("compact")
-        table = self._native.refresh()
-        commit = _native.PaimonCommit(table, user=self._user(None, None), lock=self._lock())
-        wanted = Wanted(
-            full=full, partitions=[_partition(one) for one in partitions or ()], row_filter=filter_text(where)
+        compact = Compact(
+            options=self._commit_options(None, None, None, None),
+            full=full,
+            partitions=[_partition(one) for one in partitions or ()],
+            row_filter=filter_text(where),
         )
-        result = self._compacted(table, commit, wanted, began)
-        self._native = table
+        return dataclasses.replace(self._run(compact), inserted_rows=0, deleted_rows=0)
+
+    def _run_with(self, data: Any, operation: Append | Overwrite | OverwritePartitions) -> WriteResult:
+        """Carry out an operation with the rows of `data`."""
+        from frazil.paimon._rows import ArrowRows
+
+        return self._run(operation, ArrowRows(data))
+
+    def _run(self, operation: Operation[TableState], rows: RowInput | None = None) -> WriteResult:
+        """Carry out an operation; afterwards this handle has the newest schema."""
+        if self._view != "rows":
+            message = f"the view {self._view!r} of a table is not written"
+            raise UnsupportedError(message, context={"table": self._place()}, hint="change the table itself")
+        began = time.perf_counter()
+        target = Target(TableState(self._native, self._files, self._options, self._lock()))
+        result = run(target, operation, rows)
+        if isinstance(operation, Append) and result.attempts and target.committed is not None:
+            self._compact_written(target.state(), target.committed)
+            settle(result, seconds=time.perf_counter() - began)
+        self._native = target.state().native
         return result
 
-    def _compacted(self, table: PaimonTable, commit: PaimonCommit, wanted: Wanted, began: float) -> WriteResult:
-        from frazil.paimon._compacting import compacted
-
-        result = self._committed(commit, compacted(table, self._files, wanted), began)
-        return dataclasses.replace(result, inserted_rows=0, deleted_rows=0)
-
-    def _compact_written(self, table: PaimonTable, commit: PaimonCommit, messages: list[bytes], began: float) -> None:
+    def _compact_written(self, state: TableState, written: Messages) -> None:
         """Compact the buckets that were written, as far as it is time. What was written is committed, so it stays."""
-        from frazil.paimon._compacting import Wanted
+        from frazil.paimon._compacting import Wanted, compacted
 
         try:
-            self._compacted(table, commit, Wanted(written=messages), began)
+            ready = Messages(written.commit, compacted(state, Wanted(written=written.messages)))
+            try:
+                commit(ready, WriteResult(None))
+            except BaseException:
+                if not ready.commit.may_be_committed:
+                    ready.abort()
+                raise
         except CommitConflictError as error:
             _LOGGER.info("compaction after a write: another writer was first: %s", error)
         except FrazilError as error:
             _LOGGER.warning("the rows are written to %s, but the compaction after it failed: %s", self._place(), error)
 
-    def _check_view(self, method: str) -> None:
-        if self._view != "rows":
-            message = f"{method}: the view {self._view!r} of a table is not written"
-            raise UnsupportedError(message, context={"table": self._place()}, hint=f"call {method} of the table itself")
-
-    def _write(
+    def _commit_options(
         self,
-        method: str,
-        data: Any,
-        about: _About,
-        overwrite: Literal["table", "partitions", "dynamic"] | None = None,
-        partitions: Sequence[Mapping[str, Any]] = (),
-    ) -> WriteResult:
-        began = time.perf_counter()
-        self._check_view(method)
-        table = self._native.refresh()
-        commit = _native.PaimonCommit(
-            table,
-            user=self._user(about.commit_user, about.identifier),
-            identifier=_number("identifier", about.identifier),
-            watermark=_number("watermark", about.watermark),
-            properties=property_texts(about.snapshot_properties, "snapshot_properties"),
-            overwrite=overwrite,
-            partitions=[_partition(partition) for partition in partitions],
-            lock=self._lock(),
-        )
-        messages = _written(table, self._files, data, overwrites=overwrite is not None).rows.messages()
-        result = self._committed(commit, messages, began)
-        if overwrite is None and result.attempts:
-            self._compact_written(table, commit, messages, began)
-        self._native = table
-        return result
-
-    def _committed(self, commit: PaimonCommit, messages: list[bytes], began: float) -> WriteResult:
-        """Commit messages, and delete their files if they are certainly not committed."""
-        try:
-            snapshots, attempts, (files, records, size), (removed_files, removed_records) = commit.commit(messages)
-        except BaseException:
-            if not commit.may_be_committed:
-                commit.abort(messages)
-            raise
-        if not attempts:
-            # There was nothing to commit, or an earlier call committed the rows of this identifier.
-            commit.abort(messages)
-        return WriteResult(
-            snapshots[-1] if snapshots else None,
-            added_files=files,
-            added_records=records,
-            added_bytes=size,
-            removed_files=removed_files,
-            removed_records=removed_records,
-            inserted_rows=records,
-            deleted_rows=removed_records,
-            attempts=attempts,
-            seconds=time.perf_counter() - began,
+        commit_user: str | None,
+        identifier: int | None,
+        watermark: int | None,
+        snapshot_properties: Mapping[str, str] | None,
+    ) -> CommitOptions:
+        """Check what a user says of a commit."""
+        return CommitOptions(
+            user=self._user(commit_user, identifier),
+            identifier=_number("identifier", identifier),
+            watermark=_number("watermark", watermark),
+            properties=property_texts(snapshot_properties, "snapshot_properties"),
         )
 
     def _lock(self) -> Lock | None:
@@ -363,28 +330,3 @@ def _partition(values: Any) -> dict[str, str | None]:
         text("partition", name): None if value is None else as_text[value] if isinstance(value, bool) else str(value)
         for name, value in values.items()
     }
-
-
-def _written(
-    table: _native.PaimonTable, files: _native.Files, data: Any, *, overwrites: bool
-) -> DataFileWriter[_native.PaimonRows]:
-    """Write rows into new files, to be committed; when it fails the files are deleted."""
-    from frazil._progress import reported
-    from frazil.config import config
-    from frazil.files.rows.batches import batches
-    from frazil.files.write.writer import DataFileWriter, write_memory
-    from frazil.paimon._writer_options import type_name, utc_offset_ms, writer_options
-
-    rows = _native.PaimonRows(table, memory_bytes=write_memory(), utc_offset_ms=utc_offset_ms(), overwrites=overwrites)
-    changelog = rows.changelog()
-    with reported(config.progress) as progress:
-        beside = None if changelog is None else DataFileWriter(files, changelog, writer_options(changelog))
-        writer = DataFileWriter(files, rows, writer_options(rows), beside=beside, progress=progress)
-        try:
-            writer.write(batches(data, rows.input_schema(), type_name))
-            writer.close()
-        except BaseException:
-            writer.abort()
-            rows.abort()
-            raise
-    return writer

@@ -3,20 +3,42 @@
 use std::sync::{Arc, RwLock};
 
 use arrow_array::{BooleanArray, UInt32Array};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema};
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::Expression;
 use frazil_iceberg::merge::merger::Merger as CoreMerger;
 use frazil_iceberg::merge::source;
 use frazil_iceberg::merge::update::Updater as CoreUpdater;
-use frazil_iceberg::merge::{Action, Clause, MergePlan, When};
+use frazil_iceberg::merge::{Action, Clause, MergePlan as CoreMergePlan, When};
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
 use crate::table::Table;
 
-/// A clause of a MERGE; see `frazil.iceberg.operations`.
+/// A MERGE as a user asks for it.
+#[derive(FromPyObject)]
+struct MergePlan {
+    /// A condition, or the columns that both sides have.
+    on: On,
+    target_alias: String,
+    source_alias: String,
+    clauses: Vec<MergeClause>,
+}
+
+impl MergePlan {
+    fn into_core(self, source: &Schema, now_micros: i64) -> Result<CoreMergePlan> {
+        let Self { on, target_alias, source_alias, clauses } = self;
+        let on = match on {
+            On::Text(text) => Expression::parse(&text)?,
+            On::Columns(columns) => CoreMergePlan::on_columns(&columns, source, &target_alias, &source_alias)?,
+        };
+        let clauses = clauses.into_iter().map(clause).collect::<Result<_>>()?;
+        Ok(CoreMergePlan { target_alias, source_alias, on, clauses, unique_source: false, now_micros })
+    }
+}
+
+/// A clause of a MERGE.
 #[derive(FromPyObject)]
 struct MergeClause {
     when: String,
@@ -47,31 +69,19 @@ impl Merger {
 
 #[pymethods]
 impl Merger {
-    /// For rows of two schemas; `on` is a condition, or the columns that both sides have. `now_us` is the current time of
-    /// the statement, in microseconds since the epoch.
+    /// For rows of two schemas. `now_us` is the current time of the statement, in microseconds since the epoch.
     #[new]
-    #[pyo3(signature = (on, clauses, target_schema, source_schema, aliases, *, now_us))]
+    #[pyo3(signature = (plan, target_schema, source_schema, *, now_us))]
     fn new(
         py: Python<'_>,
-        on: On,
-        clauses: Vec<MergeClause>,
+        plan: MergePlan,
         target_schema: ArrowSchema,
         source_schema: ArrowSchema,
-        aliases: (String, String),
         now_us: i64,
     ) -> PyResult<Self> {
         let (ArrowSchema(target), ArrowSchema(source)) = (target_schema, source_schema);
-        let (target_alias, source_alias) = aliases;
-        detached(py, || {
-            let on = match on {
-                On::Text(text) => Expression::parse(&text)?,
-                On::Columns(columns) => MergePlan::on_columns(&columns, &source, &target_alias, &source_alias)?,
-            };
-            let clauses = clauses.into_iter().map(clause).collect::<Result<_>>()?;
-            let plan = MergePlan { target_alias, source_alias, on, clauses, unique_source: false, now_micros: now_us };
-            CoreMerger::new(&plan, target, source)
-        })
-        .map(|merger| Self(RwLock::new(merger)))
+        detached(py, || CoreMerger::new(&plan.into_core(&source, now_us)?, target, source))
+            .map(|merger| Self(RwLock::new(merger)))
     }
 
     /// For an upsert by columns that both sides have.
@@ -87,8 +97,10 @@ impl Merger {
         source_schema: ArrowSchema,
     ) -> PyResult<Self> {
         let (ArrowSchema(target), ArrowSchema(source)) = (target_schema, source_schema);
-        detached(py, || CoreMerger::new(&MergePlan::upsert(&join_columns, update, insert, &source)?, target, source))
-            .map(|merger| Self(RwLock::new(merger)))
+        detached(py, || {
+            CoreMerger::new(&CoreMergePlan::upsert(&join_columns, update, insert, &source)?, target, source)
+        })
+        .map(|merger| Self(RwLock::new(merger)))
     }
 
     /// Takes rows of the source.

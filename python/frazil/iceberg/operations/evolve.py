@@ -33,7 +33,6 @@ class _Known:
 class Evolve:
     """Change the schema, the partition spec, the sort order, properties or references."""
 
-    name: ClassVar[str] = "commit"
     replans: ClassVar[bool] = False
     """What conflicts with the state that the user knows does so in each attempt."""
     change: str

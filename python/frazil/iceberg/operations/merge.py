@@ -95,7 +95,6 @@ class Merging(RowChange):
 class Merge:
     """Update, delete and insert rows by clauses, as SQL's MERGE."""
 
-    name: ClassVar[str] = "merge"
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     merge: MergePlan
@@ -115,7 +114,6 @@ class Merge:
 class Upsert:
     """Update rows that have the keys of a source and differ from it, and insert the rows with other keys."""
 
-    name: ClassVar[str] = "upsert"
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     keys: Sequence[str] | None

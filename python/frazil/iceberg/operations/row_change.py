@@ -166,7 +166,6 @@ class Updating(RowChange):
 class Delete:
     """Delete the rows that match a filter."""
 
-    name: ClassVar[str] = "delete"
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     filter: Filter | None
@@ -194,7 +193,6 @@ class Delete:
 class Update:
     """Set columns of the rows that match a filter."""
 
-    name: ClassVar[str] = "update"
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     filter: Filter

@@ -22,7 +22,6 @@ __all__ = ["Append", "Overwrite", "OverwritePartitions"]
 class Append:
     """Add rows."""
 
-    name: ClassVar[str] = "append"
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     fast: bool = False
@@ -42,7 +41,6 @@ class Append:
 class Overwrite:
     """Replace the rows that match a filter, or all rows, by others."""
 
-    name: ClassVar[str] = "overwrite"
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     filter: Filter | None = None
@@ -75,7 +73,6 @@ class Overwrite:
 class OverwritePartitions:
     """Replace all rows of the partitions that the new rows are in."""
 
-    name: ClassVar[str] = "dynamic_partition_overwrite"
     replans: ClassVar[bool] = True
     options: SnapshotOptions
 

@@ -1,0 +1,222 @@
+"""What can be done to the rows of a Paimon table: each operation is a value, which `frazil._run` carries out.
+
+A commit is not planned again after a conflict: rows that others add do not conflict with it, and files that others
+compacted or replaced are conflicts that only its user can resolve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from frazil._run import Done, States
+from frazil._write_result import WriteResult, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from frazil import _native
+    from frazil.paimon._state import CommitOptions, Replaced, TableState
+
+__all__ = ["Append", "Compact", "Overwrite", "OverwritePartitions", "RowInput", "Target", "commit"]
+
+
+class RowInput(Protocol):
+    """Rows that a user gives."""
+
+    def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
+        """Write the rows into new files, and return the messages to commit.
+
+        An overwrite does not continue the sequence numbers that buckets had before.
+        """
+
+
+class Messages:
+    """New and removed files that are to be committed."""
+
+    def __init__(self, commit: _native.PaimonCommit, messages: list[bytes]) -> None:
+        """Take the commit, and a message for each bucket."""
+        self.commit, self.messages = commit, messages
+
+    def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
+        """Return this: the commit checks the schema."""
+        return self
+
+    def abort(self) -> None:
+        """Delete the new files."""
+        self.commit.abort(self.messages)
+
+
+class _Write:
+    """What operations with rows have in common."""
+
+    replans: ClassVar[bool] = False
+    options: CommitOptions
+
+    def prepare(self, table: States[TableState], rows: RowInput) -> Messages:
+        """Write the rows into new files."""
+        state = table.newest()
+        replaced, partitions = self._replaced()
+        commit = state.begin_commit(self.options, replaced, partitions)
+        return Messages(commit, rows.write(state, overwrites=replaced is not None))
+
+    def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
+        """Return the commit."""
+        return Done(ready)
+
+    def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
+        """Return what is replaced, and the partitions if they are given."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append(_Write):
+    """Add rows, which update rows with the same primary key."""
+
+    options: CommitOptions
+
+    def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
+        return None, ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overwrite(_Write):
+    """Replace all rows, or those of some partitions."""
+
+    options: CommitOptions
+    partitions: Sequence[Mapping[str, str | None]] | None = None
+    """Values of partition columns as text; None for all rows."""
+
+    def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
+        return ("table", ()) if self.partitions is None else ("partitions", self.partitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverwritePartitions(_Write):
+    """Replace all rows of the partitions that the new rows are in."""
+
+    options: CommitOptions
+
+    def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
+        return "dynamic", ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compact:
+    """Rewrite the files of buckets into fewer ones."""
+
+    replans: ClassVar[bool] = False
+    options: CommitOptions
+    full: bool = True
+    """Whether each bucket is compacted that would have fewer files; otherwise those with many."""
+    partitions: Sequence[Mapping[str, str | None]] = ()
+    row_filter: str = ""
+
+    def prepare(self, table: States[TableState], rows: Any = None) -> Messages:  # noqa: ARG002 - as of `Operation`
+        """Rewrite the files."""
+        from frazil.paimon._compacting import Wanted, compacted
+
+        state = table.newest()
+        wanted = Wanted(full=self.full, partitions=[dict(one) for one in self.partitions], row_filter=self.row_filter)
+        return Messages(state.begin_commit(self.options), compacted(state, wanted))
+
+    def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
+        """Return the commit."""
+        return Done(ready)
+
+
+class StagedCommit:
+    """A commit that is about to be made."""
+
+    def __init__(self, state: TableState) -> None:
+        """Take the table."""
+        self._state = state
+        self.ready: Messages | None = None
+        self._result = WriteResult(None)
+
+    @property
+    def may_be_committed(self) -> bool:
+        """Whether the files are committed, or the outcome is unknown."""
+        return self.ready is not None and self.ready.commit.may_be_committed
+
+    def state(self) -> TableState:
+        """Return the table."""
+        return self._state
+
+    def add(self, change: Messages) -> WriteResult:
+        """Take what is to be committed; the result is complete after the commit."""
+        self.ready = change
+        return self._result
+
+    def commit(self) -> int:
+        """Commit, and return the number of attempts: 0 if there was nothing to commit."""
+        return 0 if self.ready is None else commit(self.ready, self._result)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the files to what was prepared, which deletes them."""
+
+
+class Target:
+    """A table that one operation changes."""
+
+    def __init__(self, state: TableState) -> None:
+        """Take the table."""
+        self._state = state
+        self.committed: Messages | None = None
+
+    def state(self) -> TableState:
+        """Return the state that is at hand."""
+        return self._state
+
+    def newest(self) -> TableState:
+        """Load and return the newest schema."""
+        self._state = self._state.refreshed()
+        return self._state
+
+    def begin(self) -> StagedCommit:
+        """Begin a commit."""
+        return StagedCommit(self._state)
+
+    def adopt(self, staged: StagedCommit) -> None:
+        """Note what was committed."""
+        self.committed = staged.ready
+
+    def replan(self) -> bool:
+        """Return False: the commit has retried by itself."""
+        return False
+
+    def end(self) -> None:
+        """Do nothing: the commit has ended its turn."""
+
+
+def commit(ready: Messages, result: WriteResult) -> int:
+    """Commit, set in `result` what that did, and return the number of attempts.
+
+    Raises:
+        CommitConflictError: Other writers were first, more often than `commit.max-retries` allows.
+        CommitStateUnknownError: It is not known whether the files are committed; nothing was deleted.
+    """
+    snapshots, attempts, (files, records, size), (removed_files, removed_records) = ready.commit.commit(ready.messages)
+    if not attempts:
+        # There was nothing to commit, or an earlier call committed the rows of this identifier.
+        ready.abort()
+    settle(
+        result,
+        snapshot_id=snapshots[-1] if snapshots else None,
+        added_files=files,
+        added_records=records,
+        added_bytes=size,
+        removed_files=removed_files,
+        removed_records=removed_records,
+        inserted_rows=records,
+        deleted_rows=removed_records,
+        attempts=attempts,
+    )
+    return attempts

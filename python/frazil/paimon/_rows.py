@@ -1,0 +1,43 @@
+"""Rows that a user gives to a Paimon table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil._progress import reported
+from frazil.config import config
+from frazil.files.rows.batches import batches
+from frazil.files.write.writer import DataFileWriter, write_memory
+from frazil.paimon._writer_options import type_name, utc_offset_ms, writer_options
+
+if TYPE_CHECKING:
+    from frazil.paimon._state import TableState
+
+__all__ = ["ArrowRows"]
+
+
+class ArrowRows:
+    """Rows of anything that gives Arrow, record batches, or dictionaries."""
+
+    def __init__(self, data: Any) -> None:
+        """Take what a user gives; nothing is read yet."""
+        self._data = data
+
+    def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
+        """Write the rows into new files, and return the messages to commit; if it fails, the files are deleted."""
+        rows = _native.PaimonRows(
+            state.native, memory_bytes=write_memory(), utc_offset_ms=utc_offset_ms(), overwrites=overwrites
+        )
+        changelog = rows.changelog()
+        with reported(config.progress) as progress:
+            beside = None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))
+            writer = DataFileWriter(state.files, rows, writer_options(rows), beside=beside, progress=progress)
+            try:
+                writer.write(batches(self._data, rows.input_schema(), type_name))
+                writer.close()
+                return rows.messages()
+            except BaseException:
+                writer.abort()
+                rows.abort()
+                raise
