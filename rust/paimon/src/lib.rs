@@ -4,6 +4,7 @@ pub mod binary_row;
 pub mod bucket;
 pub mod commit;
 pub mod compact;
+pub mod context;
 pub mod deletion_vector;
 mod dictionary;
 pub mod features;

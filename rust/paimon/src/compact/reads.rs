@@ -7,12 +7,12 @@ use std::sync::Arc;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
+use crate::context::output::Output;
+use crate::context::split::DataSplit;
+use crate::context::{ReadContext, View};
 use crate::read::expiry::Expiry;
-use crate::read::output::Output;
 use crate::read::scan_read::ScanRead;
-use crate::scan::context::{ReadContext, View};
 use crate::scan::live::add_schemas;
-use crate::scan::split::DataSplit;
 use crate::scan::task::SplitTask;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::ManifestEntries;

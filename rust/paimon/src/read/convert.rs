@@ -40,7 +40,7 @@ use frazil_core::file_values::{cast, decimal, replaced_text};
 use frazil_core::nested::{Repeated, child};
 use frazil_core::variant;
 
-use super::FileFormat;
+use crate::context::file_format::FileFormat;
 use crate::dictionary;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 

@@ -11,10 +11,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array, new_null_array};
 use arrow_schema::{DataType as ArrowType, Schema};
 use frazil_core::error::{Error, Result};
 
-use super::FileFormat;
 use super::cast::Caster;
 use super::convert::{convert, prune};
 use super::leaves::{Leaves, Wanted};
+use crate::context::file_format::FileFormat;
 use crate::dictionary;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 

@@ -24,13 +24,13 @@ use frazil_core::predicate::eval::evaluate;
 use frazil_core::predicate::{BoundPredicate, Predicate};
 use frazil_core::row_pairs::{ChangeType, PairSpec, RowPairs};
 
-use super::context::{ReadContext, View, find};
 use super::incremental::{check_range, has_changelog, written};
 use super::mode::{ReadMode, TableKind};
 use super::plan::{Plan, Selection};
 use super::table_scan::{ScanOptions, TableScan};
 use super::task::SplitTask;
-use crate::read::output::{MetadataColumn, Output, narrowed};
+use crate::context::output::{MetadataColumn, Output, narrowed};
+use crate::context::{ReadContext, View, find};
 use crate::read::rows::FieldColumns;
 use crate::read::scan_read::ScanRead;
 use crate::spec::snapshot::{CommitKind, Snapshot};

@@ -7,7 +7,7 @@ use arrow_array::BinaryArray;
 use frazil_core::error::Result;
 
 use super::plan::Plan;
-use super::section::KeyRanges;
+use crate::merge::section::KeyRanges;
 use crate::spec::data_file_meta::DeletionFile;
 use crate::spec::manifest::ManifestEntries;
 

@@ -7,7 +7,7 @@
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::{BoundColumn, BoundPredicate, ColumnName};
 
-use crate::read::output::Output;
+use crate::context::output::Output;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
@@ -104,7 +104,7 @@ fn same(a: &DataType, b: &DataType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::context::tests::{field, schema};
+    use crate::context::tests::{field, schema};
     use crate::spec::types::TypeRoot::{BigInt, Int};
 
     fn partners(main: &[(i32, &str)], fallback: &[(i32, &str)]) -> Vec<Option<i32>> {

@@ -3,7 +3,6 @@
 pub(crate) mod altered;
 mod buckets;
 pub mod changes;
-pub mod context;
 pub mod deletions;
 mod difference;
 mod divide;
@@ -21,7 +20,6 @@ pub mod plan;
 mod printed;
 pub mod prune;
 pub(crate) mod replaced;
-pub mod section;
 pub mod split;
 pub mod stream;
 pub mod table_scan;

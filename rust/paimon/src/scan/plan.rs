@@ -12,7 +12,6 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::BoundPredicate;
 
-use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
 use super::divide::Divider;
 use super::judged::Judged;
@@ -20,7 +19,9 @@ use super::live::{MetadataReader, add_schemas};
 use super::metrics::ScanMetrics;
 use super::mode::ReadMode;
 use super::partitions::Partitions;
-use super::split::{DataSplit, SplitGroup};
+use super::split::SplitGroup;
+use crate::context::split::DataSplit;
+use crate::context::{ReadContext, View};
 use crate::spec::data_file_meta::DeletionFile;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;

@@ -11,10 +11,10 @@ use frazil_core::storage::Storage;
 use super::fallback::Branches;
 use super::metrics::ScanMetrics;
 use super::plan::Plan;
-use super::split::DataSplit;
 use super::table_scan::{ScanPlan, TableScan};
 use super::wire;
-use crate::read::output::Output;
+use crate::context::output::Output;
+use crate::context::split::DataSplit;
 use crate::read::scan_read::ScanRead;
 use crate::read::split_reader::SplitReader;
 

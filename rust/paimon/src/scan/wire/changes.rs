@@ -24,7 +24,7 @@ use frazil_core::predicate::bind::bind;
 use frazil_core::storage::Storage;
 use serde::{Deserialize, Serialize};
 
-use crate::read::output::{leaf_ids, pruned};
+use crate::context::output::{leaf_ids, pruned};
 use crate::scan::changes::{ChangeStage, Side, Wanted};
 use crate::scan::task::SplitTask;
 

@@ -11,7 +11,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::predicate::ColumnName;
 use frazil_core::predicate::bind::{Columns, nearest};
 
-use crate::scan::context::{self, View};
+use super::View;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
@@ -232,12 +232,12 @@ fn find_quoted(fields: &[DataField], name: &str, case_sensitive: bool) -> Result
 
 /// The id of the field of a name: a column of all of it, or a path through ROWs.
 fn find(fields: &[DataField], name: &str, case_sensitive: bool) -> Result<Option<i32>> {
-    if let Some(field) = context::find(fields, name, case_sensitive)? {
+    if let Some(field) = super::find(fields, name, case_sensitive)? {
         return Ok(Some(field.id));
     }
     for (at, _) in name.match_indices('.') {
         let (Some(first), Some(rest)) = (name.get(..at), name.get(at + 1..)) else { continue };
-        let field = context::find(fields, first, case_sensitive)?;
+        let field = super::find(fields, first, case_sensitive)?;
         let Some(TypeRoot::Row(inner)) = field.map(|field| &field.data_type.root) else { continue };
         if let Some(id) = find(inner, rest, case_sensitive)? {
             return Ok(Some(id));
