@@ -35,7 +35,7 @@ features! {
     SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("only read");
     LSM_TREES = "LSM trees", &["paimon/src/merge/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), Yes("level 0, and full compactions");
     DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "paimon/src/write/format.rs", "paimon/src/write/avro_schema.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet, ORC, Avro, by level too");
-    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/read/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
+    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
     MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), Yes("all but first-row");
     AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), Yes("");
     DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs"], &["pk_dv_*", "append_dv_*"], Yes("both versions"), No("not written");

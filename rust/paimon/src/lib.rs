@@ -2,6 +2,7 @@
 
 pub mod binary_row;
 pub mod bucket;
+pub mod cast;
 pub mod commit;
 pub mod compact;
 pub mod context;

@@ -9,7 +9,6 @@
 //! ```
 
 pub mod blob;
-pub mod cast;
 pub mod difference;
 mod evolution;
 pub mod expiry;

@@ -11,9 +11,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array, new_null_array};
 use arrow_schema::{DataType as ArrowType, Schema};
 use frazil_core::error::{Error, Result};
 
-use super::cast::Caster;
 use super::convert::{convert, prune};
 use super::leaves::{Leaves, Wanted};
+use crate::cast::Caster;
 use crate::context::file_format::FileFormat;
 use crate::dictionary;
 use crate::spec::types::{DataField, DataType, TypeRoot};
