@@ -15,13 +15,13 @@ use frazil_paimon::merge::MergeSpec;
 use frazil_paimon::read::blob::BlobFile;
 use frazil_paimon::scan::partitions::Partitions;
 use frazil_paimon::scan::prune::EntryStats;
-use frazil_paimon::scan::wire;
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::schema::TableSchema;
 use frazil_paimon::spec::snapshot::Snapshot;
 use frazil_paimon::spec::types::{DataField, DataType, TypeRoot};
 use frazil_paimon::spec::{index_manifest, manifest, manifest_list};
 use frazil_paimon::table::SnapshotChoice;
+use frazil_paimon::task::wire;
 
 use super::{Outcome, Refusal, Target, choice, context, framed, law, target, text};
 

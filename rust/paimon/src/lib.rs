@@ -17,4 +17,5 @@ pub mod scan;
 pub mod schema;
 pub mod spec;
 pub mod table;
+pub mod task;
 pub mod write;

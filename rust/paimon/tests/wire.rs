@@ -19,11 +19,11 @@ use frazil_paimon::context::output::Output;
 use frazil_paimon::context::split::DataSplit;
 use frazil_paimon::context::{ReadContext, View};
 use frazil_paimon::read::scan_read::ScanRead;
-use frazil_paimon::scan::task::SplitTask;
-use frazil_paimon::scan::wire;
 use frazil_paimon::spec::data_file_meta::{DataFileMeta, DeletionFile};
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::schema::TableSchema;
+use frazil_paimon::task::SplitTask;
+use frazil_paimon::task::wire;
 use proptest::prelude::*;
 use rstest::rstest;
 

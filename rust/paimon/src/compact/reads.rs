@@ -13,12 +13,12 @@ use crate::context::{ReadContext, View};
 use crate::read::expiry::Expiry;
 use crate::read::scan_read::ScanRead;
 use crate::scan::live::add_schemas;
-use crate::scan::task::SplitTask;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::table::Table;
+use crate::task::SplitTask;
 use crate::write::change::Home;
 use crate::write::path::partition_folder;
 

@@ -10,13 +10,13 @@ use frazil_core::error::{Error, Result};
 use frazil_core::storage::Files;
 
 use crate::merge::with_nullable_values;
-use crate::scan::task::SplitTask;
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
 use crate::table::Table;
+use crate::task::SplitTask;
 use crate::write::align::Align;
 use crate::write::avro_schema::avro_schema;
 use crate::write::change::{BucketChange, Home, Increment};

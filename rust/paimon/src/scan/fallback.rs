@@ -13,7 +13,7 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The columns of two branches, side by side.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Branches<'a> {
+pub(crate) struct Branches<'a> {
     /// The branch that is read.
     pub main: &'a TableSchema,
     /// The branch that has the partitions that the main one does not have.
@@ -25,7 +25,7 @@ impl<'a> Branches<'a> {
     ///
     /// # Errors
     /// `Unsupported` naming a column that the fallback branch does not have with this type.
-    pub(super) fn output(self, output: &Output) -> Result<Output> {
+    pub(crate) fn output(self, output: &Output) -> Result<Output> {
         let column = |field: &DataField| Ok(DataField { id: self.partner(field.id)?.id, ..field.clone() });
         Ok(Output {
             fields: output.fields.iter().map(column).collect::<Result<_>>()?,

@@ -2,11 +2,10 @@
 
 pub(crate) mod altered;
 mod buckets;
-pub mod changes;
 pub mod deletions;
 mod difference;
 mod divide;
-mod fallback;
+pub(crate) mod fallback;
 pub mod incremental;
 mod judged;
 pub(crate) mod layout;
@@ -23,8 +22,6 @@ pub(crate) mod replaced;
 pub mod split;
 pub mod stream;
 pub mod table_scan;
-pub mod task;
 #[cfg(test)]
 mod testing;
 mod widening;
-pub mod wire;

@@ -176,7 +176,7 @@ impl TableScan {
     }
 
     /// Whether it reads partitions of another branch, too.
-    pub(super) fn has_fallback(&self) -> bool {
+    pub(crate) fn has_fallback(&self) -> bool {
         self.options.fallback_branch().is_some_and(|branch| branch != self.table.branch())
     }
 

@@ -12,8 +12,8 @@ use frazil_core::error::{Error, Result};
 
 use crate::context::split::DataSplit;
 use crate::read::scan_read::ScanRead;
-use crate::scan::task::SplitTask;
 use crate::spec::data_file_meta::{DataFileMeta, DeletionFile};
+use crate::task::SplitTask;
 
 #[derive(Default)]
 struct Columns {
