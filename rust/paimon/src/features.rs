@@ -5,6 +5,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::feature::Feature;
 use frazil_core::feature::Support::{No, Yes};
 
+use crate::spec::columns::is_reserved;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
@@ -84,9 +85,6 @@ const MERGE_ENGINES: &[&str] = &["deduplicate", "partial-update", "aggregation",
 
 const FILE_FORMATS: &[&str] = &["parquet", "orc", "avro"];
 
-/// Names that files give to columns of their own.
-const RESERVED_COLUMNS: &[&str] = &["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind"];
-
 /// Refuses what changes reading and is not supported, before any row is read. `options` are those of the schema with
 /// those of the scan over them; an option that nothing here knows is nobody's business here.
 ///
@@ -159,8 +157,7 @@ fn check_keys_in_options(schema: &TableSchema, options: &Options) -> Result<()> 
 }
 
 fn check_columns(schema: &TableSchema) -> Result<()> {
-    let reserved =
-        |field: &&DataField| RESERVED_COLUMNS.contains(&field.name.as_str()) || field.name.starts_with("_KEY_");
+    let reserved = |field: &&DataField| is_reserved(&field.name);
     if let Some(field) = schema.fields.iter().find(reserved) {
         return Err(
             Error::unsupported(format!("the column name `{}`", shown(&field.name))).hint("Paimon keeps it for itself")

@@ -13,6 +13,7 @@ use crate::context::{ReadContext, View};
 use crate::read::expiry::Expiry;
 use crate::read::scan_read::ScanRead;
 use crate::scan::live::add_schemas;
+use crate::spec::columns::{ROW_KIND, SEQUENCE_NUMBER};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
@@ -23,7 +24,7 @@ use crate::write::change::Home;
 use crate::write::path::partition_folder;
 
 /// Columns of records beside those of the table.
-const OF_RECORDS: [&str; 2] = ["_ROW_KIND", "_SEQUENCE_NUMBER"];
+const OF_RECORDS: [&str; 2] = [ROW_KIND, SEQUENCE_NUMBER];
 
 /// Reads files of a snapshot.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use frazil_core::predicate::ColumnName;
 use frazil_core::predicate::bind::{Columns, nearest};
 
 use super::View;
+use crate::spec::columns;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
@@ -43,10 +44,10 @@ impl MetadataColumn {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Self::RowKind => "_ROW_KIND",
-            Self::SequenceNumber | Self::AuditSequenceNumber => "_SEQUENCE_NUMBER",
-            Self::AuditRowKind => "rowkind",
-            Self::RowId => "_ROW_ID",
+            Self::RowKind => columns::ROW_KIND,
+            Self::SequenceNumber | Self::AuditSequenceNumber => columns::SEQUENCE_NUMBER,
+            Self::AuditRowKind => columns::AUDIT_ROW_KIND,
+            Self::RowId => columns::ROW_ID,
         }
     }
 

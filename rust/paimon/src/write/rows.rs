@@ -42,6 +42,7 @@ use super::path::{DataFilePaths, partition_folder};
 use super::restore::Restorer;
 use super::side_files::SideFiles;
 use super::upsert::{Records, Upserts};
+use crate::spec::columns::ROW_KIND;
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
 use crate::spec::json::shown;
 use crate::spec::options::Options;
@@ -371,7 +372,7 @@ impl RowWriter {
         // Row kinds that are not a column of the table are the last one.
         let (name, texts) = match upsert.kinds {
             Some(place) => (rows.schema_ref().field(place).name().clone(), rows.column(place)),
-            None => (kinds::ROW_KIND.to_string(), rows.column(count)),
+            None => (ROW_KIND.to_string(), rows.column(count)),
         };
         let found = kinds::parse(&name, texts, upsert.rows)?;
         upsert.rows = upsert.rows.saturating_add(rows.num_rows());
