@@ -32,9 +32,7 @@ RUST_CYCLES: dict[str, list[set[str]]] = {
     "iceberg": [
         {"properties", "read", "scan", "single_value", "spec", "table", "transaction", "transform", "write"},
     ],
-    "paimon": [
-        {"read", "scan"},
-    ],
+    "paimon": [],
     "storage": [
         {"config", "router"},
     ],

@@ -7,21 +7,21 @@ use bytes::Bytes;
 use frazil_core::predicate::bind::bind;
 use frazil_core::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::{Files, MemoryStorage, Storage};
+use frazil_paimon::context::{ReadContext, View};
 use frazil_paimon::deletion_vector;
 use frazil_paimon::features::check_readable;
 use frazil_paimon::file_index::{FileIndex, IndexedColumn, Selection};
 use frazil_paimon::merge::MergeSpec;
 use frazil_paimon::read::blob::BlobFile;
-use frazil_paimon::scan::context::{ReadContext, View};
 use frazil_paimon::scan::partitions::Partitions;
 use frazil_paimon::scan::prune::EntryStats;
-use frazil_paimon::scan::wire;
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::schema::TableSchema;
 use frazil_paimon::spec::snapshot::Snapshot;
 use frazil_paimon::spec::types::{DataField, DataType, TypeRoot};
 use frazil_paimon::spec::{index_manifest, manifest, manifest_list};
 use frazil_paimon::table::SnapshotChoice;
+use frazil_paimon::task::wire;
 
 use super::{Outcome, Refusal, Target, choice, context, framed, law, target, text};
 

@@ -5,6 +5,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::feature::Feature;
 use frazil_core::feature::Support::{No, Yes};
 
+use crate::spec::columns::is_reserved;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
@@ -33,9 +34,9 @@ features! {
     PARTITIONS = "Partitions", &["paimon/src/spec/partition_path.rs", "paimon/src/scan/partitions.rs"], &["part_*"], Yes("all; bytes and nested types refused"), Yes("");
     DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), Yes("append tables, `bucket` = -1 or above 0");
     SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("only read");
-    LSM_TREES = "LSM trees", &["paimon/src/scan/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), Yes("level 0, and full compactions");
+    LSM_TREES = "LSM trees", &["paimon/src/merge/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), Yes("level 0, and full compactions");
     DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "paimon/src/write/format.rs", "paimon/src/write/avro_schema.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet, ORC, Avro, by level too");
-    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/read/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
+    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
     MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), Yes("all but first-row");
     AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), Yes("");
     DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs"], &["pk_dv_*", "append_dv_*"], Yes("both versions"), No("not written");
@@ -44,13 +45,13 @@ features! {
     GLOBAL_INDEXES = "Global indexes", &["paimon/src/spec/index_manifest.rs"], &["tests/interop/test_paimon_tables.py"], Yes("not used"), No("not written");
     ROW_TRACKING_DATA_EVOLUTION = "Row tracking, data evolution", &["paimon/src/read/evolution.rs", "paimon/src/read/zip.rs"], &["row_tracking_*", "data_evolution*"], Yes(""), No("not written");
     BLOB_STORAGE = "Blob storage", &["paimon/src/read/blob.rs"], &["tests/behavior/test_blobs.py"], Yes("bytes, descriptors; descriptor fields and views refused"), No("not written");
-    EXTERNAL_DATA_PATHS = "External data paths", &["paimon/src/scan/split.rs", "paimon/src/write/external.rs"], &["append_external_path", "tests/behavior/test_paimon_external_paths.py"], Yes("where confinement allows"), Yes("where confinement allows");
+    EXTERNAL_DATA_PATHS = "External data paths", &["paimon/src/context/split.rs", "paimon/src/write/external.rs"], &["append_external_path", "tests/behavior/test_paimon_external_paths.py"], Yes("where confinement allows"), Yes("where confinement allows");
     STATISTICS_FILES = "Statistics files", &[], &["statistics"], Yes("listed, not used"), No("not written");
     FORMAT_TABLES = "Format tables", &["python/frazil/paimon/_format_*.py", "python/frazil/paimon/_text_*.py"], &["format_*"], Yes("CSV, JSON, TEXT, Parquet, ORC"), No("not written");
     OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("not written");
     MATERIALIZED_TABLES = "Materialized tables", &["python/frazil/paimon/_table.py"], &["materialized_options"], Yes("as any table"), No("not written");
     CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py", "tests/catalog/test_paimon_jdbc.py"], Yes("file system, JDBC"), Yes("file system, JDBC");
-    SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/scan/context.rs", "paimon/src/read/images.rs"], &["cl_*", "pk_levels_*", "row_tracking_*", "tags_pk"], Yes(""), No("only read");
+    SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/context/mod.rs", "paimon/src/read/images.rs"], &["cl_*", "pk_levels_*", "row_tracking_*", "tags_pk"], Yes(""), No("only read");
     VIEWS_FUNCTIONS_CHAIN_TABLES_QUERY_AUTHORIZATION = "Views, functions, chain tables, query authorization", &[], &["tests/behavior/test_paimon_errors.py"], No("not read"), No("not written");
 }
 
@@ -83,9 +84,6 @@ const KNOWN_VALUES: &[(&str, &[&str])] = &[
 const MERGE_ENGINES: &[&str] = &["deduplicate", "partial-update", "aggregation", "first-row"];
 
 const FILE_FORMATS: &[&str] = &["parquet", "orc", "avro"];
-
-/// Names that files give to columns of their own.
-const RESERVED_COLUMNS: &[&str] = &["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind"];
 
 /// Refuses what changes reading and is not supported, before any row is read. `options` are those of the schema with
 /// those of the scan over them; an option that nothing here knows is nobody's business here.
@@ -159,8 +157,7 @@ fn check_keys_in_options(schema: &TableSchema, options: &Options) -> Result<()> 
 }
 
 fn check_columns(schema: &TableSchema) -> Result<()> {
-    let reserved =
-        |field: &&DataField| RESERVED_COLUMNS.contains(&field.name.as_str()) || field.name.starts_with("_KEY_");
+    let reserved = |field: &&DataField| is_reserved(&field.name);
     if let Some(field) = schema.fields.iter().find(reserved) {
         return Err(
             Error::unsupported(format!("the column name `{}`", shown(&field.name))).hint("Paimon keeps it for itself")

@@ -1,6 +1,7 @@
 use frazil_core::error::ErrorKind;
 
 use super::*;
+use crate::spec::columns;
 use crate::spec::types::DataType;
 
 /// A table with the columns that are given as `name TYPE`, the first of them the primary key if there are more.
@@ -117,7 +118,7 @@ fn format_and_object_tables_say_where_they_are_read() {
 
 #[test]
 fn columns_that_cannot_be_read_are_named() {
-    for name in RESERVED_COLUMNS.iter().chain(&["_KEY_x"]) {
+    for name in columns::RESERVED.iter().chain(&["_KEY_x"]) {
         let error = check(&schema(&[&format!("{name} INT")], &[])).unwrap_err();
         assert!(error.message().contains(name), "{error}");
     }

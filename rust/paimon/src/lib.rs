@@ -2,8 +2,10 @@
 
 pub mod binary_row;
 pub mod bucket;
+pub mod cast;
 pub mod commit;
 pub mod compact;
+pub mod context;
 pub mod deletion_vector;
 mod dictionary;
 pub mod features;
@@ -15,4 +17,5 @@ pub mod scan;
 pub mod schema;
 pub mod spec;
 pub mod table;
+pub mod task;
 pub mod write;

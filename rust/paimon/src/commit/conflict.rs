@@ -6,7 +6,7 @@ use arrow_array::UInt32Array;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::changes::Changes;
-use crate::scan::section::KeyRanges;
+use crate::merge::section::KeyRanges;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::CommitKind;

@@ -4,7 +4,7 @@
 use arrow_array::UInt32Array;
 use frazil_core::error::Result;
 
-use crate::scan::section::KeyRanges;
+use crate::merge::section::KeyRanges;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use crate::scan::section::KeyRanges;
+use crate::merge::section::KeyRanges;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataType;
 

@@ -7,23 +7,24 @@ use std::sync::Arc;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
+use crate::context::output::Output;
+use crate::context::split::DataSplit;
+use crate::context::{ReadContext, View};
 use crate::read::expiry::Expiry;
-use crate::read::output::Output;
 use crate::read::scan_read::ScanRead;
-use crate::scan::context::{ReadContext, View};
 use crate::scan::live::add_schemas;
-use crate::scan::split::DataSplit;
-use crate::scan::task::SplitTask;
+use crate::spec::columns::{ROW_KIND, SEQUENCE_NUMBER};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::table::Table;
+use crate::task::SplitTask;
 use crate::write::change::Home;
 use crate::write::path::partition_folder;
 
 /// Columns of records beside those of the table.
-const OF_RECORDS: [&str; 2] = ["_ROW_KIND", "_SEQUENCE_NUMBER"];
+const OF_RECORDS: [&str; 2] = [ROW_KIND, SEQUENCE_NUMBER];
 
 /// Reads files of a snapshot.
 #[derive(Debug)]

@@ -10,13 +10,14 @@ use frazil_core::error::{Error, Result};
 use frazil_core::storage::Files;
 
 use crate::merge::with_nullable_values;
-use crate::scan::task::SplitTask;
+use crate::spec::columns::{ROW_KIND, SEQUENCE_NUMBER};
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
 use crate::table::Table;
+use crate::task::SplitTask;
 use crate::write::align::Align;
 use crate::write::avro_schema::avro_schema;
 use crate::write::change::{BucketChange, Home, Increment};
@@ -157,8 +158,8 @@ impl CompactTask {
             self.next_sequence = self.next_sequence.saturating_add(count);
             return filled(values);
         };
-        let sequences = column("_SEQUENCE_NUMBER")?.as_primitive_opt().ok_or_else(|| no_column("_SEQUENCE_NUMBER"))?;
-        let kinds = kinds::parse(kinds::ROW_KIND, column(kinds::ROW_KIND)?, 0)?;
+        let sequences = column(SEQUENCE_NUMBER)?.as_primitive_opt().ok_or_else(|| no_column(SEQUENCE_NUMBER))?;
+        let kinds = kinds::parse(ROW_KIND, column(ROW_KIND)?, 0)?;
         let records = Records { slot: 0, values, sequences: sequences.clone(), kinds };
         let keys: Vec<ArrayRef> = places.iter().map(|place| records.values.column(*place).clone()).collect();
         file.add_records(&records, &keys)?;

@@ -14,7 +14,7 @@
 use frazil_core::error::Result;
 
 use super::pick::Unit;
-use crate::scan::section::KeyRanges;
+use crate::merge::section::KeyRanges;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::options::Options;
 use crate::write::file::FileSpec;

@@ -19,7 +19,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::State;
 use crate::binary_row;
-use crate::read::cast::Caster;
+use crate::cast::Caster;
 use crate::spec::partition_path;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 

@@ -14,8 +14,8 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::display;
 use crate::binary_row;
-use crate::read::cast::Caster;
-use crate::scan::context::ReadContext;
+use crate::cast::Caster;
+use crate::context::ReadContext;
 use crate::scan::layout::{Layout, Layouts, Place};
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::types::{DataField, DataType};

@@ -17,7 +17,7 @@ use super::file_stats::{self, Stats};
 use super::live::{self, Live};
 use super::manifests::path;
 use super::{Column, Kind, NULLABLE, REQUIRED, State, display, project, schema};
-use crate::scan::context::ReadContext;
+use crate::context::ReadContext;
 use crate::scan::partitions::Partitions;
 use crate::spec::file_name::is_file_name;
 use crate::spec::json::shown;

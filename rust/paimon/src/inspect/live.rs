@@ -12,7 +12,7 @@ use frazil_core::predicate::BoundPredicate;
 
 use super::State;
 use super::manifests::{LIMIT_BYTES, listed, path};
-use crate::scan::context::{ReadContext, View};
+use crate::context::{ReadContext, View};
 use crate::spec::manifest::{self, ManifestEntries, Wanted};
 
 /// Threads that decode manifests.

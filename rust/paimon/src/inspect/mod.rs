@@ -1,7 +1,7 @@
 //! System tables (documentation: "System Tables"): what the metadata of a table says, as rows.
 //!
 //! Names, columns and their types are those of Java 1.4; `audit_log`, `binlog`, `ro` and `row_tracking` are scans of the
-//! table's rows ([`View`](crate::scan::context::View)) and are only listed here. Times are as they were recorded: commits
+//! table's rows ([`View`](crate::context::View)) and are only listed here. Times are as they were recorded: commits
 //! in UTC, files by the wall clock of their writer.
 
 mod aggregation_fields;

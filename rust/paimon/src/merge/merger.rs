@@ -20,6 +20,7 @@ use super::pending::Pending;
 use super::runs::{Pause, Race, Rules, Runs};
 use super::spec::{EngineSpec, MergeSpec};
 use crate::dictionary;
+use crate::spec::columns::{SEQUENCE_NUMBER, VALUE_KIND};
 
 /// Rows of an output batch, where they are not very wide.
 const OUTPUT_ROWS: usize = 65_536;
@@ -27,10 +28,6 @@ const OUTPUT_ROWS: usize = 65_536;
 const OUTPUT_BYTES: u64 = 64 << 20;
 /// Batches that are through are kept for output until they exceed those at hand, or this.
 const SPARE_BYTES: u64 = 1 << 20;
-
-/// Names of the two columns that stand behind those of the table.
-pub(super) const SEQUENCE_NUMBER: &str = "_SEQUENCE_NUMBER";
-const VALUE_KIND: &str = "_VALUE_KIND";
 
 /// What a merge wants, or gives.
 #[derive(Debug, Clone, PartialEq)]

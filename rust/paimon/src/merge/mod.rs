@@ -30,6 +30,7 @@ mod output;
 mod partial_update;
 mod pending;
 mod runs;
+pub mod section;
 mod spec;
 #[cfg(test)]
 mod tests;

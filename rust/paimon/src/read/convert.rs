@@ -30,17 +30,18 @@ use arrow_array::types::{
     TimestampNanosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, Int64Array, ListArray, MapArray, PrimitiveArray, StringArray, StructArray, Time32MillisecondArray,
+    Array, ArrayRef, Int64Array, ListArray, PrimitiveArray, StringArray, StructArray, Time32MillisecondArray,
     new_null_array,
 };
-use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use frazil_core::error::{Error, Result};
 use frazil_core::file_values::{cast, decimal, replaced_text};
 use frazil_core::nested::{Repeated, child};
 use frazil_core::variant;
 
-use super::FileFormat;
+use crate::cast::nested::assemble_map;
+use crate::cast::time::{per_second, too_far};
+use crate::context::file_format::FileFormat;
 use crate::dictionary;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
@@ -192,16 +193,6 @@ fn timestamp(array: &ArrayRef, from: TimeUnit, to: &DataType) -> Result<ArrayRef
     })
 }
 
-/// How many of a unit are a second.
-pub(super) fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
-}
-
 fn rescale(values: &Int64Array, from: i64, to: i64) -> Result<PrimitiveArray<Int64Type>> {
     match from.cmp(&to) {
         std::cmp::Ordering::Equal => Ok(values.clone()),
@@ -211,13 +202,6 @@ fn rescale(values: &Int64Array, from: i64, to: i64) -> Result<PrimitiveArray<Int
             scaled.ok_or_else(|| too_far(value, from, to))
         }),
     }
-}
-
-/// A timestamp that is right and that the type of its column cannot hold. Units are given by how many are a second.
-pub(super) fn too_far(value: i64, from: i64, to: i64) -> Error {
-    let message = format!("the timestamp {value} (1/{from} s since 1970) does not fit 64 bits of 1/{to} s");
-    Error::unsupported(message)
-        .hint("timestamps of seven to nine digits reach from 1677 to 2262: leave the column out of the scan")
 }
 
 fn row(array: &StructArray, fields: &[DataField], to: &DataType, format: FileFormat) -> Result<ArrayRef> {
@@ -248,28 +232,4 @@ fn map(array: &ArrayRef, [key, value]: [&DataType; 2], to: &DataType, format: Fi
     }
     let (keys, values) = (convert(&child(entries, 0)?, key, format)?, convert(&child(entries, 1)?, value, format)?);
     assemble_map(&to.arrow(), [keys, values], map.offsets, map.nulls)
-}
-
-/// A map of these keys and values, which are in the types of `to`.
-///
-/// # Errors
-/// `CorruptData` for a key or a value that is NULL where it may not be. A key never may: Arrow has no such maps.
-pub(super) fn assemble_map(
-    to: &ArrowType,
-    [keys, values]: [ArrayRef; 2],
-    offsets: OffsetBuffer<i32>,
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef> {
-    let ArrowType::Map(field, _) = to else { return Err(Error::internal("a map that is none in Arrow")) };
-    let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
-    let null = |part: &ArrayRef| part.logical_null_count() > 0;
-    if null(&keys) {
-        return Err(Error::corrupt("a map holds the key NULL"));
-    }
-    if null(&values) && fields.get(1).is_none_or(|value| !value.is_nullable()) {
-        return Err(Error::corrupt("a map holds the value NULL, which its type excludes"));
-    }
-    let length = keys.len();
-    let entries = StructArray::try_new_with_length(fields.clone(), vec![keys, values], None, length)?;
-    Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?))
 }

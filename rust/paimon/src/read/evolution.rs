@@ -8,8 +8,8 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::file_reader::Target;
 use super::split_reader::{Stage, ZipSource};
-use crate::scan::context::ReadContext;
-use crate::scan::split::DataSplit;
+use crate::context::ReadContext;
+use crate::context::split::DataSplit;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, TypeRoot};
 

@@ -16,10 +16,10 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 
-use super::FileFormat;
 use super::blob::BlobFile;
 use super::evolution::is_blob;
 use super::projection::{FileColumns, Projection, SystemColumn};
+use crate::context::file_format::FileFormat;
 use crate::dictionary;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};

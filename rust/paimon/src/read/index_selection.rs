@@ -4,9 +4,9 @@ use bytes::Bytes;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
+use crate::context::ReadContext;
+use crate::context::altered::is_altered;
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
-use crate::scan::altered::is_altered;
-use crate::scan::context::ReadContext;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
 

@@ -9,7 +9,6 @@
 //! ```
 
 pub mod blob;
-pub mod cast;
 pub mod difference;
 mod evolution;
 pub mod expiry;
@@ -18,7 +17,6 @@ pub mod filter;
 pub mod images;
 mod index_selection;
 pub mod int96;
-pub mod output;
 pub mod projection;
 pub mod rows;
 pub mod scan_read;
@@ -28,75 +26,3 @@ pub mod zip;
 
 pub(crate) mod convert;
 mod leaves;
-
-use frazil_core::error::{Error, Result};
-
-/// The format of a data file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FileFormat {
-    /// Apache Parquet: every leaf can be read alone.
-    Parquet,
-    /// Apache ORC: top-level columns are read whole.
-    Orc,
-    /// Apache Avro: top-level columns are read whole.
-    Avro,
-}
-
-impl FileFormat {
-    /// Its name in capitals.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Parquet => "PARQUET",
-            Self::Orc => "ORC",
-            Self::Avro => "AVRO",
-        }
-    }
-
-    /// How the names of its files end.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::Orc => "orc",
-            Self::Avro => "avro",
-        }
-    }
-
-    /// The format of a data file, which its name ends with: tables change formats, and levels may have their own.
-    ///
-    /// # Errors
-    /// `Unsupported` for any other ending.
-    pub fn from_file_name(name: &str) -> Result<Self> {
-        Self::of_file_name(name).ok_or_else(|| {
-            let message = match name.rsplit_once('.') {
-                Some((_, other)) => format!("data files of format {other}"),
-                None => "a data file whose name has no extension".to_owned(),
-            };
-            Error::unsupported(message).with("file", name)
-        })
-    }
-
-    /// The format of a data file; None for any other extension.
-    pub fn of_file_name(name: &str) -> Option<Self> {
-        match name.rsplit_once('.')?.1 {
-            "parquet" => Some(Self::Parquet),
-            "orc" => Some(Self::Orc),
-            "avro" => Some(Self::Avro),
-            _ => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_extension_says_the_format() {
-        assert_eq!(FileFormat::from_file_name("data-1.orc.parquet").unwrap(), FileFormat::Parquet);
-        assert_eq!(FileFormat::from_file_name("data-1-0.orc").unwrap(), FileFormat::Orc);
-        assert_eq!(FileFormat::from_file_name("changelog-1-0.avro").unwrap(), FileFormat::Avro);
-        for name in ["data-1.blob", "data", "data.PARQUET", ""] {
-            assert!(FileFormat::from_file_name(name).is_err(), "{name}");
-        }
-    }
-}

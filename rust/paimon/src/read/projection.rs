@@ -11,11 +11,12 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array, new_null_array};
 use arrow_schema::{DataType as ArrowType, Schema};
 use frazil_core::error::{Error, Result};
 
-use super::FileFormat;
-use super::cast::Caster;
 use super::convert::{convert, prune};
 use super::leaves::{Leaves, Wanted};
+use crate::cast::Caster;
+use crate::context::file_format::FileFormat;
 use crate::dictionary;
+use crate::spec::columns;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// What is known of a data file before it is read.
@@ -46,9 +47,9 @@ impl SystemColumn {
     /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
-            Self::SequenceNumber => "_SEQUENCE_NUMBER",
-            Self::ValueKind => "_VALUE_KIND",
-            Self::RowId => "_ROW_ID",
+            Self::SequenceNumber => columns::SEQUENCE_NUMBER,
+            Self::ValueKind => columns::VALUE_KIND,
+            Self::RowId => columns::ROW_ID,
         }
     }
 

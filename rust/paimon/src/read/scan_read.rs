@@ -13,15 +13,15 @@ use super::expiry::Expiry;
 use super::file_reader::{FileReader, Target};
 use super::images::UpdateColumns;
 use super::index_selection::selection;
-use super::output::{MetadataColumn, Output, leaf_ids, pruned};
 use super::projection::SystemColumn;
 use super::split_reader::{Finish, SplitReader, Stage};
 use crate::binary_row;
+use crate::context::ReadContext;
+use crate::context::output::{MetadataColumn, Output, leaf_ids, pruned};
+use crate::context::split::DataSplit;
 use crate::deletion_vector;
 use crate::file_index::Selection;
 use crate::merge::MergeSpec;
-use crate::scan::context::ReadContext;
-use crate::scan::split::DataSplit;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
 

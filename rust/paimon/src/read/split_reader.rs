@@ -29,10 +29,10 @@ use super::difference::Difference;
 use super::expiry::Expiry;
 use super::file_reader::{FileReader, Target};
 use super::images::{Images, UpdateColumns, Waiting};
-use super::output::{MetadataColumn, Output, narrowed};
 use super::projection::SystemColumn;
 use super::rows::FieldColumns;
 use super::zip::Zip;
+use crate::context::output::{MetadataColumn, Output, narrowed};
 use crate::merge::{MergeSpec, Merger, Step as MergeStep};
 
 /// What the machine wants or has.

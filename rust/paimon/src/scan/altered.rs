@@ -1,23 +1,4 @@
-//! Statistics and indexes of values that are read back as others.
-//!
-//! | format | type | written | read |
-//! |---|---|---|---|
-//! | ORC | CHAR(n) | with the spaces at its end; in statistics padded to n | without spaces at its end |
-//! | ORC | timestamps before 1582-10-15 | days of one calendar | moved by the days between two calendars |
-//! | ORC | timestamps before 1900 | by the standard time of the writer's zone | moved to its local mean time |
-//! | ORC | TIMESTAMP_LTZ | in statistics by the writer's zone | in UTC |
-//! | ORC | DATE before 1900 | in statistics perhaps the day before or after, by the writer's zone | as it is |
-//! | ORC | timestamps in the second before 1970 | | a second later, where they have milliseconds (seen of Java 1.4.2) |
-//!
-//! A compaction by Java stores the values of a column that has another type now as it casts them. Those that the type
-//! does not have are others when they are read, and statistics and indexes have the stored ones:
-//!
-//! | was | is | stored | read |
-//! |---|---|---|---|
-//! | TIMESTAMP before 1970 | TIME | negative | wrapped into the day |
-//! | BYTES | STRING | the bytes | U+FFFD in place of what is not UTF-8, see [`super::replaced`] |
-//!
-//! Nothing of this may leave a file out.
+//! Bounds of values that are read back as others, see [`crate::context::altered`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +11,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Date32Array, PrimitiveArr
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 
-use crate::read::FileFormat;
+use crate::context::altered::is_orc;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::types::{DataType, TypeRoot};
 
@@ -54,16 +35,6 @@ const AROUND_EPOCH_S: Range<i64> = -1..1;
 pub(super) enum End {
     Lower,
     Upper,
-}
-
-/// Whether a file of a schema may give other values of a type back than statistics and indexes have.
-pub(crate) fn is_altered(file_name: &str, schema_id: i64, data_type: &DataType) -> bool {
-    if matches!(data_type.root, TypeRoot::Time(_)) {
-        return schema_id > 0;
-    }
-    let altered =
-        matches!(data_type.root, TypeRoot::Char(_) | TypeRoot::Timestamp(_) | TypeRoot::LocalZonedTimestamp(_));
-    altered && is_orc(file_name)
 }
 
 /// Bounds of what is read of files, NULL where they are not known. `rows` are the entries of the bounds, in order.
@@ -165,10 +136,6 @@ fn times<T: ArrowPrimitiveType<Native = i64>>(
     let bound = |(value, is_orc): (Option<i64>, bool)| if is_orc { moved.bound(value?) } else { value };
     let times: PrimitiveArray<T> = bounds.iter().zip(orc).map(bound).collect();
     (times.len() == bounds.len()).then(|| Arc::new(times.with_data_type(bounds.data_type().clone())) as ArrayRef)
-}
-
-fn is_orc(file_name: &str) -> bool {
-    FileFormat::of_file_name(file_name) == Some(FileFormat::Orc)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use frazil_core::error::{ErrorKind, Result};
 use frazil_core::predicate::{BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
 
-use super::context::ReadContext;
 use crate::bucket::{self, BucketFunction};
+use crate::context::ReadContext;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType};
 
@@ -143,8 +143,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::scan::context::View;
-    use crate::scan::context::tests::{field, schema};
+    use crate::context::View;
+    use crate::context::tests::{field, schema};
     use crate::spec::options::Options;
     use crate::spec::types::TypeRoot;
     use frazil_core::predicate::Predicate;

@@ -7,7 +7,7 @@ use arrow_array::BinaryArray;
 use frazil_core::error::Result;
 
 use super::plan::Plan;
-use super::section::KeyRanges;
+use crate::merge::section::KeyRanges;
 use crate::spec::data_file_meta::DeletionFile;
 use crate::spec::manifest::ManifestEntries;
 
@@ -32,7 +32,7 @@ impl Plan {
     }
 
     /// Leaves out of both plans the buckets that have the same files with the same deletion vectors.
-    pub(super) fn leave_out_same_buckets(&mut self, other: &mut Plan) {
+    pub(crate) fn leave_out_same_buckets(&mut self, other: &mut Plan) {
         let (own, others) = (self.buckets(), other.buckets());
         let changed = |plan: &Plan| -> HashSet<usize> {
             let same = |bucket: &BucketId<'_>| own.get(bucket).is_some_and(|files| others.get(bucket) == Some(files));
@@ -44,7 +44,7 @@ impl Plan {
     }
 
     /// Leave out of both plans the files that both have with the same deletion vectors.
-    pub(super) fn leave_out_same_files(&mut self, other: &mut Plan) {
+    pub(crate) fn leave_out_same_files(&mut self, other: &mut Plan) {
         let (kept, kept_of_other) = self.differing(other);
         self.keep(&kept);
         other.keep(&kept_of_other);
@@ -57,7 +57,7 @@ impl Plan {
     ///
     /// # Errors
     /// `CorruptManifest` for keys that do not decode.
-    pub(super) fn leave_out_same_keys(&mut self, other: &mut Plan) -> Result<()> {
+    pub(crate) fn leave_out_same_keys(&mut self, other: &mut Plan) -> Result<()> {
         let (changed, changed_of_other) = self.differing(other);
         let types = self.read.key_types();
         let rows: Vec<(usize, &Plan, bool)> = (self.planned_rows().map(|row| (row, &*self, changed.contains(&row))))

@@ -9,15 +9,15 @@ use frazil_core::context::Context;
 use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
-use super::context::ReadContext;
 use super::judged::may_be_in_bucket;
 use super::metrics::ScanMetrics;
 use super::mode::{ReadMode, TableKind};
 use super::partitions::Partitions;
 use super::plan::{Packed, Selection};
 use super::prune::{EntryStats, FileVerdicts, may_match_index};
-use super::section::KeyRanges;
 use super::split::FileFacts;
+use crate::context::ReadContext;
+use crate::merge::section::KeyRanges;
 use crate::spec::manifest::ManifestEntries;
 
 /// Live files with what is known of them.

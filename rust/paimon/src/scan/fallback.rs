@@ -7,13 +7,13 @@
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::{BoundColumn, BoundPredicate, ColumnName};
 
-use crate::read::output::Output;
+use crate::context::output::Output;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The columns of two branches, side by side.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Branches<'a> {
+pub(crate) struct Branches<'a> {
     /// The branch that is read.
     pub main: &'a TableSchema,
     /// The branch that has the partitions that the main one does not have.
@@ -25,7 +25,7 @@ impl<'a> Branches<'a> {
     ///
     /// # Errors
     /// `Unsupported` naming a column that the fallback branch does not have with this type.
-    pub(super) fn output(self, output: &Output) -> Result<Output> {
+    pub(crate) fn output(self, output: &Output) -> Result<Output> {
         let column = |field: &DataField| Ok(DataField { id: self.partner(field.id)?.id, ..field.clone() });
         Ok(Output {
             fields: output.fields.iter().map(column).collect::<Result<_>>()?,
@@ -104,7 +104,7 @@ fn same(a: &DataType, b: &DataType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::context::tests::{field, schema};
+    use crate::context::tests::{field, schema};
     use crate::spec::types::TypeRoot::{BigInt, Int};
 
     fn partners(main: &[(i32, &str)], fallback: &[(i32, &str)]) -> Vec<Option<i32>> {

@@ -195,7 +195,7 @@ impl Range<'_> {
 }
 
 /// Whether what changes is written as a changelog.
-pub(super) fn has_changelog(options: &Options) -> bool {
+pub(crate) fn has_changelog(options: &Options) -> bool {
     options.text("changelog-producer").is_some_and(|producer| producer.trim() != "none")
 }
 
@@ -203,7 +203,7 @@ pub(super) fn has_changelog(options: &Options) -> bool {
 ///
 /// # Errors
 /// `NoSuchSnapshot` saying which there are.
-pub(super) fn check_range(table: &Table, start: i64, end: i64, selection: Selection) -> Result<()> {
+pub(crate) fn check_range(table: &Table, start: i64, end: i64, selection: Selection) -> Result<()> {
     let mut ids = table.snapshot_ids()?;
     let last = ids.last().copied();
     if selection == Selection::Changelog {
@@ -228,7 +228,7 @@ pub(super) fn check_range(table: &Table, start: i64, end: i64, selection: Select
 ///
 /// # Errors
 /// As [`Table::snapshot`].
-pub(super) fn written(table: &Table, id: i64, selection: Selection) -> Result<Snapshot> {
+pub(crate) fn written(table: &Table, id: i64, selection: Selection) -> Result<Snapshot> {
     match table.snapshot(id) {
         Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && selection == Selection::Changelog => table.changelog(id),
         found => found,

@@ -9,9 +9,9 @@ use arrow_select::filter::filter;
 use frazil_core::error::Result;
 
 use super::buckets::BucketKeys;
-use super::context::ReadContext;
 use super::partitions::Partitions;
 use super::prune::{EntryStats, FileVerdicts};
+use crate::context::ReadContext;
 use crate::spec::manifest::{ADD, ManifestEntries};
 
 /// Entries, judged or not.

@@ -10,7 +10,7 @@ use arrow_array::{Array, BinaryArray, ListArray, UInt32Array};
 use frazil_core::error::Result;
 use hashbrown::HashMap;
 
-use super::context::ReadContext;
+use crate::context::ReadContext;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};

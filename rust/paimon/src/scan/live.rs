@@ -13,7 +13,6 @@ use frazil_core::parallel;
 use frazil_core::predicate::BoundPredicate;
 use frazil_core::prune::prune;
 
-use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
 use super::judged::{Judged, LeftOut};
 use super::metrics::ScanMetrics;
@@ -21,6 +20,7 @@ use super::mode::{ReadMode, TableKind};
 use super::partitions::Partitions;
 use super::plan::{PlanRequest, Selection};
 use super::prune::{ManifestStats, part_of};
+use crate::context::{ReadContext, View};
 use crate::spec::index_manifest::{self, IndexEntry};
 use crate::spec::manifest::{self, ADD, ManifestEntries, Wanted};
 use crate::spec::manifest_list::{self, ManifestFileMeta};

@@ -2,12 +2,10 @@
 
 pub(crate) mod altered;
 mod buckets;
-pub mod changes;
-pub mod context;
 pub mod deletions;
 mod difference;
 mod divide;
-mod fallback;
+pub(crate) mod fallback;
 pub mod incremental;
 mod judged;
 pub(crate) mod layout;
@@ -21,12 +19,9 @@ pub mod plan;
 mod printed;
 pub mod prune;
 pub(crate) mod replaced;
-pub mod section;
 pub mod split;
 pub mod stream;
 pub mod table_scan;
-pub mod task;
 #[cfg(test)]
 mod testing;
 mod widening;
-pub mod wire;

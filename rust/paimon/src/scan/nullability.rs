@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use frazil_core::error::{ErrorKind, Result};
 
-use crate::read::cast::is_exact_widening;
+use crate::cast::is_exact_widening;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 use crate::table::Table;

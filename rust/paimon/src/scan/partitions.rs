@@ -7,8 +7,8 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, Verdicts, prune};
 use hashbrown::HashMap;
 
-use super::context::ReadContext;
 use crate::binary_row;
+use crate::context::ReadContext;
 use crate::spec::partition_path::{self, Naming};
 use crate::spec::types::comparable;
 

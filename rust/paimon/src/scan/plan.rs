@@ -12,7 +12,6 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::BoundPredicate;
 
-use super::context::{ReadContext, View};
 use super::deletions::DeletionIndex;
 use super::divide::Divider;
 use super::judged::Judged;
@@ -20,7 +19,9 @@ use super::live::{MetadataReader, add_schemas};
 use super::metrics::ScanMetrics;
 use super::mode::ReadMode;
 use super::partitions::Partitions;
-use super::split::{DataSplit, SplitGroup};
+use super::split::SplitGroup;
+use crate::context::split::DataSplit;
+use crate::context::{ReadContext, View};
 use crate::spec::data_file_meta::DeletionFile;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
@@ -247,7 +248,7 @@ impl Plan {
     }
 
     /// The lengths of the files of the split at `index` together; 0 when there is none.
-    pub(super) fn size_bytes(&self, index: usize) -> u64 {
+    pub(crate) fn size_bytes(&self, index: usize) -> u64 {
         if let Some((fallback, index)) = self.of_fallback(index) {
             return fallback.size_bytes(index);
         }
@@ -263,7 +264,7 @@ impl Plan {
     }
 
     /// The partition, as bytes with their arity, and the bucket of the split at `index`; None when there is none.
-    pub(super) fn bucket(&self, index: usize) -> Option<(&[u8], i32)> {
+    pub(crate) fn bucket(&self, index: usize) -> Option<(&[u8], i32)> {
         match self.of_fallback(index) {
             Some((fallback, index)) => fallback.bucket(index),
             None => self.rows(self.splits.get(index)?).next().map(|row| self.bucket_of(row)),

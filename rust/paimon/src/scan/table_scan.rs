@@ -8,11 +8,11 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::predicate::bind::bind;
 use frazil_core::predicate::{BoundPredicate, Predicate};
 
-use super::context::View;
 use super::fallback::Branches;
 use super::incremental::{Incremental, States};
 use super::nullability::with_older_nulls;
 use super::plan::{Plan, PlanRequest, Selection};
+use crate::context::View;
 use crate::features::check_readable;
 use crate::merge::with_nullable_values;
 use crate::spec::options::Options;
@@ -176,7 +176,7 @@ impl TableScan {
     }
 
     /// Whether it reads partitions of another branch, too.
-    pub(super) fn has_fallback(&self) -> bool {
+    pub(crate) fn has_fallback(&self) -> bool {
         self.options.fallback_branch().is_some_and(|branch| branch != self.table.branch())
     }
 

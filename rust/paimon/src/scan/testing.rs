@@ -13,9 +13,9 @@ use frazil_core::storage::files::Files;
 use frazil_core::storage::{MemoryStorage, Storage};
 use serde_json::{Value, json};
 
-use super::context::View;
 use super::table_scan::{ScanOptions, ScanPlan, TableScan};
 use crate::binary_row;
+use crate::context::View;
 use crate::spec::types::{DataType, TypeRoot};
 use crate::table::{SnapshotChoice, Table};
 

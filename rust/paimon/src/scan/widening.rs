@@ -22,7 +22,7 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::DataType as ArrowType;
 
-use crate::read::cast::{Caster, is_exact_widening};
+use crate::cast::{Caster, is_exact_widening};
 use crate::spec::types::{DataType, TypeRoot, comparable};
 
 /// The days of the years 1 to 9999.

@@ -17,6 +17,7 @@ use frazil_core::storage::publish::{Swap, settle};
 
 use crate::merge::MergeSpec;
 use crate::read::expiry::Expiry;
+use crate::spec::columns::is_reserved;
 use crate::spec::json::{self, Object, shown};
 use crate::spec::options::Options;
 use crate::spec::schema::{NEWEST_VERSION, TableSchema};
@@ -24,12 +25,6 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 use crate::table::{MAIN_BRANCH, Table};
 use crate::write::check::check_writable;
 use crate::write::file::EntrySettings;
-
-/// Names that files give to columns of their own.
-const RESERVED_NAMES: &[&str] = &["_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "_ROW_ID", "rowkind"];
-
-/// The start of the names that files give to columns of keys.
-const KEY_PREFIX: &str = "_KEY_";
 
 /// A table that is to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -137,7 +132,7 @@ impl Definition {
             if name.trim().is_empty() {
                 return Err(Error::invalid("a column needs a name"));
             }
-            if RESERVED_NAMES.contains(&name) || name.starts_with(KEY_PREFIX) {
+            if is_reserved(name) {
                 return Err(column("Paimon keeps this column name for itself").hint("rename the column"));
             }
             if !names.insert(name) {

@@ -1,5 +1,6 @@
 //! Metadata as the specification lays it out ("Specification" of the Paimon documentation).
 
+pub(crate) mod columns;
 pub mod consumer;
 pub mod data_file_meta;
 pub mod entries_builder;

@@ -11,7 +11,7 @@ use frazil_core::align::{Aligner, Limit, Rules, Shape, Target};
 use frazil_core::error::{Error, Result};
 
 use super::defaults::Defaults;
-use super::kinds::ROW_KIND;
+use crate::spec::columns::ROW_KIND;
 use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar, StringArra
 use arrow_select::zip::zip;
 use frazil_core::error::{ErrorKind, Result};
 
-use crate::read::cast::Caster;
+use crate::cast::Caster;
 use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};

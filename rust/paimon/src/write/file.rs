@@ -9,8 +9,8 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::extremes::extremes;
 
 use crate::binary_row::NO_FIELDS;
+use crate::context::file_format::FileFormat;
 use crate::file_index::{IndexBuilder, IndexOptions};
-use crate::read::FileFormat;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::entries_builder::NewFile;
 use crate::spec::options::Options;

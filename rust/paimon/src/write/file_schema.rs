@@ -13,12 +13,10 @@ use frazil_core::error::{Error, Result};
 use super::align::FILE_FIELD_ID;
 use super::upsert::Records;
 use crate::read::projection::SystemColumn;
+use crate::spec::columns::KEY_PREFIX;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
-
-/// How the names of key columns begin.
-const KEY_PREFIX: &str = "_KEY_";
 
 /// Ids of key columns are this and the id of the column of the table (Java's `SpecialFields`).
 const KEY_ID_BASE: i32 = i32::MAX / 2;

@@ -16,7 +16,7 @@ use arrow_array::RecordBatch;
 use frazil_core::error::{Error, Result};
 
 use super::avro_schema::avro_schema;
-use crate::read::FileFormat;
+use crate::context::file_format::FileFormat;
 use crate::read::convert::without_blanks;
 use crate::spec::json::shown;
 use crate::spec::options::Options;

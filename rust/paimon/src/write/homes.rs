@@ -73,9 +73,8 @@ impl Homes {
             Ok(FixedBuckets { function, keys, count })
         });
         let fixed = fixed.transpose()?;
-        let mut fields = partition.sort_fields();
-        fields.extend(fixed.iter().map(|_| SortField::new(ArrowType::Int32)));
-        Ok(Self { partition, fixed, converter: RowConverter::new(fields)? })
+        let converter = RowConverter::new(sort_fields(&partition, fixed.is_some()))?;
+        Ok(Self { partition, fixed, converter })
     }
 
     /// How many buckets a partition has; -1 where the number is not fixed.
@@ -85,9 +84,7 @@ impl Homes {
 
     /// The types of [`Homes::keys`].
     pub fn sort_fields(&self) -> Vec<SortField> {
-        let mut fields = self.partition.sort_fields();
-        fields.extend(self.fixed.iter().map(|_| SortField::new(ArrowType::Int32)));
-        fields
+        sort_fields(&self.partition, self.fixed.is_some())
     }
 
     /// Return columns that are equal in rows of one bucket.
@@ -138,16 +135,18 @@ impl Homes {
     }
 }
 
+/// The partition columns, then the bucket if it is computed from values.
+fn sort_fields(partition: &Columns, has_bucket: bool) -> Vec<SortField> {
+    let types = partition.types.iter().map(DataType::arrow);
+    types.chain(has_bucket.then_some(ArrowType::Int32)).map(SortField::new).collect()
+}
+
 impl Columns {
     fn try_new(schema: &TableSchema, fields: &[&DataField]) -> Result<Self> {
         let place = |field: &&DataField| schema.fields.iter().position(|known| known.id == field.id);
         let places: Option<Vec<usize>> = fields.iter().map(place).collect();
         let types = fields.iter().map(|field| DataType::nullable(field.data_type.root.clone())).collect();
         Ok(Self { places: places.ok_or_else(|| Error::internal("a key is not a column"))?, types })
-    }
-
-    fn sort_fields(&self) -> Vec<SortField> {
-        self.types.iter().map(|data_type| SortField::new(data_type.arrow())).collect()
     }
 
     fn of(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {

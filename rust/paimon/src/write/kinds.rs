@@ -6,9 +6,6 @@ use frazil_core::error::{Error, Result};
 
 use crate::spec::json::shown;
 
-/// The column of rows that are to be written that says their kinds, as reads return it.
-pub const ROW_KIND: &str = "_ROW_KIND";
-
 /// The short names of the kinds, by their numbers in files.
 const NAMES: [&str; 4] = ["+I", "-U", "+U", "-D"];
 

@@ -42,6 +42,7 @@ use super::path::{DataFilePaths, partition_folder};
 use super::restore::Restorer;
 use super::side_files::SideFiles;
 use super::upsert::{Records, Upserts};
+use crate::spec::columns::ROW_KIND;
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
 use crate::spec::json::shown;
 use crate::spec::options::Options;
@@ -84,12 +85,12 @@ pub struct RowWriter {
     naming: Naming,
     slots: Vec<Slot>,
     by_home: HashMap<Home, usize>,
-    way: Way,
+    mode: WriteMode,
 }
 
 /// How rows become rows of files.
 #[derive(Debug)]
-enum Way {
+enum WriteMode {
     /// As they are. The sorter has rows of buckets beyond the first few.
     Append(Option<RowSorter>),
     /// As records with a key.
@@ -152,15 +153,15 @@ impl RowWriter {
         let align = Align::of_new_rows(schema.clone(), &defaults, with_kinds);
         // An overwrite is no change that readers of changes see.
         let changelog = Changelog::try_new(table, &of_table, options.utc_offset_ms)?.filter(|_| !options.overwrites);
-        let way = if has_key {
+        let mode = if has_key {
             let mut records = Upserts::try_new(schema, align.arrow(), options.memory_bytes, context)?;
             if changelog.is_some() {
                 records.keep_unmerged();
             }
             let files = FileSchema::try_new(schema, &records.values(), &of_table)?;
-            Way::Upsert(Box::new(Upsert { records, files, kinds, rows: 0 }))
+            WriteMode::Upsert(Box::new(Upsert { records, files, kinds, rows: 0 }))
         } else {
-            Way::Append(None)
+            WriteMode::Append(None)
         };
         Ok(Self {
             restorer: continues.then(|| Restorer::try_new(table, context)).transpose()?,
@@ -178,7 +179,7 @@ impl RowWriter {
             homes,
             slots: Vec::new(),
             by_home: HashMap::new(),
-            way,
+            mode,
         })
     }
 
@@ -198,9 +199,9 @@ impl RowWriter {
 
     /// The columns of files, with field ids.
     pub fn arrow(&self) -> &SchemaRef {
-        match &self.way {
-            Way::Append(_) => self.align.arrow(),
-            Way::Upsert(upsert) => upsert.files.arrow(),
+        match &self.mode {
+            WriteMode::Append(_) => self.align.arrow(),
+            WriteMode::Upsert(upsert) => upsert.files.arrow(),
         }
     }
 
@@ -209,9 +210,9 @@ impl RowWriter {
     /// # Errors
     /// As [`avro_schema`].
     pub fn avro_schema(&self) -> Result<String> {
-        match &self.way {
-            Way::Append(_) => avro_schema(&self.schema.fields),
-            Way::Upsert(upsert) => avro_schema(upsert.files.columns()),
+        match &self.mode {
+            WriteMode::Append(_) => avro_schema(&self.schema.fields),
+            WriteMode::Upsert(upsert) => avro_schema(upsert.files.columns()),
         }
     }
 
@@ -224,7 +225,7 @@ impl RowWriter {
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
         let rows = self.blanks.trimmed(self.defaults.filled(rows)?)?;
-        if matches!(self.way, Way::Upsert(_)) {
+        if matches!(self.mode, WriteMode::Upsert(_)) {
             self.hold_records(&rows)?;
             return Ok(Vec::new());
         }
@@ -251,14 +252,14 @@ impl RowWriter {
     /// # Errors
     /// As [`RowWriter::split`].
     pub fn next_sorted(&mut self, most_rows: usize) -> Result<Option<Vec<(usize, RecordBatch)>>> {
-        match &mut self.way {
-            Way::Append(None) => Ok(None),
-            Way::Append(Some(sorter)) => {
+        match &mut self.mode {
+            WriteMode::Append(None) => Ok(None),
+            WriteMode::Append(Some(sorter)) => {
                 let Some(rows) = sorter.next_batch(most_rows)? else { return Ok(None) };
                 let parts = self.homes.split(&rows)?;
                 self.taken(&rows, parts).map(Some)
             }
-            Way::Upsert(upsert) => {
+            WriteMode::Upsert(upsert) => {
                 let Some(records) = upsert.records.next(most_rows)? else { return Ok(None) };
                 let slot = self.slots.get_mut(records.slot).ok_or_else(no_slot)?;
                 let keys = upsert.records.keys(&records.values);
@@ -276,7 +277,7 @@ impl RowWriter {
     /// # Errors
     /// Only such as are defects.
     pub fn next_changelog(&mut self) -> Result<Option<Vec<(usize, RecordBatch)>>> {
-        let (Way::Upsert(upsert), Some(changelog)) = (&mut self.way, &self.changelog) else { return Ok(None) };
+        let (WriteMode::Upsert(upsert), Some(changelog)) = (&mut self.mode, &self.changelog) else { return Ok(None) };
         let Some(records) = upsert.records.next_unmerged() else { return Ok(None) };
         let slot = self.slots.get_mut(records.slot).ok_or_else(no_slot)?;
         let keys = upsert.records.keys(&records.values);
@@ -357,7 +358,7 @@ impl RowWriter {
 
     fn hold(&mut self, rows: RecordBatch) -> Result<()> {
         let keys = self.homes.keys(&rows)?;
-        let Way::Append(sorter) = &mut self.way else { return Err(no_slot()) };
+        let WriteMode::Append(sorter) = &mut self.mode else { return Err(no_slot()) };
         if sorter.is_none() {
             *sorter = Some(RowSorter::new(self.homes.sort_fields(), self.memory_bytes)?);
         }
@@ -366,12 +367,12 @@ impl RowWriter {
 
     /// Give rows sequence numbers and hold them as records.
     fn hold_records(&mut self, rows: &RecordBatch) -> Result<()> {
-        let Way::Upsert(upsert) = &mut self.way else { return Err(no_slot()) };
+        let WriteMode::Upsert(upsert) = &mut self.mode else { return Err(no_slot()) };
         let count = self.schema.fields.len();
         // Row kinds that are not a column of the table are the last one.
         let (name, texts) = match upsert.kinds {
             Some(place) => (rows.schema_ref().field(place).name().clone(), rows.column(place)),
-            None => (kinds::ROW_KIND.to_string(), rows.column(count)),
+            None => (ROW_KIND.to_string(), rows.column(count)),
         };
         let found = kinds::parse(&name, texts, upsert.rows)?;
         upsert.rows = upsert.rows.saturating_add(rows.num_rows());
@@ -396,7 +397,7 @@ impl RowWriter {
                 slot.next_sequence = slot.next_sequence.checked_add(1).ok_or_else(no_sequence)?;
             }
         }
-        let Way::Upsert(upsert) = &mut self.way else { return Err(no_slot()) };
+        let WriteMode::Upsert(upsert) = &mut self.mode else { return Err(no_slot()) };
         let records = Records { slot: 0, values: rows, sequences: sequences.into(), kinds: found };
         upsert.records.push(&records, slots.into())
     }

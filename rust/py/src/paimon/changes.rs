@@ -6,8 +6,8 @@ use std::sync::Arc;
 use frazil_core::changes::ChangeMode;
 use frazil_core::error::Error;
 use frazil_core::predicate::Predicate;
-use frazil_paimon::scan::changes::{ChangeOptions, ChangeScan, ChangeStage};
-use frazil_paimon::scan::wire::changes as wire;
+use frazil_paimon::task::changes::{ChangeOptions, ChangeScan, ChangeStage};
+use frazil_paimon::task::wire::changes as wire;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

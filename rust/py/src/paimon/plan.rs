@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use frazil_paimon::scan::stream::{batches, plan_schema};
-use frazil_paimon::scan::task::TaskPlan;
+use frazil_paimon::task::TaskPlan;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use frazil_core::predicate::Predicate;
-use frazil_paimon::read::output::Output;
+use frazil_paimon::context::output::Output;
 use frazil_paimon::scan::table_scan::{ScanOptions, TableScan};
-use frazil_paimon::scan::task::TaskPlan;
 use frazil_paimon::table::{SnapshotChoice, Table};
+use frazil_paimon::task::TaskPlan;
 use pyo3::prelude::*;
 
 use super::plan::PaimonPlan;

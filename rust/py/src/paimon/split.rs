@@ -1,7 +1,7 @@
 //! Splits of Paimon scans.
 
-use frazil_paimon::scan::task::SplitTask;
 use frazil_paimon::spec::data_file_meta::{DataFileMeta, DeletionFile};
+use frazil_paimon::task::SplitTask;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

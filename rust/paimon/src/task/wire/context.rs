@@ -27,9 +27,9 @@ use frazil_core::storage::files::Files;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::read::output::{MetadataColumn, Output, leaf_ids, pruned};
+use crate::context::output::{MetadataColumn, Output, leaf_ids, pruned};
+use crate::context::{ReadContext, View};
 use crate::read::scan_read::ScanRead;
-use crate::scan::context::{ReadContext, View};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::DataField;

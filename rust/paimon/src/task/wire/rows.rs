@@ -10,10 +10,10 @@ use arrow_array::types::{Int32Type, Int64Type, UInt32Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use frazil_core::error::{Error, Result};
 
+use crate::context::split::DataSplit;
 use crate::read::scan_read::ScanRead;
-use crate::scan::split::DataSplit;
-use crate::scan::task::SplitTask;
 use crate::spec::data_file_meta::{DataFileMeta, DeletionFile};
+use crate::task::SplitTask;
 
 #[derive(Default)]
 struct Columns {

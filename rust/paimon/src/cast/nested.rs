@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields};
 use frazil_core::error::{Error, Result};
 use frazil_core::nested::{Repeated, child};
 
 use super::{Caster, Rule, rule_of};
-use crate::read::convert::assemble_map;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The rule for two nested types of one kind; None for any others, and for maps of different keys.
@@ -105,4 +105,28 @@ fn cast_row(array: &StructArray, columns: &[Column], fields: &Fields) -> Result<
     };
     let cast = columns.iter().zip(fields).map(column).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), cast, array.nulls().cloned(), array.len())?))
+}
+
+/// A map of these keys and values, which are in the types of `to`.
+///
+/// # Errors
+/// `CorruptData` for a key or a value that is NULL where it may not be. A key never may: Arrow has no such maps.
+pub(crate) fn assemble_map(
+    to: &ArrowType,
+    [keys, values]: [ArrayRef; 2],
+    offsets: OffsetBuffer<i32>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let ArrowType::Map(field, _) = to else { return Err(Error::internal("a map that is none in Arrow")) };
+    let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
+    let null = |part: &ArrayRef| part.logical_null_count() > 0;
+    if null(&keys) {
+        return Err(Error::corrupt("a map holds the key NULL"));
+    }
+    if null(&values) && fields.get(1).is_none_or(|value| !value.is_nullable()) {
+        return Err(Error::corrupt("a map holds the value NULL, which its type excludes"));
+    }
+    let length = keys.len();
+    let entries = StructArray::try_new_with_length(fields.clone(), vec![keys, values], None, length)?;
+    Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?))
 }

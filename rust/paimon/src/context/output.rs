@@ -11,7 +11,8 @@ use frazil_core::error::{Error, Result};
 use frazil_core::predicate::ColumnName;
 use frazil_core::predicate::bind::{Columns, nearest};
 
-use crate::scan::context::{self, View};
+use super::View;
+use crate::spec::columns;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
@@ -43,10 +44,10 @@ impl MetadataColumn {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Self::RowKind => "_ROW_KIND",
-            Self::SequenceNumber | Self::AuditSequenceNumber => "_SEQUENCE_NUMBER",
-            Self::AuditRowKind => "rowkind",
-            Self::RowId => "_ROW_ID",
+            Self::RowKind => columns::ROW_KIND,
+            Self::SequenceNumber | Self::AuditSequenceNumber => columns::SEQUENCE_NUMBER,
+            Self::AuditRowKind => columns::AUDIT_ROW_KIND,
+            Self::RowId => columns::ROW_ID,
         }
     }
 
@@ -232,12 +233,12 @@ fn find_quoted(fields: &[DataField], name: &str, case_sensitive: bool) -> Result
 
 /// The id of the field of a name: a column of all of it, or a path through ROWs.
 fn find(fields: &[DataField], name: &str, case_sensitive: bool) -> Result<Option<i32>> {
-    if let Some(field) = context::find(fields, name, case_sensitive)? {
+    if let Some(field) = super::find(fields, name, case_sensitive)? {
         return Ok(Some(field.id));
     }
     for (at, _) in name.match_indices('.') {
         let (Some(first), Some(rest)) = (name.get(..at), name.get(at + 1..)) else { continue };
-        let field = context::find(fields, first, case_sensitive)?;
+        let field = super::find(fields, first, case_sensitive)?;
         let Some(TypeRoot::Row(inner)) = field.map(|field| &field.data_type.root) else { continue };
         if let Some(id) = find(inner, rest, case_sensitive)? {
             return Ok(Some(id));

@@ -1,5 +1,8 @@
 //! Splits as they are executed: each with what is needed to read it alone, in any process.
 
+pub mod changes;
+pub mod wire;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,15 +11,14 @@ use frazil_core::error::{Error, Result};
 use frazil_core::pack::first_fit_decreasing;
 use frazil_core::storage::Storage;
 
-use super::fallback::Branches;
-use super::metrics::ScanMetrics;
-use super::plan::Plan;
-use super::split::DataSplit;
-use super::table_scan::{ScanPlan, TableScan};
-use super::wire;
-use crate::read::output::Output;
+use crate::context::output::Output;
+use crate::context::split::DataSplit;
 use crate::read::scan_read::ScanRead;
 use crate::read::split_reader::SplitReader;
+use crate::scan::fallback::Branches;
+use crate::scan::metrics::ScanMetrics;
+use crate::scan::plan::Plan;
+use crate::scan::table_scan::{ScanPlan, TableScan};
 
 /// A split, and how it is read. Cheap to clone but for its files.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use frazil_core::envelope::{self, Kind};
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Storage;
 
-use super::task::SplitTask;
+use super::SplitTask;
 
 /// The version of the wire form that this library writes and reads.
 pub const VERSION: &str = "1";

@@ -22,12 +22,12 @@
 mod bytes;
 mod decimal;
 mod float;
-mod nested;
+pub(crate) mod nested;
 mod number;
 mod parse;
 mod parse_time;
 mod print;
-mod time;
+pub(crate) mod time;
 
 use std::fmt;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Caster {
     }
 
     /// The same for what stands at a path of names, which errors say.
-    pub(super) fn at(path: &str, from: &DataType, to: &DataType) -> Result<Option<Self>> {
+    pub(crate) fn at(path: &str, from: &DataType, to: &DataType) -> Result<Option<Self>> {
         match resolve(path, from, to)? {
             Step::Same => Ok(None),
             Step::Rule(rule) => Ok(Some(Self { from: describe(from), to: describe(to), rule })),

@@ -24,9 +24,9 @@ use frazil_core::predicate::bind::bind;
 use frazil_core::storage::Storage;
 use serde::{Deserialize, Serialize};
 
-use crate::read::output::{leaf_ids, pruned};
-use crate::scan::changes::{ChangeStage, Side, Wanted};
-use crate::scan::task::SplitTask;
+use crate::context::output::{leaf_ids, pruned};
+use crate::task::SplitTask;
+use crate::task::changes::{ChangeStage, Side, Wanted};
 
 const STAGE: Kind = Kind { name: "stage of changes", key: "frazil.paimon.changes", version: "1" };
 

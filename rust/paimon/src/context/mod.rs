@@ -1,4 +1,10 @@
-//! What all splits of a scan share: the schema, the filter, the options and the files.
+//! What planning and reading share: the schema, the filter, the options and the files of a scan, its splits and its
+//! columns.
+
+pub(crate) mod altered;
+pub mod file_format;
+pub mod output;
+pub mod split;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -218,7 +224,7 @@ fn collect_names(fields: &[DataField], prefix: &str, names: &mut Vec<String>) {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use frazil_core::predicate::Predicate;
     use frazil_core::predicate::bind::bind;

@@ -17,9 +17,8 @@ use frazil_core::scalar::civil::days_from_civil;
 
 use super::bytes::text;
 use super::parse::{integer, parse_all};
-use super::time::Clock;
+use super::time::{Clock, too_far};
 use super::{Rule, finish, rule_of, unparsable};
-use crate::read::convert::too_far;
 use crate::spec::types::TypeRoot;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;

@@ -26,7 +26,6 @@ use frazil_core::error::{Error, Result};
 
 use super::number::longs;
 use super::{Rule, finish, rule_of, try_map};
-use crate::read::convert::{per_second, too_far};
 use crate::spec::types::{DataType, TypeRoot};
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
@@ -182,4 +181,21 @@ fn times(millis: &Int64Array) -> ArrayRef {
 #[expect(clippy::cast_possible_truncation, reason = "Java keeps the low 32 bits")]
 fn low_bits(value: i64) -> i32 {
     value as i32
+}
+
+/// How many of a unit are a second.
+pub(crate) fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// A timestamp that is right and that the type of its column cannot hold. Units are given by how many are a second.
+pub(crate) fn too_far(value: i64, from: i64, to: i64) -> Error {
+    let message = format!("the timestamp {value} (1/{from} s since 1970) does not fit 64 bits of 1/{to} s");
+    Error::unsupported(message)
+        .hint("timestamps of seven to nine digits reach from 1677 to 2262: leave the column out of the scan")
 }
