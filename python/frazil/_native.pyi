@@ -601,7 +601,10 @@ class PaimonRows:
     # Takes rows as users have them and returns rows for files. About `memory_bytes` of rows wait in memory.
     # The clock of this machine is ahead of UTC by `utc_offset_ms`.
     # An overwrite does not continue what buckets had before.
-    def __new__(cls, table: PaimonTable, *, memory_bytes: int, utc_offset_ms: int, overwrites: bool) -> PaimonRows: ...
+    # Names of files contain `name`, or else a new UUID.
+    def __new__(
+        cls, table: PaimonTable, *, memory_bytes: int, utc_offset_ms: int, overwrites: bool, name: str | None = None
+    ) -> PaimonRows: ...
     # The changelog files: their rows come after each `next_sorted` of the data files. None without them.
     def changelog(self) -> PaimonRows | None: ...
     # Format, codec, its level, bytes of a file, bytes of a row group.
@@ -654,6 +657,8 @@ class PaimonCommit:
     @property
     def may_be_committed(self) -> bool: ...
     def abort(self, messages: Sequence[bytes]) -> int: ...
+    # Deletes the files of writers whose name begins with `operation`, except those of the messages.
+    def sweep(self, operation: str, kept: Sequence[bytes]) -> int: ...
 
 @final
 class PaimonCompaction:

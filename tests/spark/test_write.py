@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pytest
 from pyspark.errors import PythonException
 
 import frazil
-from frazil.errors import CommitConflictError, InvalidArgumentError, NoSuchSnapshotError, UnsupportedError
+from frazil.errors import CommitConflictError, InvalidArgumentError, NoSuchSnapshotError
 from frazil.iceberg._table import state_of
 from frazil.iceberg._verbs import carry_out, snapshot_options
 from frazil.iceberg.operations.rows import WrittenRows
@@ -25,6 +24,7 @@ from support.spark_tables import KINDS, data, files, frame, listed, make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -308,9 +308,3 @@ def test_an_empty_frame_commits_nothing_that_is_there(spark: SparkSession, tmp_p
     assert table.scan().count() == 5
     assert write(nothing, table, "overwrite").deleted_rows == 5
     assert table.scan().count() == 0
-
-
-def test_a_table_of_paimon_is_not_written(spark: SparkSession) -> None:
-    path = Path(__file__).parents[1] / "golden" / "paimon" / "g.db" / "cl_lookup_avro"
-    with pytest.raises(UnsupportedError, match="Iceberg"):
-        write(spark.range(1), path)

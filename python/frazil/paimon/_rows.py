@@ -14,7 +14,7 @@ from frazil.paimon._writer_options import type_name, utc_offset_ms, writer_optio
 if TYPE_CHECKING:
     from frazil.paimon._state import TableState
 
-__all__ = ["ArrowRows"]
+__all__ = ["ArrowRows", "write_rows"]
 
 
 class ArrowRows:
@@ -25,19 +25,31 @@ class ArrowRows:
         self._data = data
 
     def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
-        """Write the rows into new files, and return the messages to commit; if it fails, the files are deleted."""
-        rows = _native.PaimonRows(
-            state.native, memory_bytes=write_memory(), utc_offset_ms=utc_offset_ms(), overwrites=overwrites
-        )
-        changelog = rows.changelog()
-        with reported(config.progress) as progress:
-            beside = None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))
-            writer = DataFileWriter(state.files, rows, writer_options(rows), beside=beside, progress=progress)
-            try:
-                writer.write(batches(self._data, rows.input_schema(), type_name))
-                writer.close()
-                return rows.messages()
-            except BaseException:
-                writer.abort()
-                rows.abort()
-                raise
+        """Write the rows into new files, and return the messages to commit."""
+        return write_rows(state, self._data, overwrites=overwrites)
+
+
+def write_rows(state: TableState, data: Any, *, overwrites: bool, name: str | None = None) -> list[bytes]:
+    """Write rows into new files, and return the messages to commit; if it fails, the files are deleted.
+
+    Args:
+        state: The table.
+        data: The rows.
+        overwrites: Whether the rows do not continue the sequence numbers that buckets had before.
+        name: What names of files contain; a new UUID unless given.
+    """
+    rows = _native.PaimonRows(
+        state.native, memory_bytes=write_memory(), utc_offset_ms=utc_offset_ms(), overwrites=overwrites, name=name
+    )
+    changelog = rows.changelog()
+    with reported(config.progress) as progress:
+        beside = None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))
+        writer = DataFileWriter(state.files, rows, writer_options(rows), beside=beside, progress=progress)
+        try:
+            writer.write(batches(data, rows.input_schema(), type_name))
+            writer.close()
+            return rows.messages()
+        except BaseException:
+            writer.abort()
+            rows.abort()
+            raise

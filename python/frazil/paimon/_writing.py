@@ -120,8 +120,7 @@ class Writing:
             CommitStateUnknownError: As in `append`.
         """
         options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
-        replaced = None if partitions is None else [_partition(partition) for partition in partitions]
-        return self._run_with(data, Overwrite(options=options, partitions=replaced))
+        return self._run_with(data, Overwrite(options=options, partitions=replaced_partitions(partitions)))
 
     @operation_of
     def dynamic_partition_overwrite(
@@ -195,8 +194,7 @@ class Writing:
             message = "drop_partitions needs at least one partition"
             raise InvalidArgumentError(message, hint="call truncate() to delete all rows")
         options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
-        replaced = [_partition(partition) for partition in partitions]
-        return self._run_with([], Overwrite(options=options, partitions=replaced))
+        return self._run_with([], Overwrite(options=options, partitions=replaced_partitions(partitions)))
 
     @operation_of
     def compact(
@@ -229,7 +227,7 @@ class Writing:
         compact = Compact(
             options=self._commit_options(None, None, None, None),
             full=full,
-            partitions=[_partition(one) for one in partitions or ()],
+            partitions=replaced_partitions(partitions) or (),
             row_filter=filter_text(where),
         )
         return dataclasses.replace(self._run(compact), inserted_rows=0, deleted_rows=0)
@@ -330,3 +328,18 @@ def _partition(values: Any) -> dict[str, str | None]:
         text("partition", name): None if value is None else as_text[value] if isinstance(value, bool) else str(value)
         for name, value in values.items()
     }
+
+
+def carry_out(table: Writing, operation: Append | Overwrite | OverwritePartitions, rows: RowInput) -> WriteResult:
+    """Carry out an operation on a table."""
+    return table._run(operation, rows)  # noqa: SLF001 - of this class
+
+
+def commit_options(table: Writing, snapshot_properties: Mapping[str, str] | None) -> CommitOptions:
+    """Return what a commit records whose user says no more than this."""
+    return table._commit_options(None, None, None, snapshot_properties)  # noqa: SLF001 - of this class
+
+
+def replaced_partitions(partitions: Sequence[Mapping[str, Any]] | None) -> list[dict[str, str | None]] | None:
+    """Check which partitions are replaced; None for all rows."""
+    return None if partitions is None else [_partition(partition) for partition in partitions]

@@ -14,8 +14,9 @@ from frazil.iceberg import Table as IcebergTable
 from frazil.iceberg import Transaction
 from frazil.iceberg._table import state_of
 from frazil.spark._assignment import assigned, constant
+from frazil.spark._few_rows import few_rows
+from frazil.spark._paimon_write import write_paimon
 from frazil.spark._taking import Taking
-from frazil.spark._through_driver import arrow_batches, few_rows
 from frazil.spark._types import spark_schema
 from frazil.spark._writes import write
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: Mapping[str, str]) -> None:
-    """Write rows into a table: by the workers, or through this process if they are few or the table is of Paimon.
+    """Write rows into a table: by the workers, or by this process if they are few.
 
     Args:
         frame: The rows.
@@ -65,13 +66,15 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
 
 
 def _insert_paimon(rows: DataFrame, table: Any, how: Insertion, constants: Mapping[str, Any]) -> None:
-    data = few_rows(rows) if how.is_small else arrow_batches(rows)
-    if how.mode == "overwrite":
-        table.overwrite(data, partitions=[constants] if constants else None)
+    partitions = [constants] if constants else None
+    if not how.is_small:
+        write_paimon(rows, table, how.mode, partitions=partitions if how.mode == "overwrite" else None)
+    elif how.mode == "overwrite":
+        table.overwrite(few_rows(rows), partitions=partitions)
     elif how.mode == "dynamic":
-        table.dynamic_partition_overwrite(data)
+        table.dynamic_partition_overwrite(few_rows(rows))
     else:
-        table.append(data)
+        table.append(few_rows(rows))
 
 
 def _values(frame: DataFrame, schema: spark.StructType, constants: Mapping[str, str | None]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pickle
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -22,12 +22,14 @@ from frazil.spark._attempts import KILL_TIMEOUT, Attempts, linger_seconds
 from frazil.spark._taking import Taking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from frazil.iceberg._state import TableState
     from frazil.spark._shared import Shared
+
+Messages_co = TypeVar("Messages_co", covariant=True)
 
 _ROW = "message binary, linger double, number long, deleted long, updated long"
 _MEMORY_BYTES = 1 << 20
@@ -46,14 +48,14 @@ class WriteSession:
 
     def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, float]:
         """Write rows of Spark in this task; give the commit message, and how many seconds others may still try it."""
-        task, linger = _task()
+        task, linger = this_task()
         target = _native.RowWriter(self.state.native, memory_bytes=_MEMORY_BYTES).schema()
         rows = self._rows(Taking(target).all(data), task)
         return rows.message(), linger
 
     def change(self, operation: Any, ready: Any, tasks: bytes) -> tuple[bytes, float, int, int]:
         """Change rows of the files of `tasks`; return what `write` does, and the counts of deleted and updated rows."""
-        task, linger = _task()
+        task, linger = this_task()
         native = self.state.native
         work = operation.plan(self.state, ready, tasks)
         rows = self._rows(work.rows(), task, lineage_of=native if self.state.lineage() else None)
@@ -93,18 +95,9 @@ class WriteSession:
         self._sweep(None, linger)
 
     def _sweep(self, kept: _native.CommitMessages | None, linger: float) -> None:
-        """Delete files that `kept` does not name; attempts may write more of them for `linger` seconds, or longer."""
         native = self.state.native
         writer = _native.RowWriter(native, memory_bytes=_MEMORY_BYTES, operation=(0, self.ident))
-        if not (writer.sweep(native.files, kept) and linger):
-            return
-        time.sleep(linger)
-        # A busy machine can delay the end of a worker: sweep until there are no new files.
-        for _ in range(_MORE_SWEEPS):
-            if not writer.sweep(native.files, kept):
-                return
-            time.sleep(_SWEEP_SECONDS)
-        writer.sweep(native.files, kept)
+        sweep_until_quiet(lambda: writer.sweep(native.files, kept), linger)
 
 
 def write_frame(frame: DataFrame, session: WriteSession) -> _native.CommitMessages:
@@ -112,9 +105,9 @@ def write_frame(frame: DataFrame, session: WriteSession) -> _native.CommitMessag
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         message, linger = session.write(batches)
-        yield _row(message, linger)
+        yield result_row(message, linger)
 
-    messages, _ = _run(frame, write, session)
+    messages, _ = run_in_workers(frame, write, session)
     return messages
 
 
@@ -131,15 +124,29 @@ def change_groups(
             for number in batch.column(0).to_pylist():
                 prepared = pickle.loads(ready.content())  # noqa: S301 - of this session
                 message, linger, deleted, updated = session.change(operation, prepared, groups[number])
-                yield _row(message, linger, number, deleted, updated)
+                yield result_row(message, linger, number, deleted, updated)
 
     if not groups:
         return session.messages([], others=False), []
-    return _run(spark.range(0, len(groups), 1, len(groups)), change, session)
+    return run_in_workers(spark.range(0, len(groups), 1, len(groups)), change, session)
 
 
-def _run(frame: DataFrame, function: Any, session: WriteSession) -> tuple[_native.CommitMessages, list[Any]]:
-    """Write in the workers; give the messages, and the rows that hold them."""
+class Session(Protocol[Messages_co]):
+    """One write of which workers do parts."""
+
+    @property
+    def ident(self) -> str:
+        """What names of files contain."""
+
+    def messages(self, found: Sequence[bytes], *, others: bool, linger: float = 0) -> Messages_co:
+        """Take messages; if there may have been other attempts, delete files that the messages do not name."""
+
+    def abort(self, linger: float = 0) -> None:
+        """Delete what the workers wrote; attempts may go on writing for `linger` seconds."""
+
+
+def run_in_workers(frame: DataFrame, function: Any, session: Session[Messages_co]) -> tuple[Messages_co, list[Any]]:
+    """Write in the workers; return the messages, and the rows that hold them."""
     attempts = Attempts(frame.sparkSession, session.ident)
     others, seconds = False, 0.0
     try:
@@ -159,13 +166,26 @@ def _run(frame: DataFrame, function: Any, session: WriteSession) -> tuple[_nativ
     return session.messages([row.message for row in found], others=others, linger=seconds), found
 
 
-def _row(message: bytes, linger: float, number: int = 0, deleted: int = 0, updated: int = 0) -> pa.RecordBatch:
+def result_row(message: bytes, linger: float, number: int = 0, deleted: int = 0, updated: int = 0) -> pa.RecordBatch:
     columns = [pa.array([message], pa.binary()), pa.array([linger], pa.float64())]
     columns += [pa.array([count], pa.int64()) for count in (number, deleted, updated)]
     return pa.RecordBatch.from_arrays(columns, names=["message", "linger", "number", "deleted", "updated"])
 
 
-def _task() -> tuple[int, float]:
+def sweep_until_quiet(sweep: Callable[[], int], linger: float) -> None:
+    """Delete files until there are none; attempts may write more of them for `linger` seconds, or longer."""
+    if not (sweep() and linger):
+        return
+    time.sleep(linger)
+    # A busy machine can delay the end of a worker: sweep until there are no new files.
+    for _ in range(_MORE_SWEEPS):
+        if not sweep():
+            return
+        time.sleep(_SWEEP_SECONDS)
+    sweep()
+
+
+def this_task() -> tuple[int, float]:
     """Give the number of this attempt among all of the application, and how many seconds others may try its task."""
     from pyspark import TaskContext
 

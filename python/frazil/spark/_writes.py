@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from frazil import _native
 from frazil._arguments import optional_text, text, whole_number
@@ -15,7 +15,9 @@ from frazil.iceberg import Table, Transaction
 from frazil.iceberg._table import state_of, to_newest
 from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
 from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartitions
+from frazil.paimon import Table as PaimonTable
 from frazil.spark._input import WrittenFrame
+from frazil.spark._paimon_write import write_paimon
 from frazil.spark._taking import Taking
 from frazil.spark._worker_python import check_session, session_of
 
@@ -35,11 +37,12 @@ Mode = Literal["append", "overwrite", "dynamic"]
 
 def write(  # noqa: PLR0913 - keyword-only, what a write is
     frame: DataFrame,
-    table: str | os.PathLike[str] | Table | Transaction,
+    table: str | os.PathLike[str] | Table | Transaction | PaimonTable,
     mode: Mode = "append",
     *,
     branch: str = "main",
     overwrite_filter: str | bool = True,
+    partitions: Sequence[Mapping[str, Any]] | None = None,
     snapshot_properties: Mapping[str, str] | None = None,
     distribution_mode: Literal["none", "hash", "range"] | None = None,
     write_format: str | None = None,
@@ -47,7 +50,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
-    """Write the rows of a DataFrame into an Iceberg table.
+    """Write the rows of a DataFrame into a table.
 
     Each task writes files of its rows, and what it says of them is committed here, once. Tasks that were tried again
     add no row twice. A job that fails changes nothing.
@@ -59,9 +62,10 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
             committed with its other changes.
         mode: `append`, `overwrite` as `Table.overwrite`, or `dynamic` as `Table.dynamic_partition_overwrite`.
         branch: The branch that changes.
+        partitions: Paimon: the partitions that `overwrite` replaces, as in `Table.overwrite`; None for all rows.
         overwrite_filter: Which rows `overwrite` replaces; True for all. Files of which only some rows match are
-            written again in this process.
-        snapshot_properties: Entries for the summary of the snapshot.
+            written again in this process. Iceberg only, as are the arguments below but `snapshot_properties`.
+        snapshot_properties: Entries for the summary of the snapshot, or properties of it.
         distribution_mode: Instead of `write.distribution-mode`: `none` leaves rows where they are, `hash` puts those
             of one partition together, `range` sorts them before they are written.
         write_format: `parquet`, `orc` or `avro`, instead of `write.format.default`.
@@ -87,7 +91,20 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     )
     check_session(session_of(frame, "frame"))
     began = time.perf_counter()
-    target = table if isinstance(table, Transaction) else open_table(table, relocate, storage)
+    target = table if isinstance(table, Transaction) else opened_table(table, relocate, storage)
+    if isinstance(target, PaimonTable):
+        of_iceberg = {
+            "overwrite_filter": None if overwrite_filter is True else overwrite_filter,
+            "distribution_mode": distribution_mode,
+            "write_format": write_format,
+            "target_file_size_bytes": target_file_size_bytes,
+        }
+        check_arguments(of_iceberg, "Iceberg")
+        on_branch = target.with_branch(branch)
+        return write_paimon(frame, on_branch, mode, partitions=partitions, snapshot_properties=snapshot_properties)
+    check_arguments({"partitions": partitions}, "Paimon")
+    if not isinstance(target, Transaction):
+        to_newest(target)
     opened = target.table() if isinstance(target, Transaction) else target
     check_columns(opened, frame.schema)
     check_branch(opened, branch)
@@ -113,29 +130,55 @@ def write_operation(
     return Overwrite(options=options, filter=row_filter)
 
 
+def check_arguments(given: Mapping[str, object], table_format: str) -> None:
+    """Refuse arguments that are only for tables of one format.
+
+    Raises:
+        InvalidArgumentError: One of them is given.
+    """
+    wrong = next((name for name, value in given.items() if value is not None), None)
+    if wrong is not None:
+        message = f"{wrong} is only for tables of the format {table_format}"
+        raise InvalidArgumentError(message)
+
+
+def opened_table(
+    table: str | os.PathLike[str] | Table | PaimonTable,
+    relocate: Mapping[str, str] | None,
+    storage: Mapping[str, str] | None,
+    allowed_locations: Sequence[str] = (),
+) -> Table | PaimonTable:
+    """Return the table, opened if its location is given."""
+    from frazil._table import load_table
+
+    if isinstance(table, str | os.PathLike):
+        return load_table(table, relocate=relocate, storage=storage, allowed_locations=allowed_locations)
+    if relocate or storage:
+        message = "relocate and storage go with the location of a table; a table that was loaded has its own"
+        raise InvalidArgumentError(message)
+    if not isinstance(table, Table | PaimonTable):
+        message = f"a table is its location or a table that was loaded, not {type(table).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgumentError(message)
+    return table
+
+
 def open_table(
     table: str | os.PathLike[str] | Table,
     relocate: Mapping[str, str] | None,
     storage: Mapping[str, str] | None,
     allowed_locations: Sequence[str] = (),
 ) -> Table:
-    """Return the table at its newest state.
+    """Return an Iceberg table at its newest state.
 
     Raises:
         UnsupportedError: A Paimon table, or a table that a catalog keeps and that was opened by its folder.
     """
-    from frazil._table import load_table
-
-    if isinstance(table, str | os.PathLike):
-        table = load_table(table, relocate=relocate, storage=storage, allowed_locations=allowed_locations)  # type: ignore[assignment]
-    elif relocate or storage:
-        message = "relocate and storage go with the location of a table; a table that was loaded has its own"
-        raise InvalidArgumentError(message)
-    if not isinstance(table, Table):
-        message = "writing is of Iceberg tables"
+    opened = opened_table(table, relocate, storage, allowed_locations)
+    if not isinstance(opened, Table):
+        message = "this is done to Iceberg tables only; Paimon tables are written by frazil.spark.write"
         raise UnsupportedError(message)
-    to_newest(table)
-    return table
+    to_newest(opened)
+    return opened
 
 
 def check_columns(table: Table, schema: StructType) -> None:

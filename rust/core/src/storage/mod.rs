@@ -12,6 +12,7 @@ pub mod memory;
 pub mod options;
 pub mod publish;
 pub mod relocation;
+pub mod sweep;
 #[cfg(test)]
 mod tests;
 

@@ -12,4 +12,3 @@ pub mod partition;
 pub mod row_delta;
 pub mod rows;
 mod source;
-mod sweep;

@@ -13,6 +13,7 @@ use frazil_core::align::filled;
 use frazil_core::error::{Error, Result};
 use frazil_core::ids;
 use frazil_core::storage::Files;
+use frazil_core::storage::sweep::sweep;
 
 use super::align::Align;
 use super::contents::Contents;
@@ -22,7 +23,6 @@ use super::metrics::MetricsCollector;
 use super::metrics_mode::{MetricsMode, metrics_modes};
 use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
-use super::sweep::sweep;
 use crate::features::ENCRYPTION;
 use crate::properties;
 use crate::scan::output::MetadataColumn;

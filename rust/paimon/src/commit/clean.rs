@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use frazil_core::error::Result;
+use frazil_core::storage;
 
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::options::Options;
 use crate::spec::partition_path::{Naming, bucket_path};
 use crate::table::Table;
 use crate::write::change::{BucketChange, Home, Increment};
-use crate::write::path::partition_folder;
+use crate::write::path::{DataFilePaths, partition_folder};
 
 /// Delete the data files, changelog files and index files that changes added, and return how many. Call it only for
 /// changes that are certainly not committed: not after `CommitStateUnknown`. What cannot be deleted stays as an orphan
@@ -17,6 +18,19 @@ use crate::write::path::partition_folder;
 pub fn abort(table: &Table, changes: &[BucketChange]) -> usize {
     let delete = |path: &String| table.files().delete(path).is_ok();
     changes.iter().flat_map(|change| new_files(table, change)).filter(delete).count()
+}
+
+/// Delete the files of writers whose name begins with `operation`, except those that `kept` added, and return how many.
+/// What cannot be listed or deleted stays as an orphan file.
+///
+/// # Errors
+/// As [`DataFilePaths::try_new`].
+pub fn sweep(table: &Table, operation: &str, kept: &[BucketChange]) -> Result<usize> {
+    let kept: Vec<String> = kept.iter().flat_map(|change| new_files(table, change)).collect();
+    let kept: HashSet<&str> = kept.iter().map(String::as_str).collect();
+    let options = Options::new(table.schema().options.clone());
+    let paths = DataFilePaths::try_new(table.files(), table.location(), &options)?;
+    Ok(paths.folders().map(|folder| storage::sweep::sweep(table.files(), folder, operation, &kept)).sum())
 }
 
 /// The locations of all files that a change added.

@@ -52,7 +52,7 @@ use merge_plan::MergeSettings;
 use upgrade::upgraded;
 
 pub use crate::write::change::{BucketChange, Home, Increment};
-pub use clean::abort;
+pub use clean::{abort, sweep};
 pub use lock::{NoLock, SnapshotLock};
 pub(crate) use overwrite::Replaced;
 pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};

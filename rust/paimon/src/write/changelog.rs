@@ -35,7 +35,12 @@ impl Changelog {
     ///
     /// # Errors
     /// As [`FileSpec::from_options`] and [`EntrySettings::try_new`].
-    pub(super) fn try_new(table: &Table, options: &Options, utc_offset_ms: i64) -> Result<Option<Self>> {
+    pub(super) fn try_new(
+        table: &Table,
+        options: &Options,
+        utc_offset_ms: i64,
+        name: Option<&str>,
+    ) -> Result<Option<Self>> {
         if !is_of_input(table.schema(), options) {
             return Ok(None);
         }
@@ -43,7 +48,7 @@ impl Changelog {
         Ok(Some(Self {
             spec: FileSpec::from_options(&options, Some(0))?,
             entries: Arc::new(EntrySettings::try_new(table.schema(), &options, utc_offset_ms)?),
-            paths: DataFilePaths::try_new(table.files(), table.location(), &options)?,
+            paths: DataFilePaths::try_new(table.files(), table.location(), &options)?.named(name),
         }))
     }
 }

@@ -55,6 +55,11 @@ enum Choice {
 }
 
 impl ExternalPaths {
+    /// The external paths.
+    pub(super) fn roots(&self) -> &[String] {
+        &self.roots
+    }
+
     /// Return what the options of a table say; None if files are written into the table.
     ///
     /// # Errors

@@ -52,6 +52,15 @@ impl DataFilePaths {
         })
     }
 
+    /// Name files after an operation instead of a new UUID, so that all files of the operation can be found.
+    #[must_use]
+    pub fn named(mut self, name: Option<&str>) -> Self {
+        if let Some(name) = name {
+            self.uuid = name.to_string();
+        }
+        self
+    }
+
     /// Return the location of the next file in a bucket; `partition` is the folder of its partition, empty without
     /// partitions.
     ///
@@ -66,6 +75,12 @@ impl DataFilePaths {
             Some(external) => external.next_location(&folder, &name),
             None => Ok(format!("{location}/{folder}/{name}")),
         }
+    }
+
+    /// Return the folders that the writers of a table may write data files below.
+    pub fn folders(&self) -> impl Iterator<Item = &str> {
+        let external = self.external.iter().flat_map(|external| external.roots());
+        external.map(String::as_str).chain([self.location.as_str()])
     }
 
     /// Return what the manifest has as the external path of a file at a location that this returned; None if the file is

@@ -55,7 +55,7 @@ use crate::table::Table;
 const MAX_OPEN_SLOTS: usize = 64;
 
 /// How to write, apart from what the table says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// About how many bytes of rows are held; further ones are spilled to temporary files.
     pub memory_bytes: usize,
@@ -64,6 +64,8 @@ pub struct WriteOptions {
     /// Whether the rows replace those of their buckets: sequence numbers begin at 0, and the number of buckets is that of
     /// the option.
     pub overwrites: bool,
+    /// What names of files contain instead of a new UUID; unique for each writer.
+    pub name: Option<String>,
 }
 
 /// Takes rows as users have them, returns rows for files, and collects what manifests say of the files.
@@ -145,6 +147,7 @@ impl RowWriter {
         check_writable(schema)?;
         let of_table = Options::new(schema.options.clone());
         let homes = Homes::try_new(schema, &of_table)?;
+        let name = options.name.as_deref();
         let continues = homes.total_buckets() > 0 && !options.overwrites;
         let has_key = !schema.primary_keys.is_empty();
         let kinds = kind_column(schema, &of_table)?;
@@ -152,7 +155,8 @@ impl RowWriter {
         let defaults = Defaults::try_new(schema)?;
         let align = Align::of_new_rows(schema.clone(), &defaults, with_kinds);
         // An overwrite is no change that readers of changes see.
-        let changelog = Changelog::try_new(table, &of_table, options.utc_offset_ms)?.filter(|_| !options.overwrites);
+        let changelog =
+            Changelog::try_new(table, &of_table, options.utc_offset_ms, name)?.filter(|_| !options.overwrites);
         let mode = if has_key {
             let mut records = Upserts::try_new(schema, align.arrow(), options.memory_bytes, context)?;
             if changelog.is_some() {
@@ -168,7 +172,7 @@ impl RowWriter {
             spec: FileSpec::from_options(&of_table, has_key.then_some(0))?,
             blanks: Blanks::try_new(schema, &of_table)?,
             entries: Arc::new(EntrySettings::try_new(schema, &of_table, options.utc_offset_ms)?),
-            paths: DataFilePaths::try_new(table.files(), table.location(), &of_table)?,
+            paths: DataFilePaths::try_new(table.files(), table.location(), &of_table)?.named(name),
             changelog,
             side_files: SideFiles::new(table.files()),
             naming: Naming::from_options(&of_table)?,

@@ -103,6 +103,12 @@ impl PaimonCommit {
     fn abort(&self, py: Python<'_>, messages: Vec<PyBackedBytes>) -> PyResult<usize> {
         detached(py, || Ok(commit::abort(&self.table, &opened(&messages)?)))
     }
+
+    /// Deletes the files of writers whose name begins with `operation`, except those of the messages; returns how many.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    fn sweep(&self, py: Python<'_>, operation: &str, kept: Vec<PyBackedBytes>) -> PyResult<usize> {
+        interruptible(py, |_| commit::sweep(&self.table, operation, &opened(&kept)?))
+    }
 }
 
 /// A `frazil.paimon._writing.Lock`. Python is attached only while it is called.

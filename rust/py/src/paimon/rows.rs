@@ -44,17 +44,19 @@ impl PaimonRows {
 #[pymethods]
 impl PaimonRows {
     /// Return one for new rows of a table with its newest schema. About `memory_bytes` of rows wait in memory. The clock
-    /// of this machine is ahead of UTC by `utc_offset_ms`. An overwrite does not continue what buckets had before.
+    /// of this machine is ahead of UTC by `utc_offset_ms`. An overwrite does not continue what buckets had before. Names of files
+    /// contain `name`, or else a new UUID.
     #[new]
-    #[pyo3(signature = (table, *, memory_bytes, utc_offset_ms, overwrites))]
+    #[pyo3(signature = (table, *, memory_bytes, utc_offset_ms, overwrites, name = None))]
     fn new(
         py: Python<'_>,
         table: &PaimonTable,
         memory_bytes: usize,
         utc_offset_ms: i64,
         overwrites: bool,
+        name: Option<String>,
     ) -> PyResult<Self> {
-        let options = WriteOptions { memory_bytes, utc_offset_ms, overwrites };
+        let options = WriteOptions { memory_bytes, utc_offset_ms, overwrites, name };
         let writer = interruptible(py, |context| RowWriter::try_new(&table.0, options, context))?;
         Ok(Self { writer: Arc::new(Mutex::new(writer)), of: FilesOf::Data })
     }

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use frazil_core::storage::Files;
+use super::files::Files;
 
 /// Folders below the data folder are looked at to this depth: a hash of four, and a level for each partition field.
 const DEPTH_LIMIT: usize = 64;
 
-/// Deletes the files below `folder` whose name holds `operation`, but for those in `keep`; gives how many. What cannot be
-/// listed or deleted is an orphan and no failure.
-pub(super) fn sweep(files: &Files, folder: &str, operation: &str, keep: &HashSet<&str>) -> usize {
+/// Deletes the files below `folder` whose names contain `operation`, except those in `keep`, and returns how many. Files that
+/// cannot be listed or deleted are orphans, and not an error.
+pub fn sweep(files: &Files, folder: &str, operation: &str, keep: &HashSet<&str>) -> usize {
     let mut pending = vec![(folder.to_string(), 0)];
     let mut deleted = 0;
     while let Some((folder, depth)) = pending.pop() {

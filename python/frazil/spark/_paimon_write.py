@@ -1,0 +1,166 @@
+"""DataFrames written into Paimon tables: files by the workers, one commit by this process.
+
+If the number of buckets is fixed, all rows of a bucket go to one task: its sequence numbers come from one writer.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil import _native
+from frazil.errors import CommitConflictError, InvalidArgumentError
+from frazil.files.rows.batches import no_rows
+from frazil.paimon._operations import Append, Overwrite, OverwritePartitions
+from frazil.paimon._rows import write_rows
+from frazil.paimon._state import CommitOptions, TableState
+from frazil.paimon._writing import carry_out, commit_options, replaced_partitions
+from frazil.spark._session import result_row, run_in_workers, sweep_until_quiet, this_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from frazil._write_result import WriteResult
+    from frazil.paimon import Table
+
+__all__ = ["write_paimon"]
+
+_BUCKET = "__frazil_bucket"
+
+
+def write_paimon(
+    frame: DataFrame,
+    table: Table,
+    mode: str,
+    *,
+    partitions: Sequence[Mapping[str, Any]] | None = None,
+    snapshot_properties: Mapping[str, str] | None = None,
+) -> WriteResult:
+    """Write the rows of a DataFrame; see `frazil.spark.write`."""
+    options = commit_options(table, snapshot_properties)
+    operation: Append | Overwrite | OverwritePartitions
+    if mode == "append":
+        operation = Append(options=options)
+    elif mode == "dynamic":
+        operation = OverwritePartitions(options=options)
+    else:
+        operation = Overwrite(options=options, partitions=replaced_partitions(partitions))
+    return carry_out(table, operation, _Frame(frame, table))
+
+
+class _Frame:
+    """Rows that the workers write into data files."""
+
+    def __init__(self, frame: DataFrame, table: Table) -> None:
+        self._frame, self._table = frame, table
+
+    def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
+        """Write the rows into new files, and return the messages to commit."""
+        _check_columns(self._frame, state)
+        session = _Session(state, state.native.schema_ids()[-1], overwrites)
+
+        def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from session.write(batches)
+
+        messages, _ = run_in_workers(_by_bucket(self._frame, self._table, state), write, session)
+        return messages
+
+
+@dataclass(frozen=True)
+class _Session:
+    """One write into a table, as all processes know it."""
+
+    state: TableState
+    schema_id: int
+    overwrites: bool
+    ident: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the rows of this task, and yield the results."""
+        if self.state.native.schema_ids()[-1] != self.schema_id:
+            message = "another writer changed the schema of the table while workers wrote rows"
+            raise CommitConflictError(message, hint="write the rows again")
+        task, linger = this_task()
+        rows = (_without_bucket(batch) for batch in batches)
+        name = f"{self.ident}-{task}"
+        messages: list[bytes] = write_rows(self.state, rows, overwrites=self.overwrites, name=name)
+        # A task without rows has a result too: it says how long other attempts may live.
+        for content in messages or [b""]:
+            yield result_row(content, linger)
+
+    def messages(self, found: Sequence[bytes], *, others: bool, linger: float = 0) -> list[bytes]:
+        """Take messages; if there may have been other attempts, delete files that the messages do not name."""
+        messages = [bytes(message) for message in found if message]
+        if others:
+            self._sweep(messages, linger)
+        return messages
+
+    def abort(self, linger: float = 0) -> None:
+        """Delete what the workers wrote; attempts may go on writing for `linger` seconds."""
+        self._sweep([], linger)
+
+    def _sweep(self, kept: list[bytes], linger: float) -> None:
+        commit = self.state.begin_commit(CommitOptions(user=self.ident))
+        sweep_until_quiet(lambda: commit.sweep(self.ident, kept), linger)
+
+
+def _check_columns(frame: DataFrame, state: TableState) -> None:
+    """Check before any task runs that rows of Spark have the columns and types of the table.
+
+    Raises:
+        InvalidArgumentError: A column that is missing in the table, or has a type that does not widen.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    rows = _native.PaimonRows(state.native, memory_bytes=1 << 20, utc_offset_ms=0, overwrites=False)
+    rows.split(no_rows(to_arrow_schema(frame.schema)))
+
+
+def _by_bucket(frame: DataFrame, table: Table, state: TableState) -> DataFrame:
+    """Send all rows of a bucket to one task, if the number of buckets is fixed.
+
+    Raises:
+        InvalidArgumentError: The rows lack a column that says in which partition or bucket they are.
+    """
+    if int(table.options.get("bucket", "-1")) < 1:
+        return frame
+    bucket_key = _bucket_key(table)
+    missing = next((name for name in (*table.partition_keys, *bucket_key) if name not in frame.columns), None)
+    if missing is not None:
+        message = f"the rows have no column `{missing}`, which says in which bucket they are"
+        raise InvalidArgumentError(message, context={"table": table.location, "column": missing})
+    schema = table.scan(selected_fields=bucket_key).schema()
+
+    def with_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns = [pc.cast(batch.column(name), schema.field(name).type) for name in bucket_key]
+            keys = pa.RecordBatch.from_arrays(columns, names=bucket_key)
+            yield batch.append_column(_BUCKET, state.native.bucket_ids(keys))
+
+    from pyspark.sql import functions as sql
+    from pyspark.sql.types import IntegerType, StructField, StructType
+
+    with_buckets = frame.mapInArrow(
+        with_bucket, StructType([*frame.schema.fields, StructField(_BUCKET, IntegerType())])
+    )
+    keys = [sql.col(f"`{name.replace('`', '``')}`") for name in (*table.partition_keys, _BUCKET)]
+    return with_buckets.repartition(*keys)
+
+
+def _bucket_key(table: Table) -> list[str]:
+    """Return the columns that say in which bucket a row is (`bucket-key`, or else the primary key)."""
+    given = table.options.get("bucket-key")
+    if given:
+        return [name.strip() for name in given.split(",")]
+    return [name for name in table.primary_keys if name not in table.partition_keys]
+
+
+def _without_bucket(batch: pa.RecordBatch) -> pa.RecordBatch:
+    place = batch.schema.get_field_index(_BUCKET)
+    return batch if place < 0 else batch.remove_column(place)
