@@ -11,8 +11,8 @@ use arrow_schema::{DataType, Field, Fields};
 use arrow_select::take::take;
 use frazil_core::error::{Error, Result};
 
-use crate::read::arrow::{arrow_field, arrow_primitive};
 use crate::single_value;
+use crate::spec::arrow::{arrow_field, arrow_primitive};
 use crate::spec::schema::Schema;
 use crate::spec::types::{PrimitiveType, Type};
 

@@ -1,5 +1,6 @@
 //! The words of the Iceberg table spec: one file per noun.
 
+pub mod arrow;
 mod arrow_schema;
 pub mod avro_schema;
 mod columns;

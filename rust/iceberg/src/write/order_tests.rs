@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, StructArray};
 use arrow_buffer::NullBuffer;
 
 use super::*;
-use crate::read::arrow::{arrow_fields, arrow_schema};
+use crate::spec::arrow::{arrow_fields, arrow_schema};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::sort::SortField;
 use crate::spec::types::{StructType, Type};
