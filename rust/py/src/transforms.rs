@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_schema::Field;
 use frazil_core::error::Error;
 use frazil_iceberg::spec::arrow::{arrow_primitive, primitive_of};
-use frazil_iceberg::transform::Transform;
+use frazil_iceberg::spec::transform::Transform;
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowArray};

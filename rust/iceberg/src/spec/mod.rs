@@ -25,7 +25,7 @@ pub mod schema;
 pub mod snapshot;
 pub mod sort;
 pub mod table_metadata;
-mod transform_text;
+pub mod transform;
 mod type_alias;
 mod type_json;
 mod type_text;

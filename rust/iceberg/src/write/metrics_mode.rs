@@ -98,7 +98,7 @@ mod tests {
             order_id: 1,
             fields: vec![crate::spec::sort::SortField {
                 source_ids: vec![110],
-                transform: crate::transform::Transform::Identity,
+                transform: crate::spec::transform::Transform::Identity,
                 descending: false,
                 nulls_first: true,
             }],

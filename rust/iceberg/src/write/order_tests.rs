@@ -9,8 +9,8 @@ use super::*;
 use crate::spec::arrow::{arrow_fields, arrow_schema};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::sort::SortField;
+use crate::spec::transform::Transform;
 use crate::spec::types::{StructType, Type};
-use crate::transform::Transform;
 
 /// Sorts doubles inside a struct; the struct is NULL where there is none.
 fn sorted(values: &[Option<f64>], descending: bool, nulls_first: bool) -> Vec<Option<u64>> {

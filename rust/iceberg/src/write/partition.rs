@@ -12,8 +12,8 @@ use super::source::Source;
 use crate::spec::arrow::arrow_fields;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
+use crate::spec::transform::Transform;
 use crate::spec::types::StructType;
-use crate::transform::Transform;
 
 /// Splits batches by partition.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use frazil_core::predicate::{BoundPredicate, ColumnName, CompareOp, Literal, Pre
 use frazil_core::scalar::Scalar;
 use frazil_iceberg::scan::table_scan::ScanOptions;
 use frazil_iceberg::single_value::encode;
-use frazil_iceberg::transform::Transform;
+use frazil_iceberg::spec::transform::Transform;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value as Json, json};
