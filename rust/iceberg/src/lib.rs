@@ -9,7 +9,6 @@ pub mod properties;
 pub mod puffin;
 pub mod read;
 pub mod scan;
-pub mod single_value;
 pub mod spec;
 pub mod table;
 pub mod transaction;

@@ -22,6 +22,7 @@ pub(crate) mod partition_text;
 pub(crate) mod partition_value;
 mod projection;
 pub mod schema;
+pub mod single_value;
 pub mod snapshot;
 pub mod sort;
 pub mod table_metadata;

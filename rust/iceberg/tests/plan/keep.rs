@@ -10,7 +10,7 @@ use frazil_core::predicate::eval::{RowColumns, evaluate};
 use frazil_core::predicate::{BoundPredicate, ColumnName, CompareOp, Literal, Predicate};
 use frazil_core::scalar::Scalar;
 use frazil_iceberg::scan::table_scan::ScanOptions;
-use frazil_iceberg::single_value::encode;
+use frazil_iceberg::spec::single_value::encode;
 use frazil_iceberg::spec::transform::Transform;
 use proptest::prelude::*;
 use proptest::sample::select;
