@@ -17,7 +17,7 @@ use frazil_core::extremes::{extremes, float_extremes, least_and_greatest, upper_
 use frazil_core::nested::{Repeated, child};
 use frazil_core::scalar::Scalar;
 
-use super::metrics_mode::MetricsMode;
+use crate::properties::MetricsMode;
 use crate::spec::single_value;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 
