@@ -2,6 +2,7 @@
 
 pub mod deletes;
 pub mod features;
+pub mod files;
 pub mod inspect;
 pub mod locate;
 pub mod merge;

@@ -22,6 +22,7 @@ use super::location::LocationProvider;
 use super::message::Deletion;
 use super::metrics::Metrics;
 use crate::deletes::vector;
+use crate::files::{AddedFiles, Removals, RemovedFile, TouchedFiles};
 use crate::puffin::{BlobMetadata, Writer};
 use crate::read::default::repeated;
 use crate::scan::context::PartitionContext;
@@ -35,9 +36,6 @@ use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{StructType, Value};
-use crate::transaction::conflict::TouchedFiles;
-use crate::transaction::removals::{Removals, RemovedFile};
-use crate::transaction::snapshot_change::AddedFiles;
 
 /// The data files that may lose rows.
 #[derive(Debug, Clone)]

@@ -24,6 +24,7 @@ use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
 use super::sweep::sweep;
 use crate::features::ENCRYPTION;
+use crate::files::AddedFiles;
 use crate::properties::{self, MetricsMode};
 use crate::scan::output::MetadataColumn;
 use crate::spec::depth;
@@ -33,7 +34,6 @@ use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, StructType};
-use crate::transaction::snapshot_change::AddedFiles;
 
 /// Files of so many partitions are written at once; rows of further ones wait until all rows are there.
 const MAX_OPEN_PARTITIONS: usize = 64;
