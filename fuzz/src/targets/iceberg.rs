@@ -8,14 +8,14 @@ use frazil_core::storage::MemoryStorage;
 use frazil_iceberg::deletes::vector;
 use frazil_iceberg::puffin::Footer;
 use frazil_iceberg::scan::wire;
-use frazil_iceberg::single_value;
 use frazil_iceberg::spec::manifest;
 use frazil_iceberg::spec::manifest_list::{self, ManifestFile};
 use frazil_iceberg::spec::name_mapping::NameMapping;
 use frazil_iceberg::spec::schema::Schema;
+use frazil_iceberg::spec::single_value;
 use frazil_iceberg::spec::table_metadata::TableMetadata;
+use frazil_iceberg::spec::transform::Transform;
 use frazil_iceberg::spec::types::PrimitiveType;
-use frazil_iceberg::transform::Transform;
 use frazil_iceberg::write::message::Message;
 
 use super::{Outcome, Refusal, Target, choice, context, framed, law, target, text};

@@ -29,7 +29,7 @@ features! {
     POSITION_DELETE_FILES = "Position delete files", &["iceberg/src/deletes/position.rs"], &["del_pos_*"], Yes("Parquet, ORC, Avro"), Yes("v2, Parquet; by file or partition");
     DELETION_VECTORS_PUFFIN = "Deletion vectors, Puffin", &["iceberg/src/deletes/vector.rs", "iceberg/src/puffin.rs", "core/src/bitmap"], &["dv_*", "scn_two_dvs_one_commit"], Yes("also the bare form"), Yes("v3; merged with older deletes of the file");
     EQUALITY_DELETE_FILES = "Equality delete files", &["iceberg/src/deletes/equality.rs"], &["del_eq_*"], Yes(""), No("equality deletes are not written; those of other writers are kept");
-    SINGLE_VALUE_SERIALIZATION = "Single-value serialization, appendix D", &["iceberg/src/single_value.rs", "iceberg/src/spec/value_json.rs"], &["p_v*"], Yes(""), Yes("");
+    SINGLE_VALUE_SERIALIZATION = "Single-value serialization, appendix D", &["iceberg/src/spec/single_value.rs", "iceberg/src/spec/value_json.rs"], &["p_v*"], Yes(""), Yes("");
     VARIANTS_PARQUET_SPECIFICATION = "Variants (Parquet specification)", &["core/src/variant"], &["variant_*"], Yes("plain and shredded"), Yes("plain, into Parquet");
     STATISTICS_FILES = "Statistics files", &["iceberg/src/puffin.rs"], &["stats_*"], Yes("listed, not used"), Yes("kept");
     ENCRYPTION = "Encryption", &[], &["tests/behavior/test_data_files.py"], No("encrypted tables are not read"), No("encrypted tables are not written");

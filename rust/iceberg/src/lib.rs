@@ -2,6 +2,7 @@
 
 pub mod deletes;
 pub mod features;
+pub mod files;
 pub mod inspect;
 pub mod locate;
 pub mod merge;
@@ -9,7 +10,6 @@ pub mod properties;
 pub mod puffin;
 pub mod read;
 pub mod scan;
-pub mod single_value;
 pub mod spec;
 pub mod table;
 pub mod transaction;

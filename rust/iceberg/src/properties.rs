@@ -1,10 +1,9 @@
 //! Table properties (Java: `TableProperties`): their keys, values and defaults. Checks, writers, the Python package and
 //! the page of the documentation all read this table.
 
-use frazil_core::error::{Error, Result};
+use std::str::FromStr;
 
-use crate::spec::table_metadata::TableMetadata;
-use crate::write::metrics_mode::MetricsMode;
+use frazil_core::error::{Error, Result};
 
 /// A table property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,7 +225,10 @@ impl Property {
 
 impl Property {
     /// Return the number that a text of the property stands for.
-    fn parse(&self, text: &str) -> Result<u64> {
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is not a whole number.
+    pub(crate) fn parse(&self, text: &str) -> Result<u64> {
         text.trim().parse().map_err(|_| {
             let message = format!("the table property `{}` must be a whole number, not `{text}`", self.key);
             Error::invalid(message).with("property", self.key)
@@ -257,19 +259,35 @@ impl Values {
     }
 }
 
-impl TableMetadata {
-    /// Return the number that a property has in this table, or its default.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if the table has something else than a number.
-    pub(crate) fn number(&self, property: &Property) -> Result<u64> {
-        property.parse(self.properties.get(property.key).map_or(property.default, String::as_str))
-    }
+/// The metrics that manifests keep of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsMode {
+    /// No metrics.
+    None,
+    /// Counts of values, NULLs and NaNs.
+    Counts,
+    /// Counts, and bounds truncated to this length.
+    Truncate(u32),
+    /// Counts, and whole bounds.
+    Full,
+}
 
-    /// Return whether a property is set in this table. As in Java, every value but `true` means false.
-    pub(crate) fn flag(&self, property: &Property) -> bool {
-        let text = self.properties.get(property.key).map_or(property.default, String::as_str);
-        text.eq_ignore_ascii_case("true")
+impl FromStr for MetricsMode {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let lower = text.trim().to_ascii_lowercase();
+        let length = || lower.strip_prefix("truncate(")?.strip_suffix(')')?.trim().parse().ok();
+        match lower.as_str() {
+            "none" => Ok(Self::None),
+            "counts" => Ok(Self::Counts),
+            "full" => Ok(Self::Full),
+            _ => match length() {
+                Some(length @ 1..) => Ok(Self::Truncate(length)),
+                _ => Err(Error::invalid(format!("`{text}` is no metrics mode"))
+                    .hint("the modes are none, counts, truncate(length) and full")),
+            },
+        }
     }
 }
 

@@ -10,10 +10,26 @@ use crate::properties::METADATA_PATH;
 use crate::spec::schema::Schema;
 use crate::spec::snapshot::{RefKind, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
-use crate::transaction::pointer::State;
 
 /// A metadata file is not read when it is longer than this.
 pub(crate) const METADATA_LIMIT_BYTES: u64 = 1 << 30;
+
+/// A state of a table and the file that holds it.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The metadata.
+    pub metadata: Arc<TableMetadata>,
+    /// The location of its file.
+    pub metadata_location: String,
+}
+
+impl State {
+    /// A state by the name that a table in `folder` records for its metadata file, wherever that was read from.
+    pub(crate) fn recorded(metadata: Arc<TableMetadata>, folder: &str, location: &str) -> Self {
+        let name = location.rsplit('/').next().unwrap_or_default();
+        Self { metadata, metadata_location: format!("{}/metadata/{name}", folder.trim_end_matches('/')) }
+    }
+}
 
 /// A table at one state of its metadata. Immutable.
 #[derive(Debug, Clone)]

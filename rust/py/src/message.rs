@@ -6,7 +6,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use frazil_core::error::{Error, Result};
-use frazil_iceberg::transaction::snapshot_change::AddedFiles;
+use frazil_iceberg::files::AddedFiles;
 use frazil_iceberg::write::contents::Contents;
 use frazil_iceberg::write::message::{Message, data_of};
 use pyo3::prelude::*;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_schema::Field;
 use frazil_core::error::Error;
-use frazil_iceberg::read::arrow::{arrow_primitive, primitive_of};
-use frazil_iceberg::transform::Transform;
+use frazil_iceberg::spec::arrow::{arrow_primitive, primitive_of};
+use frazil_iceberg::spec::transform::Transform;
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowArray};

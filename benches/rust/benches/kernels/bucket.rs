@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Decimal128Array, Int64Array, StringArray};
 use frazil_benches::random::Random;
+use frazil_iceberg::spec::transform::Transform;
 use frazil_iceberg::spec::types::PrimitiveType;
-use frazil_iceberg::transform::Transform;
 
 use super::Work;
 

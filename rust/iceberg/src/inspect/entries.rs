@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::partition_type::partition_type;
 use super::readable_metrics::{METRICS, ReadableMetrics};
-use crate::read::arrow::{arrow_fields, arrow_type};
 use crate::scan::plan::manifests_of;
+use crate::spec::arrow::{arrow_fields, arrow_type};
 use crate::spec::manifest::{
     DELETED, inherited_file_sequence_numbers, inherited_first_row_ids, inherited_sequence_numbers, is_v1,
 };

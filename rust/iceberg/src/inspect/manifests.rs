@@ -13,10 +13,10 @@ use frazil_core::error::{Error, Result};
 use frazil_core::virtual_table::{Batches, Part, VirtualTable};
 
 use crate::scan::plan::manifests_of;
-use crate::single_value;
 use crate::spec::manifest_list::MANIFEST_LIMIT_BYTES;
 use crate::spec::manifest_rows::read_list;
 use crate::spec::partition_value::human_text;
+use crate::spec::single_value;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::types::{PrimitiveType, Type};
 use crate::table::Table;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::spec::table_metadata::TableMetadata;
+use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, StructType};
-use crate::transform::Transform;
 
 /// Return the fields of all specs by id, with the newest name of each.
 ///

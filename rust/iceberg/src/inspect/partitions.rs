@@ -15,7 +15,7 @@ use frazil_core::virtual_table::{Batches, Part, VirtualTable};
 
 use super::entries::{Entries, FilesTable, Manifest};
 use super::partition_type::partition_type;
-use crate::read::arrow::{arrow_fields, arrow_type};
+use crate::spec::arrow::{arrow_fields, arrow_type};
 use crate::spec::manifest::DELETED;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::types::StructType;

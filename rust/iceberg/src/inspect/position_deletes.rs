@@ -16,11 +16,11 @@ use frazil_core::virtual_table::{Batches, FileRows, Part, PartFile, VirtualTable
 
 use super::entries::FilesTable;
 use crate::read::FileFormat;
-use crate::read::arrow::arrow_fields;
 use crate::read::project::{FileColumns, Projector};
 use crate::scan::delete_index::DeleteFile;
 use crate::scan::delete_load::{DELETE_FILE_POS_ID, corrupt_deletes, read_vector};
 use crate::scan::leaves::optional;
+use crate::spec::arrow::arrow_fields;
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 use crate::table::Table;

@@ -11,9 +11,9 @@ use arrow_schema::{DataType, Field, Fields};
 use arrow_select::take::take;
 use frazil_core::error::{Error, Result};
 
-use crate::read::arrow::{arrow_field, arrow_primitive};
-use crate::single_value;
+use crate::spec::arrow::{arrow_field, arrow_primitive};
 use crate::spec::schema::Schema;
+use crate::spec::single_value;
 use crate::spec::types::{PrimitiveType, Type};
 
 /// The metrics of a column and the maps of a file that they are found in.

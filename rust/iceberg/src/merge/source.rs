@@ -13,7 +13,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::expression::takes;
 use frazil_core::nested::{Repeated, child};
 
-use crate::read::arrow::arrow_type;
+use crate::spec::arrow::arrow_type;
 use crate::spec::schema::Schema;
 use crate::spec::types::NestedField;
 use crate::write::align::align_column;

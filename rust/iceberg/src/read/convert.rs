@@ -20,7 +20,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::file_values::{cast, checked_text, decimal};
 
 use super::FileFormat;
-use super::arrow::arrow_primitive;
+use crate::spec::arrow::arrow_primitive;
 use crate::spec::types::PrimitiveType;
 
 /// Whether a file column of this Arrow type can be read as `to`.

@@ -13,8 +13,8 @@ use arrow_schema::{DataType, TimeUnit};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::scalar::Scalar;
 
-use super::arrow::{arrow_field, arrow_fields, arrow_type};
 use super::{FileFormat, convert};
+use crate::spec::arrow::{arrow_field, arrow_fields, arrow_type};
 use crate::spec::types::{ListType, MapType, NestedField, StructType, Type, Value};
 
 /// `row_count` rows of `value` (None is NULL) as a column of type `field_type`.

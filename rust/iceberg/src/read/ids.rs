@@ -11,8 +11,8 @@ use arrow_schema::{DataType, Field, Fields};
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::FileFormat;
-use super::arrow::FIELD_ID;
 use super::project::FileColumns;
+use crate::spec::arrow::FIELD_ID;
 use crate::spec::name_mapping::{MappedField, NameMapping};
 use crate::spec::types::{NestedField, StructType, Type};
 

@@ -4,7 +4,6 @@
 //! gives each batch of them back to be turned into the columns of the table: matched by field id at every level,
 //! promoted, filled with partition constants and defaults, variants put together from their shredded parts.
 
-pub mod arrow;
 pub mod default;
 pub mod project;
 pub mod statistics;

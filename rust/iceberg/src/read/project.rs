@@ -15,10 +15,10 @@ use arrow_schema::{DataType, Schema};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::scalar::Scalar;
 
-use super::arrow::{arrow_field, arrow_schema, arrow_type};
 use super::columns::{Column, Read, Slot, Source};
 use super::ids::{FileField, file_fields};
 use super::{FileFormat, convert, default};
+use crate::spec::arrow::{arrow_field, arrow_schema, arrow_type};
 use crate::spec::name_mapping::NameMapping;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type, Value};
 

@@ -14,8 +14,8 @@ use frazil_core::scalar::Scalar;
 use rstest::rstest;
 
 use super::FileFormat;
-use super::arrow::{FIELD_ID, arrow_field, arrow_schema};
 use super::project::{FileColumns, Projector};
+use crate::spec::arrow::{FIELD_ID, arrow_field, arrow_schema};
 use crate::spec::name_mapping::{MappedField, NameMapping};
 use crate::spec::types::{ListType, MapType, NestedField, PrimitiveType as P, StructType, Type, Value};
 

@@ -17,7 +17,7 @@ use super::changes::{ChangeStage, ChangeTask, Pairing, is_own};
 use super::context::ReadContext;
 use super::leaves::LeafColumns;
 use super::output::MetadataColumn;
-use crate::read::arrow::{arrow_fields, arrow_schema};
+use crate::spec::arrow::{arrow_fields, arrow_schema};
 use crate::spec::types::{NestedField, StructType, Type};
 
 /// The schema of changes that are read with `read`.

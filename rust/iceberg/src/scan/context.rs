@@ -12,7 +12,7 @@ use frazil_core::storage::files::Files;
 
 use super::delete_cache::DeleteCache;
 use super::output::{Output, unknown_field};
-use crate::read::arrow::arrow_schema;
+use crate::spec::arrow::arrow_schema;
 use crate::spec::name_mapping::NameMapping;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;

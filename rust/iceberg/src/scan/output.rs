@@ -7,8 +7,8 @@ use frazil_core::error::{Error, Result};
 use crate::spec::partition::PartitionField;
 use crate::spec::schema::Schema;
 use crate::spec::table_metadata::TableMetadata;
+use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
-use crate::transform::Transform;
 
 /// A column that no data file records as the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -12,7 +12,7 @@ use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 use frazil_core::scalar::ScalarType;
 
-use crate::read::arrow::field_id;
+use crate::spec::arrow::field_id;
 use crate::spec::partition_value;
 use crate::spec::types::{NestedField, StructType, Type};
 

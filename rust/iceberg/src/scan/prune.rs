@@ -12,9 +12,9 @@ use frazil_core::error::Result;
 use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 
-use crate::single_value;
 use crate::spec::manifest::{EntryStatistics, ManifestEntries};
 use crate::spec::manifest_list::{FieldSummary, ManifestFile};
+use crate::spec::single_value;
 use crate::spec::types::{PrimitiveType, StructType, Type};
 
 /// The partition summaries of manifests of one spec.

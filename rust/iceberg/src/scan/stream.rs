@@ -8,7 +8,7 @@ use frazil_core::error::{Error, Result};
 
 use super::context::ReadContext;
 use super::plan::{Plan, PlannedFiles};
-use crate::read::arrow::arrow_fields;
+use crate::spec::arrow::arrow_fields;
 use crate::spec::types::StructType;
 
 /// The columns of a plan. `partition` is a struct of the fields of all specs of the table; `delete_files` lists paths, as a

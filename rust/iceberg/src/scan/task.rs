@@ -16,8 +16,9 @@ use super::delete_index::DeleteFile;
 use super::partition::PartitionTuples;
 use crate::read::FileFormat;
 use crate::spec::manifest::ManifestEntries;
+use crate::spec::transform::Transform;
 use crate::spec::types::{PrimitiveType, Type};
-use crate::transform::{Transform, project};
+use crate::transform::project;
 
 /// A data file as a manifest lists it.
 #[derive(Debug, Clone, PartialEq)]

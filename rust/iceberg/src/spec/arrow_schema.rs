@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields};
 use frazil_core::error::{Error, Result};
 
+use super::arrow::primitive_of;
 use super::schema::Schema;
 use super::types::{ListType, MapType, NestedField, StructType, Type};
-use crate::read::arrow::primitive_of;
 
 impl Schema {
     /// The schema that holds the rows of an Arrow schema: names, types and what may be NULL; ids are given anew, those of

@@ -17,11 +17,11 @@ use frazil_core::avro::{self, AvroFile, Column, Key, Kind, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
+use super::arrow::arrow_primitive;
 use super::avro_schema::avro_schema;
 use super::manifest_type::{manifest_entry, manifest_file};
 use super::partition_value;
 use super::types::{NestedField, StructType, Type};
-use crate::read::arrow::arrow_primitive;
 
 /// The version whose fields rows have.
 const ROWS_VERSION: u8 = 3;

@@ -14,8 +14,8 @@ use super::manifest_rows::columns_for;
 use super::manifest_type::manifest_entry;
 use super::partition::PartitionSpec;
 use super::schema::Schema;
+use super::single_value;
 use super::types::{NestedField, PrimitiveType, StructType, Type};
-use crate::single_value;
 
 /// The partition type as the Avro schema has it.
 ///

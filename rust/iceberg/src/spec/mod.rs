@@ -1,5 +1,6 @@
 //! The words of the Iceberg table spec: one file per noun.
 
+pub mod arrow;
 mod arrow_schema;
 pub mod avro_schema;
 mod columns;
@@ -21,10 +22,11 @@ pub(crate) mod partition_text;
 pub(crate) mod partition_value;
 mod projection;
 pub mod schema;
+pub mod single_value;
 pub mod snapshot;
 pub mod sort;
 pub mod table_metadata;
-mod transform_text;
+pub mod transform;
 mod type_alias;
 mod type_json;
 mod type_text;

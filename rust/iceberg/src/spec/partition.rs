@@ -10,8 +10,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::json::{self, At, Object};
+use super::transform::Transform;
 use super::types::{NestedField, PrimitiveType, StructType, Type};
-use crate::transform::Transform;
 
 /// The id of the first partition field of a table, less one: `last-partition-id` of an unpartitioned table.
 pub(crate) const PARTITION_ID_BASE: i32 = 999;

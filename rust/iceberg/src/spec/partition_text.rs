@@ -4,7 +4,7 @@ use frazil_core::error::{Error, Result};
 
 use super::partition::{PARTITION_ID_BASE, PartitionField, PartitionSpec};
 use super::schema::Schema;
-use crate::transform::Transform;
+use super::transform::Transform;
 
 impl PartitionSpec {
     /// A spec of these fields over the columns of `schema`, with ids from 1000 on and the names that Spark gives.

@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use frazil_core::error::{Error, Result};
 use frazil_core::scalar::Scalar;
 
-use crate::transform::Transform;
+use super::transform::Transform;
 
 /// Converts recorded values to the Arrow type of their partition field.
 ///

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::json::{At, Object, shown};
 use super::partition::{source_ids, write_source_ids};
-use crate::transform::Transform;
+use super::transform::Transform;
 
 /// How rows are sorted within data files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

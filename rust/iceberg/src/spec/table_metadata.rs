@@ -1,6 +1,5 @@
 //! Table metadata (spec: "Table Metadata", "Table Metadata Fields").
 
-use crate::properties;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use super::schema::Schema;
 use super::snapshot::{MAIN_BRANCH, Snapshot, SnapshotRef, snapshot_id};
 use super::sort::SortOrder;
 use super::types::{StructType, Type};
+use crate::properties::{self, Property};
 
 /// The state of a table: what one `metadata.json` of format version 1, 2 or 3 says.
 ///
@@ -270,6 +270,20 @@ impl TableMetadata {
     fn find_snapshot(&self, id: i64) -> Option<&Arc<Snapshot>> {
         // The newest come last and are asked for most.
         self.snapshots.iter().rev().find(|snapshot| snapshot.snapshot_id == id)
+    }
+
+    /// Return the number that a property has in this table, or its default.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table has something else than a number.
+    pub(crate) fn number(&self, property: &Property) -> Result<u64> {
+        property.parse(self.properties.get(property.key).map_or(property.default, String::as_str))
+    }
+
+    /// Return whether a property is set in this table. As in Java, every value but `true` means false.
+    pub(crate) fn flag(&self, property: &Property) -> bool {
+        let text = self.properties.get(property.key).map_or(property.default, String::as_str);
+        text.eq_ignore_ascii_case("true")
     }
 }
 

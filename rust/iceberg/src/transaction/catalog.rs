@@ -19,10 +19,10 @@ use frazil_core::storage::publish::Swap;
 use frazil_core::storage::{Files, Turn};
 
 use super::manifests::metadata_folder;
-use super::pointer::{Pointer, State};
+use super::pointer::Pointer;
 use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
-use crate::table::read_metadata;
+use crate::table::{State, read_metadata};
 
 /// How often a row is asked again after a failed swap, and how long to wait in between.
 const STATUS_CHECKS: u32 = 3;

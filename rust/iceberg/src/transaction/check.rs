@@ -11,8 +11,8 @@ use crate::spec::depth;
 use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
+use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, PrimitiveType, Type};
-use crate::transform::Transform;
 
 /// Refuses a schema that readers of `version` would not understand.
 ///

@@ -18,11 +18,11 @@ use frazil_core::predicate::Predicate;
 use frazil_core::storage::Files;
 
 use super::commit::{Change, Revision};
-use super::conflict::{Isolation, TouchedFiles, Validation};
+use super::conflict::{Isolation, Validation};
 use super::entries::{Entries, partition_keys};
 use super::evolve::{ManageSnapshots, Pick, ReferenceOperation, not_picked, staged_as};
-use super::removals::RemovedFile;
-use super::snapshot_change::{AddedFiles, FileChanges, SnapshotChange};
+use super::snapshot_change::{FileChanges, SnapshotChange};
+use crate::files::{AddedFiles, RemovedFile, TouchedFiles};
 use crate::spec::manifest::{ADDED, DELETED};
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent};
 use crate::spec::snapshot::{MAIN_BRANCH, Snapshot};

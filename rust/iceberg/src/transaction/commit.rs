@@ -19,11 +19,12 @@ use frazil_core::retry::{Retry, pause};
 use frazil_core::storage::Turn;
 use frazil_core::storage::publish::Swap;
 
-use super::pointer::{Pointer, State};
+use super::pointer::Pointer;
 use super::requirement::Requirement;
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::properties::{self, Property};
 use crate::spec::table_metadata::{MetadataLogEntry, TableMetadata};
+use crate::table::State;
 
 /// What a change does to the state that it meets.
 #[derive(Debug)]

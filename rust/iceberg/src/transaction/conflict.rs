@@ -21,7 +21,7 @@ use frazil_core::predicate::bind::bind;
 use frazil_core::storage::Files;
 
 use super::entries::{Entries, file_text, partition_keys};
-use super::removals::Removals;
+use crate::files::{Removals, TouchedFiles};
 use crate::scan::context::ReadContext;
 use crate::scan::output::Output;
 use crate::scan::plan::{Plan, PlanRequest, Selection, manifests_of};
@@ -70,15 +70,6 @@ pub struct Validation {
     pub refuses_new_files: bool,
     /// The data files that lose rows.
     pub touched: TouchedFiles,
-}
-
-/// Data files that lose rows.
-#[derive(Debug, Clone, Default)]
-pub struct TouchedFiles {
-    /// Those that stay and get deletes.
-    pub staying: HashSet<String>,
-    /// The specs and partition keys ([`PartitionTuples::keys`](crate::scan::partition::PartitionTuples::keys)) of all.
-    pub partitions: HashSet<(i32, Vec<u8>)>,
 }
 
 /// Checks what was committed to a branch since it was looked at.

@@ -16,11 +16,11 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::publish::{Swap, publish};
 use frazil_core::storage::{Files, Turn};
 
-use super::pointer::{Pointer, State};
+use super::pointer::Pointer;
 use crate::locate::{locate, version_of};
 use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
-use crate::table::{METADATA_LIMIT_BYTES, read_metadata};
+use crate::table::{METADATA_LIMIT_BYTES, State, read_metadata};
 
 const HINT_FILE: &str = "version-hint.text";
 

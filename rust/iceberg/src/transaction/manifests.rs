@@ -10,8 +10,8 @@ use frazil_core::storage::Files;
 
 use super::entries::Entries;
 use super::list::NewManifest;
-use super::removals::Removals;
 use super::summary::{Counts, FileSign};
+use crate::files::Removals;
 use crate::properties;
 use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::manifest_write::{ManifestHeader, ManifestWriter};

@@ -14,7 +14,7 @@ mod list;
 mod manifests;
 pub mod pointer;
 pub mod purge;
-pub mod removals;
+mod removals;
 pub mod replace;
 pub mod requirement;
 pub mod snapshot_change;

@@ -1,30 +1,13 @@
 //! Where the newest state of a table is found, and how the next one takes its place.
 
 use std::fmt;
-use std::sync::Arc;
 
 use frazil_core::error::Result;
 use frazil_core::storage::Turn;
 use frazil_core::storage::publish::Swap;
 
 use crate::spec::table_metadata::TableMetadata;
-
-/// A state of a table and the file that holds it.
-#[derive(Debug, Clone)]
-pub struct State {
-    /// The metadata.
-    pub metadata: Arc<TableMetadata>,
-    /// The location of its file.
-    pub metadata_location: String,
-}
-
-impl State {
-    /// A state by the name that a table in `folder` records for its metadata file, wherever that was read from.
-    pub(crate) fn recorded(metadata: Arc<TableMetadata>, folder: &str, location: &str) -> Self {
-        let name = location.rsplit('/').next().unwrap_or_default();
-        Self { metadata, metadata_location: format!("{}/metadata/{name}", folder.trim_end_matches('/')) }
-    }
-}
+use crate::table::State;
 
 /// The one place that says which state of a table is the newest.
 pub trait Pointer: fmt::Debug + Send + Sync {

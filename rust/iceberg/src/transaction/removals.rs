@@ -7,39 +7,11 @@ use arrow_array::{Array, BooleanArray};
 use frazil_core::error::Result;
 
 use super::entries::{Entries, file_long, file_text, partition_keys};
+use crate::files::Removals;
 use crate::spec::manifest_list::{ManifestContent, ManifestFile};
 use crate::spec::types::StructType;
 
-/// The files that go.
-#[derive(Debug, Clone, Default)]
-pub struct Removals {
-    /// All of them.
-    pub all: bool,
-    /// Data files by their path, and the manifest that they were found in. Deletes that are for one of them alone go
-    /// with it.
-    pub data_files: HashMap<String, RemovedFile>,
-    /// Delete files by their path and, for deletion vectors, where they begin.
-    pub delete_files: HashSet<(String, Option<i64>)>,
-    /// All files of these partitions of a spec: the keys of
-    /// [`PartitionTuples::keys`](crate::scan::partition::PartitionTuples::keys).
-    pub partitions: Option<(i32, HashSet<Vec<u8>>)>,
-}
-
-/// Where a data file that goes was found.
-#[derive(Debug, Clone)]
-pub struct RemovedFile {
-    /// Its spec.
-    pub spec_id: i32,
-    /// Its manifest, if that is known.
-    pub manifest: Option<Arc<str>>,
-}
-
 impl Removals {
-    /// Whether nothing goes.
-    pub fn is_empty(&self) -> bool {
-        !self.all && self.data_files.is_empty() && self.delete_files.is_empty() && self.partitions.is_none()
-    }
-
     /// Which of the live entries of a manifest go.
     pub(super) fn gone(&self, live: &Entries, spec_id: i32, partition: &Arc<StructType>) -> Result<BooleanArray> {
         if self.all {

@@ -15,8 +15,8 @@ use crate::spec::schema::Schema;
 use crate::spec::snapshot::MAIN_BRANCH;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
+use crate::spec::transform::Transform;
 use crate::spec::types::{ListType, MapType, NestedField, StructType, Type};
-use crate::transform::Transform;
 
 /// What a table is to be from now on. It has no rows then; earlier snapshots and other branches keep theirs.
 ///

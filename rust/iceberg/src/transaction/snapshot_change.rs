@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use arrow_array::{Array, BooleanArray, RecordBatch, StructArray};
+use arrow_array::{Array, BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::avro::{Codec, Writer};
 use frazil_core::clock::now_ms;
@@ -22,9 +22,10 @@ use super::entries::{Entries, partition_keys};
 use super::ids::snapshot_id;
 use super::list::{NewManifest, list_rows};
 use super::manifests::{Filtered, Manifests, MergePart, conflicting, metadata_folder, runs_to_merge};
-use super::removals::{Removals, Sought};
+use super::removals::Sought;
 use super::summary::{Counts, FileSign, Side};
 use super::update::TableUpdate;
+use crate::files::{AddedFiles, Removals};
 use crate::properties;
 use crate::spec::avro_schema::avro_schema;
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
@@ -33,15 +34,6 @@ use crate::spec::manifest_type::manifest_file;
 use crate::spec::snapshot::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef};
 use crate::spec::table_metadata::TableMetadata;
 use crate::write::contents::Contents;
-
-/// New files of one partition spec: rows of `data_file` as [`manifest_rows`](crate::spec::manifest_rows) has them.
-#[derive(Debug, Clone)]
-pub struct AddedFiles {
-    /// The spec of their partition tuples.
-    pub spec_id: i32,
-    /// The files.
-    pub data_files: StructArray,
-}
 
 /// What a snapshot does.
 #[derive(Debug, Clone, Default)]

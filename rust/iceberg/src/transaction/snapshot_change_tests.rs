@@ -1,19 +1,19 @@
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, new_null_array};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray, new_null_array};
 use frazil_core::predicate::Predicate;
 use frazil_core::storage::faulty::{Fault, FaultyStorage};
 use frazil_core::storage::{MemoryStorage, Storage};
 
 use super::super::commit::{Attempts, Committed, commit};
-use super::super::conflict::{Isolation, TouchedFiles};
+use super::super::conflict::Isolation;
 use super::super::create::CreateTable;
 use super::super::evolve::Evolution;
 use super::super::hadoop::HadoopPointer;
 use super::super::pointer::Pointer;
-use super::super::removals::RemovedFile;
 use super::super::staged::Transaction;
 use super::*;
+use crate::files::{RemovedFile, TouchedFiles};
 use crate::spec::manifest_list;
 use crate::spec::manifest_rows::rows_schema;
 use crate::spec::manifest_type::data_file;

@@ -13,10 +13,11 @@ use frazil_core::ids;
 
 use super::commit::{Attempts, Change, Committed, Revision, commit_after, newest};
 use super::create::CreateTable;
-use super::pointer::{Pointer, State};
+use super::pointer::Pointer;
 use super::requirement::Requirement;
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::spec::table_metadata::TableMetadata;
+use crate::table::State;
 
 /// Changes on their way to be committed.
 #[derive(Debug)]

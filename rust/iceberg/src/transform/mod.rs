@@ -14,31 +14,9 @@ use arrow_select::take::take;
 use frazil_core::error::{Error, Result};
 use frazil_core::scalar::{Scalar, ScalarType};
 
+use crate::spec::transform::Transform;
 use crate::spec::types::PrimitiveType;
 use temporal::Unit;
-
-/// How a partition value is computed from a column.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Transform {
-    /// The value itself.
-    Identity,
-    /// `bucket[N]`: Murmur3 of the value, modulo N.
-    Bucket(u32),
-    /// `truncate[W]`.
-    Truncate(u32),
-    /// Years since 1970.
-    Year,
-    /// Months since 1970-01.
-    Month,
-    /// Days since 1970-01-01.
-    Day,
-    /// Hours since 1970-01-01T00.
-    Hour,
-    /// Always NULL.
-    Void,
-    /// A transform that this version does not know, by its text. Readers ignore it, writers refuse it.
-    Unknown(String),
-}
 
 impl Transform {
     /// The type of the partition values of a column of type `source`; None where the transform does not apply to it, is

@@ -25,9 +25,10 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
 
 use super::temporal::{self, Unit};
+use super::truncate;
 use super::value_test::passes;
-use super::{Transform, truncate};
 use crate::spec::partition::{PartitionField, PartitionSpec};
+use crate::spec::transform::Transform;
 use crate::spec::types::PrimitiveType;
 
 /// The types of source columns by field id, None for a column that the schema no longer has.

@@ -16,7 +16,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use frazil_core::error::{Error, Result};
 use frazil_core::scalar::Scalar;
 
-use super::Transform;
+use crate::spec::transform::Transform;
 use crate::spec::types::PrimitiveType;
 
 const SECONDS_PER_HOUR: i64 = 3_600;

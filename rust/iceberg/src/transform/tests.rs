@@ -10,7 +10,7 @@ use frazil_core::error::ErrorKind;
 use proptest::prelude::*;
 
 use super::*;
-use crate::single_value;
+use crate::spec::single_value;
 
 /// Every primitive type with an order, with transforms that apply to it.
 pub(super) fn transforms() -> Vec<(PrimitiveType, Vec<Transform>)> {

@@ -19,8 +19,8 @@ use arrow_schema::{DataType, SchemaRef};
 use frazil_core::align::{self, Aligner, Limit, Rules, Shape, Target};
 use frazil_core::error::Result;
 
-use crate::read::arrow::arrow_field;
 use crate::read::default::one;
+use crate::spec::arrow::arrow_field;
 use crate::spec::schema::Schema;
 use crate::spec::types::{NestedField, PrimitiveType, Type};
 

@@ -123,7 +123,7 @@ mod tests {
     use arrow_array::{ArrayRef, Date32Array, Int32Array, StringArray};
 
     use super::*;
-    use crate::read::arrow::arrow_fields;
+    use crate::spec::arrow::arrow_fields;
     use crate::spec::schema::Schema;
 
     fn path(field: &str, value: ArrayRef) -> String {

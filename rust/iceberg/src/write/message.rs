@@ -27,12 +27,12 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::location::LocationProvider;
 use crate::deletes::vector;
+use crate::files::AddedFiles;
 use crate::read::FileFormat;
 use crate::spec::manifest::FileContent;
 use crate::spec::manifest_rows::rows_schema;
 use crate::spec::manifest_type::data_file;
 use crate::spec::table_metadata::TableMetadata;
-use crate::transaction::snapshot_change::AddedFiles;
 
 /// The version of the wire form that this library writes and reads.
 pub const VERSION: &str = "1";

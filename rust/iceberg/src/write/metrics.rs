@@ -17,8 +17,8 @@ use frazil_core::extremes::{extremes, float_extremes, least_and_greatest, upper_
 use frazil_core::nested::{Repeated, child};
 use frazil_core::scalar::Scalar;
 
-use super::metrics_mode::MetricsMode;
-use crate::single_value;
+use crate::properties::MetricsMode;
+use crate::spec::single_value;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 
 /// What a data file says of its columns, by field id.

@@ -1,11 +1,10 @@
 //! How much data files say of each column (`write.metadata.metrics.*`).
 
 use std::collections::{BTreeMap, HashMap};
-use std::str::FromStr;
 
 use frazil_core::error::{Error, Result};
 
-use crate::properties::{COLUMN_METRICS, DEFAULT_METRICS, MAX_INFERRED_METRICS};
+use crate::properties::{COLUMN_METRICS, DEFAULT_METRICS, MAX_INFERRED_METRICS, MetricsMode};
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 
@@ -13,38 +12,6 @@ use crate::spec::sort::SortOrder;
 const TRUNCATE_LENGTH: u32 = 16;
 /// How many columns have metrics where a table does not say.
 const INFERRED_COLUMNS: usize = 100;
-
-/// How much is said of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricsMode {
-    /// Nothing.
-    None,
-    /// How many values, NULLs and NaNs.
-    Counts,
-    /// Bounds too, text and bytes cut to this length.
-    Truncate(u32),
-    /// Bounds too, whole.
-    Full,
-}
-
-impl FromStr for MetricsMode {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let lower = text.trim().to_ascii_lowercase();
-        let length = || lower.strip_prefix("truncate(")?.strip_suffix(')')?.trim().parse().ok();
-        match lower.as_str() {
-            "none" => Ok(Self::None),
-            "counts" => Ok(Self::Counts),
-            "full" => Ok(Self::Full),
-            _ => match length() {
-                Some(length @ 1..) => Ok(Self::Truncate(length)),
-                _ => Err(Error::invalid(format!("`{text}` is no metrics mode"))
-                    .hint("the modes are none, counts, truncate(length) and full")),
-            },
-        }
-    }
-}
 
 /// The mode of each column by field id, also of columns inside structs, lists and maps.
 ///
@@ -98,7 +65,7 @@ mod tests {
             order_id: 1,
             fields: vec![crate::spec::sort::SortField {
                 source_ids: vec![110],
-                transform: crate::transform::Transform::Identity,
+                transform: crate::spec::transform::Transform::Identity,
                 descending: false,
                 nulls_first: true,
             }],

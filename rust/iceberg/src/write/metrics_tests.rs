@@ -7,7 +7,7 @@ use arrow_buffer::NullBuffer;
 use proptest::prelude::*;
 
 use super::*;
-use crate::read::arrow::arrow_schema;
+use crate::spec::arrow::arrow_schema;
 use crate::spec::schema::Schema;
 
 fn fields(fields: &str) -> StructType {

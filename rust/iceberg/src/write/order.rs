@@ -8,7 +8,7 @@ use frazil_core::sort;
 
 use super::partition::Partitioner;
 use super::source::Source;
-use crate::read::arrow::arrow_primitive;
+use crate::spec::arrow::arrow_primitive;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 

@@ -6,11 +6,11 @@ use arrow_array::{ArrayRef, Float64Array, StructArray};
 use arrow_buffer::NullBuffer;
 
 use super::*;
-use crate::read::arrow::{arrow_fields, arrow_schema};
+use crate::spec::arrow::{arrow_fields, arrow_schema};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::sort::SortField;
+use crate::spec::transform::Transform;
 use crate::spec::types::{StructType, Type};
-use crate::transform::Transform;
 
 /// Sorts doubles inside a struct; the struct is NULL where there is none.
 fn sorted(values: &[Option<f64>], descending: bool, nulls_first: bool) -> Vec<Option<u64>> {

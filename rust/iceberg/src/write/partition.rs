@@ -9,11 +9,11 @@ use frazil_core::floats::one_nan;
 use frazil_core::groups::{Groups, take_rows};
 
 use super::source::Source;
-use crate::read::arrow::arrow_fields;
+use crate::spec::arrow::arrow_fields;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
+use crate::spec::transform::Transform;
 use crate::spec::types::StructType;
-use crate::transform::Transform;
 
 /// Splits batches by partition.
 #[derive(Debug)]

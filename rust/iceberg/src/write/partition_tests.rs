@@ -6,7 +6,7 @@ use arrow_array::{Array, Float64Array, Int64Array, StringArray};
 use proptest::prelude::*;
 
 use super::*;
-use crate::read::arrow::arrow_schema;
+use crate::spec::arrow::arrow_schema;
 
 fn schema(fields: &str) -> Schema {
     Schema::from_json(&format!(r#"{{"type": "struct", "fields": [{fields}]}}"#)).unwrap()

@@ -22,8 +22,8 @@ use super::location::LocationProvider;
 use super::message::Deletion;
 use super::metrics::Metrics;
 use crate::deletes::vector;
+use crate::files::{AddedFiles, Removals, RemovedFile, TouchedFiles};
 use crate::puffin::{BlobMetadata, Writer};
-use crate::read::arrow::arrow_fields;
 use crate::read::default::repeated;
 use crate::scan::context::PartitionContext;
 use crate::scan::delete_load::DELETE_FILE_POS_ID;
@@ -31,13 +31,11 @@ use crate::scan::output::MetadataColumn;
 use crate::scan::partition::{PartitionTuples, TupleKeyer};
 use crate::scan::plan::Plan;
 use crate::scan::task::{self, FileScanTask};
+use crate::spec::arrow::arrow_fields;
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
 use crate::spec::partition::PartitionSpec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{StructType, Value};
-use crate::transaction::conflict::TouchedFiles;
-use crate::transaction::removals::{Removals, RemovedFile};
-use crate::transaction::snapshot_change::AddedFiles;
 
 /// The data files that may lose rows.
 #[derive(Debug, Clone)]

@@ -20,11 +20,12 @@ use super::contents::Contents;
 use super::data_file::{DataFile, data_file_rows};
 use super::location::LocationProvider;
 use super::metrics::MetricsCollector;
-use super::metrics_mode::{MetricsMode, metrics_modes};
+use super::metrics_mode::metrics_modes;
 use super::order::RowSorter;
 use super::partition::{Part, Partitioner, no_partition};
 use crate::features::ENCRYPTION;
-use crate::properties;
+use crate::files::AddedFiles;
+use crate::properties::{self, MetricsMode};
 use crate::scan::output::MetadataColumn;
 use crate::spec::depth;
 use crate::spec::manifest::FileContent;
@@ -33,7 +34,6 @@ use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, StructType};
-use crate::transaction::snapshot_change::AddedFiles;
 
 /// Files of so many partitions are written at once; rows of further ones wait until all rows are there.
 const MAX_OPEN_PARTITIONS: usize = 64;

@@ -5,8 +5,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use frazil_core::error::{Error, Result};
 
 use crate::spec::schema::{FieldPath, Schema};
+use crate::spec::transform::Transform;
 use crate::spec::types::{PrimitiveType, Type};
-use crate::transform::Transform;
 
 /// A column, wherever in structs it is, and its transform.
 #[derive(Debug)]

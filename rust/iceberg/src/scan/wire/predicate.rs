@@ -12,7 +12,7 @@ use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, LikePattern
 use frazil_core::scalar::{Scalar, ScalarType};
 use serde_json::{Value as Json, json};
 
-use crate::single_value;
+use crate::spec::single_value;
 use crate::spec::types::PrimitiveType;
 
 /// Deeper nesting is refused: a level is two of JSON, whose reader takes 128.

@@ -14,8 +14,8 @@ use super::super::context::ReadContext;
 use super::super::delete_index::DeleteFile;
 use super::super::task::{DataFile, FileScanTask, partition_value_type};
 use crate::read::FileFormat;
-use crate::single_value;
 use crate::spec::manifest::FileContent;
+use crate::spec::single_value;
 
 /// The numbers of a row, in the order of their columns.
 const NUMBERS: [&str; 8] = [

@@ -5,8 +5,8 @@ use frazil_core::error::{Error, Result};
 use frazil_core::scalar::Scalar;
 
 use crate::spec::table_metadata::TableMetadata;
+use crate::spec::transform::Transform;
 use crate::spec::types::{PrimitiveType, Value};
-use crate::transform::Transform;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 

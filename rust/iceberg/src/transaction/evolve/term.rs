@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::column_path::ColumnPath;
 use crate::spec::partition_text;
 use crate::spec::schema::Schema;
-use crate::transform::Transform;
+use crate::spec::transform::Transform;
 
 /// A column and a transform.
 #[derive(Debug, Clone, Deserialize)]

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::spec::metadata_write::MetadataCodec;
-use crate::transaction::pointer::State;
+use crate::table::State;
 use crate::transaction::staged::Transaction;
 use crate::transaction::update::MetadataBuilder;
 

@@ -10,9 +10,9 @@ use super::tree::{Ids, field_mut, fields_in, fields_of};
 use super::{default, follow, promote, same_name, union, yes};
 use crate::spec::schema::Schema;
 use crate::spec::table_metadata::TableMetadata;
+use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, PrimitiveType, Type, Value};
 use crate::transaction::update::{LAST_ADDED, TableUpdate};
-use crate::transform::Transform;
 
 /// Operations on a schema, applied one after the other: each sees the names that those before it left. A name that is
 /// gone by a rename still means its column, as long as no other has it.

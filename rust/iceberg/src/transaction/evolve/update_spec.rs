@@ -8,8 +8,8 @@ use super::yes;
 use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::schema::Schema;
 use crate::spec::table_metadata::TableMetadata;
+use crate::spec::transform::Transform;
 use crate::transaction::update::{LAST_ADDED, TableUpdate};
-use crate::transform::Transform;
 
 /// Operations on the partition spec of new files, applied one after the other. Files that are there keep theirs.
 #[derive(Debug, Clone, Deserialize)]

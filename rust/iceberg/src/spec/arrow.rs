@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use frazil_core::error::{Error, Result};
 
-use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
+use super::types::{NestedField, PrimitiveType, StructType, Type};
 
 /// The key of the field id (decimal text) in the metadata of an Arrow field.
 pub const FIELD_ID: &str = "PARQUET:field_id";

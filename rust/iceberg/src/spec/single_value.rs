@@ -29,7 +29,7 @@ use arrow_schema::{DataType, TimeUnit};
 use frazil_core::hash::twos_complement_len;
 use frazil_core::scalar::{Scalar, ScalarType};
 
-use crate::spec::types::PrimitiveType;
+use super::types::PrimitiveType;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const NANOS_PER_DAY: i64 = 1_000 * MICROS_PER_DAY;

@@ -1,10 +1,32 @@
-//! Transforms as text (spec: appendix C, "Partition Specs"): `identity`, `bucket[16]`, `truncate[10]`, `day`, `void`.
+//! Transforms and their text (spec: "Partition Transforms"; appendix C, "Partition Specs"): `identity`, `bucket[16]`,
+//! `truncate[10]`, `day`, `void`.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::transform::Transform;
+/// How a partition value is computed from a column.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Transform {
+    /// The value itself.
+    Identity,
+    /// `bucket[N]`: Murmur3 of the value, modulo N.
+    Bucket(u32),
+    /// `truncate[W]`.
+    Truncate(u32),
+    /// Years since 1970.
+    Year,
+    /// Months since 1970-01.
+    Month,
+    /// Days since 1970-01-01.
+    Day,
+    /// Hours since 1970-01-01T00.
+    Hour,
+    /// Always NULL.
+    Void,
+    /// A transform that this version does not know, by its text. Readers ignore it, writers refuse it.
+    Unknown(String),
+}
 
 impl Transform {
     /// Reads the text of a transform. What this version does not know, or cannot be computed (`bucket[0]`), is
