@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from frazil._arguments import locations, relocations, storage_options
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -13,6 +15,13 @@ def opened_with(
 ) -> dict[str, Any]:
     """Return the arguments that a table was opened with, as its pickle holds them."""
     return {"relocate": dict(relocate), "storage": dict(storage), "allowed_locations": list(allowed_locations)}
+
+
+def opening(
+    relocate: Mapping[str, str] | None, storage: Mapping[str, str] | None, allowed_locations: Iterable[str] | None
+) -> dict[str, Any]:
+    """Return the same of what a user gives, checked."""
+    return opened_with(relocations(relocate), storage_options(storage), locations(allowed_locations))
 
 
 class Opened:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from frazil._arguments import locations, path_text, relocations, storage_options, table_files
+from frazil._arguments import path_text, table_files
 from frazil._folders import local_path
-from frazil._opened import opened_with
+from frazil._opened import opening
 from frazil._virtual_table import split_metadata_table
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
 
@@ -123,7 +123,7 @@ def open_named(
     if table_format is not None and table_format not in FORMATS:
         message = f"unknown table format {table_format!r}, expected one of {', '.join(FORMATS)}"
         raise InvalidArgumentError(message)
-    options = opened_with(relocations(relocate), storage_options(storage), locations(allowed_locations))
+    options = opening(relocate, storage, allowed_locations)
     folder, name = split_metadata_table(location)
     try:
         return _open(location, table_format, options), None
@@ -171,7 +171,7 @@ def create_table(
     format: Literal["paimon"],
     partition_keys: Sequence[str] = (),
     primary_keys: Sequence[str] = (),
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, object] | None = None,
     comment: str | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> PaimonTable: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from frazil._arguments import locations
 from frazil.catalog._settings import configured_names, configured_properties
@@ -12,6 +12,8 @@ from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from frazil.catalog._base import Catalog
+    from frazil.catalog._paimon import PaimonCatalog
+    from frazil.catalog._table import CatalogTable
 
 TYPES = ("hadoop", "local", "memory", "paimon", "sql")
 """The types of catalogs that exist."""
@@ -33,7 +35,24 @@ _BY_SCHEME = {
 }
 
 
-def load_catalog(name: str | None = "default", **properties: str | Mapping[str, str] | None) -> Catalog[Any]:
+@overload
+def load_catalog(
+    name: str | None = "default",
+    *,
+    type: Literal["hadoop", "local", "memory", "sql"],
+    **properties: str | Mapping[str, str] | None,
+) -> Catalog[CatalogTable]: ...
+@overload
+def load_catalog(
+    name: str | None = "default", *, type: Literal["paimon"], **properties: str | Mapping[str, str] | None
+) -> PaimonCatalog: ...
+@overload
+def load_catalog(
+    name: str | None = "default", **properties: str | Mapping[str, str] | None
+) -> Catalog[CatalogTable] | Any: ...
+def load_catalog(
+    name: str | None = "default", **properties: str | Mapping[str, str] | None
+) -> Catalog[Any] | PaimonCatalog:
     """Give the catalog of a name: as configured, and as the properties say, which win.
 
     Args:

@@ -113,7 +113,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         *,
         partition_keys: Sequence[str] = (),
         primary_keys: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, object] | None = None,
         comment: str | None = None,
     ) -> PaimonCatalogTable:
         """Create a table.

@@ -2,6 +2,7 @@
 
 from frazil._write_result import WriteResult
 from frazil.iceberg._inspect import Inspect
+from frazil.iceberg._load import load_table
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import NestedField, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
@@ -31,4 +32,5 @@ __all__ = [
     "TableMetadata",
     "Transaction",
     "WriteResult",
+    "load_table",
 ]

@@ -3,6 +3,7 @@
 from frazil._write_result import WriteResult
 from frazil.paimon._format_table import FormatFile, FormatTable, format_table
 from frazil.paimon._inspect import Inspect
+from frazil.paimon._load import load_table
 from frazil.paimon._object_table import ObjectTable, object_table
 from frazil.paimon._scan import Plan, Scan
 from frazil.paimon._schema import DataField, Schema
@@ -27,5 +28,6 @@ __all__ = [
     "WriteResult",
     "bucket_ids",
     "format_table",
+    "load_table",
     "object_table",
 ]

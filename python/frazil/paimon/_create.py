@@ -29,7 +29,7 @@ class NewTable:
     schema: Any
     partition_keys: Sequence[str] = ()
     primary_keys: Sequence[str] = ()
-    options: Mapping[str, str] | None = None
+    options: Mapping[str, object] | None = None
     comment: str | None = None
 
     def own_locations(self) -> list[str]:

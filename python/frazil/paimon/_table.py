@@ -91,7 +91,7 @@ class Table(Opened, Writing, ReadOnly):
         *,
         partition_keys: Sequence[str] = (),
         primary_keys: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, object] | None = None,
         comment: str | None = None,
         storage: Mapping[str, str] | None = None,
     ) -> Table:

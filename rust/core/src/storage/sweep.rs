@@ -1,15 +1,13 @@
 //! Files that an operation left behind.
 
-use std::collections::HashSet;
-
 use super::files::Files;
 
 /// Folders below the data folder are looked at to this depth: a hash of four, and a level for each partition field.
 const DEPTH_LIMIT: usize = 64;
 
-/// Deletes the files below `folder` whose names contain `operation`, except those in `keep`, and returns how many. Files that
+/// Deletes the files below `folder` whose names contain `operation`, except kept ones, and returns how many. Files that
 /// cannot be listed or deleted are orphans, and not an error.
-pub fn sweep(files: &Files, folder: &str, operation: &str, keep: &HashSet<&str>) -> usize {
+pub fn sweep(files: &Files, folder: &str, operation: &str, is_kept: impl Fn(&str) -> bool) -> usize {
     let mut pending = vec![(folder.to_string(), 0)];
     let mut deleted = 0;
     while let Some((folder, depth)) = pending.pop() {
@@ -17,7 +15,7 @@ pub fn sweep(files: &Files, folder: &str, operation: &str, keep: &HashSet<&str>)
             let name = object.location.rsplit('/').next().unwrap_or_default();
             // The recorded location, which need not be that at which it lies.
             let path = format!("{folder}/{name}");
-            if !keep.contains(path.as_str()) && files.delete(&path).is_ok() {
+            if !is_kept(&path) && files.delete(&path).is_ok() {
                 deleted += 1;
             }
         }

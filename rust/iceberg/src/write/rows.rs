@@ -342,7 +342,7 @@ impl RowWriter {
     /// Deletes the files of the operation, of whatever task, that are not among `kept`; gives how many. What cannot be
     /// deleted stays.
     pub fn sweep(&self, files: &Files, kept: &HashSet<&str>) -> usize {
-        sweep(files, self.locations.folder(), &self.operation, kept)
+        sweep(files, self.locations.folder(), &self.operation, |path| kept.contains(path))
     }
 
     /// How many files, rows and bytes are written.

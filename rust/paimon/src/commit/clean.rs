@@ -30,7 +30,10 @@ pub fn sweep(table: &Table, operation: &str, kept: &[BucketChange]) -> Result<us
     let kept: HashSet<&str> = kept.iter().map(String::as_str).collect();
     let options = Options::new(table.schema().options.clone());
     let paths = DataFilePaths::try_new(table.files(), table.location(), &options)?;
-    Ok(paths.folders().map(|folder| storage::sweep::sweep(table.files(), folder, operation, &kept)).sum())
+    Ok(paths
+        .folders()
+        .map(|folder| storage::sweep::sweep(table.files(), folder, operation, |path| kept.contains(path)))
+        .sum())
 }
 
 /// The locations of all files that a change added.

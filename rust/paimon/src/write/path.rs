@@ -79,7 +79,7 @@ impl DataFilePaths {
 
     /// Return the folders that the writers of a table may write data files below.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
-        let external = self.external.iter().flat_map(|external| external.roots());
+        let external = self.external.iter().flat_map(ExternalPaths::roots);
         external.map(String::as_str).chain([self.location.as_str()])
     }
 

@@ -142,7 +142,7 @@ impl RowWriter {
     ///
     /// # Errors
     /// `Unsupported` naming what is not written; `InvalidArgument` for the value of an option that does not parse.
-    pub fn try_new(table: &Table, options: WriteOptions, context: &Context) -> Result<Self> {
+    pub fn try_new(table: &Table, options: &WriteOptions, context: &Context) -> Result<Self> {
         let schema = table.schema();
         check_writable(schema)?;
         let of_table = Options::new(schema.options.clone());

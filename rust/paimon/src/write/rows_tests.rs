@@ -27,7 +27,7 @@ fn table() -> Table {
 }
 
 fn writer(table: &Table) -> RowWriter {
-    RowWriter::try_new(table, OPTIONS, &Context::default()).unwrap()
+    RowWriter::try_new(table, &OPTIONS, &Context::default()).unwrap()
 }
 
 fn rows(first: i64, count: i64) -> RecordBatch {

@@ -57,7 +57,7 @@ impl PaimonRows {
         name: Option<String>,
     ) -> PyResult<Self> {
         let options = WriteOptions { memory_bytes, utc_offset_ms, overwrites, name };
-        let writer = interruptible(py, |context| RowWriter::try_new(&table.0, options, context))?;
+        let writer = interruptible(py, |context| RowWriter::try_new(&table.0, &options, context))?;
         Ok(Self { writer: Arc::new(Mutex::new(writer)), of: FilesOf::Data })
     }
 
