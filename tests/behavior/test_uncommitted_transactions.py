@@ -121,3 +121,11 @@ def test_a_transaction_that_is_open_when_the_interpreter_exits_warns_and_deletes
 def test_a_forked_process_deletes_no_files_of_its_parent(table: Table) -> None:
     assert "a transaction of table" not in run(table, "fork")
     assert table.refresh().scan().count() == 3
+
+
+def test_a_transaction_shows_only_its_api(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "t", SCHEMA)
+    with table.transaction() as changes:
+        shown = {name for name in dir(changes) if not name.startswith("_")}
+    of_tables = {name for name in dir(table) if not name.startswith("_")}
+    assert shown - of_tables == {"abort", "attempts", "commit_transaction", "table"}

@@ -172,3 +172,16 @@ def test_what_does_not_fit_is_refused_before_a_task_runs(spark: SparkSession, tm
         delete(spark, table, "id = 1", branch=None)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="broadcast_limit_bytes is 'much'"):
         merge(frame(spark, data(0, 3)), table, ["id"], broadcast_limit_bytes="much")  # type: ignore[arg-type]
+
+
+def test_the_current_time_is_the_same_in_all_workers(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "days", 2, read__split__target_size="1")
+    table.append(data(0, 40))
+    assert len(list(table.scan().plan_files())) > 1
+    now = "cast(current_timestamp() as string)"
+    assert update(spark, table, {"c": now}).updated_rows == 40
+    [first] = pc.unique(table.scan().to_arrow()["c"]).to_pylist()
+    source = frame(spark, data(0, 40))
+    merge(source, table, ["id"]).when_matched_update({"c": now}).execute()
+    [second] = pc.unique(table.scan("id is not null").to_arrow()["c"]).to_pylist()
+    assert first < second

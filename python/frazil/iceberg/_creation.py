@@ -39,7 +39,7 @@ class CreateTableTransaction(Transaction):
         folder = local_path(table.location)
         staged.folder = None if folder is None else NewFolder(folder)
         # The table is a change, even without rows.
-        staged.is_changed = True
+        staged.changed()
         if staged.folder is not None and table._row is None:  # noqa: SLF001
             # A folder without it is a namespace of a `hadoop` catalog.
             staged.folder.make("metadata")

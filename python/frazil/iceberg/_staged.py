@@ -14,7 +14,7 @@ from frazil.iceberg._state import TableState
 from frazil.iceberg.operations.values import Evolution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
 
     import pyarrow as pa
@@ -46,6 +46,7 @@ class StagedTable:
         self._results: list[tuple[WriteResult, RowCounts]] = []
         self._process_id = os.getpid()
         self.is_changed = False
+        self._state: TableState | None = None
         self.folder: NewFolder | None = None
         """The folder of a table that the commit creates."""
         self.committed: TableState | None = None
@@ -57,7 +58,9 @@ class StagedTable:
 
     def state(self) -> TableState:
         """Return the state with all changes so far, which nobody else sees."""
-        return TableState(self.native.staged(), self._options, is_staged=True)
+        if self._state is None:
+            self._state = TableState(self.native.staged(), self._options, is_staged=self.is_changed)
+        return self._state
 
     def newest(self) -> TableState:
         """Return the state with all changes so far: it is the newest for an operation of the same transaction."""
@@ -93,15 +96,19 @@ class StagedTable:
         """Make a change. The result is settled again if the commit meets a newer state."""
         if isinstance(change, Evolution):
             self.native.evolve(change.json, change.known)
-            self.is_changed = True
+            self.changed()
             return WriteResult(None)
         self.native.snapshot(change)
-        self.is_changed = True
+        self.changed()
         counts = change.counts
         result = WriteResult(None, updated_rows=counts.updated, inserted_rows=counts.inserted)
         self._results.append((result, counts))
-        self._settle(self.state(), len(self._results) - 1)
+        self._settle(self.state, len(self._results) - 1)
         return result
+
+    def changed(self) -> None:
+        """Note that the staged state is another one now."""
+        self.is_changed, self._state = True, None
 
     def commit(self) -> int:
         """Commit all changes as one, and return the number of attempts, those before counted.
@@ -120,7 +127,8 @@ class StagedTable:
             raise
         if count > 1:
             with contextlib.suppress(FrazilError):
-                self._settle(self.committed)
+                committed = self.committed
+                self._settle(lambda: committed)
         return count
 
     def abort(self) -> None:
@@ -159,12 +167,12 @@ class StagedTable:
         if kind is not None and not self.may_be_committed:
             self.abort()
 
-    def _settle(self, state: TableState, first: int = 0) -> None:
-        """Set what is known of each change, from the `first` one on, in a state that has them."""
+    def _settle(self, state: Callable[[], TableState], first: int = 0) -> None:
+        """Set what is known of each change, from the `first` one on; `state` returns a state that has them."""
         outcomes = self.native.outcomes()
         for (result, counts), outcome in list(zip(self._results, outcomes, strict=True))[first:]:
             settle(result, **outcome)
-            settle(result, deleted_rows=_replaced_rows(state, result) if counts.deleted is None else counts.deleted)
+            settle(result, deleted_rows=_replaced_rows(state(), result) if counts.deleted is None else counts.deleted)
 
 
 def _replaced_rows(state: TableState, result: WriteResult) -> int:

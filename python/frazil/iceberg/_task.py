@@ -13,7 +13,60 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DeleteFile = _native.DeleteFile
-DataFile = _native.FileScanTask
+
+
+class DataFile:
+    """A data file, with what manifests record of it (spec: "Manifests", the struct `data_file`)."""
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _native.FileScanTask) -> None:
+        """Use `FileScanTask.file` instead."""
+        self._native = native
+
+    @property
+    def file_path(self) -> str:
+        """The location, as it is recorded."""
+        return self._native.file_path
+
+    @property
+    def file_format(self) -> str:
+        """`PARQUET`, `ORC` or `AVRO`."""
+        return self._native.file_format
+
+    @property
+    def record_count(self) -> int:
+        """The number of rows, deleted ones counted."""
+        return self._native.record_count
+
+    @property
+    def file_size_in_bytes(self) -> int:
+        """The size in bytes."""
+        return self._native.file_size_in_bytes
+
+    @property
+    def spec_id(self) -> int:
+        """The id of the partition spec."""
+        return self._native.spec_id
+
+    @property
+    def sequence_number(self) -> int:
+        """The data sequence number; 0 in format version 1."""
+        return self._native.sequence_number
+
+    @property
+    def first_row_id(self) -> int | None:
+        """The id of the first row; None before format version 3."""
+        return self._native.first_row_id
+
+    @property
+    def partition(self) -> list[tuple[str, str | None]]:
+        """The partition fields with their values as text."""
+        return self._native.partition
+
+    def __repr__(self) -> str:
+        """Return the path and the number of rows."""
+        return f"<frazil.iceberg.DataFile {self.file_path!r}: {self.record_count} rows>"
 
 
 class FileScanTask(Part[_native.FileScanTask]):
@@ -21,8 +74,8 @@ class FileScanTask(Part[_native.FileScanTask]):
 
     @property
     def file(self) -> DataFile:
-        """The data file: `file_path`, `file_format`, `record_count`, `file_size_in_bytes`, `partition` and so on."""
-        return self._native
+        """The data file."""
+        return DataFile(self._native)
 
     @property
     def delete_files(self) -> list[DeleteFile]:

@@ -119,4 +119,4 @@ def replace_definition(changes: Transaction, new: NewTable, *, keep_location: bo
     """Give the table of a transaction another definition; see `Catalog.replace_table_transaction`."""
     staged = changes._staged  # noqa: SLF001 - of this class
     new.replace(staged.native, keep_location=keep_location)
-    staged.is_changed = True
+    staged.changed()
