@@ -1,4 +1,4 @@
-"""What is asked of a MERGE, clause by clause."""
+"""The description of a MERGE, clause by clause."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def set_clause(values: Mapping[str, Value]) -> list[Assignment]:
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """A MERGE as it was asked for."""
+    """A MERGE: which rows match, and what its clauses do."""
 
     on: str | list[str]
     source_alias: str
@@ -91,16 +91,16 @@ class MergePlan:
 
 
 class MergeBuilder(Generic[Result]):
-    """Collects the clauses of a MERGE; `execute` carries it out.
+    """Collects the clauses of a MERGE; `execute` runs it.
 
-    Clauses of one kind are tried in their order, and the first whose condition is true decides about a row. Conditions
-    and the values of columns are SQL text that calls both sides by their aliases; other Python values, and what
-    `frazil.lit` gives, are literals.
+    Of the clauses of one kind, the first whose condition is true applies to a row. Conditions and the values of columns
+    are SQL text that names both sides by their aliases. Other Python values, and what `frazil.lit` returns, are
+    literals.
     """
 
     def __reduce__(self) -> NoReturn:
         """Raise `UnsupportedError`."""
-        message = "a merge that is being described cannot be pickled; execute it in this process"
+        message = "a merge cannot be pickled before it is executed; execute it in this process"
         raise UnsupportedError(message)
 
     def __init__(
@@ -121,7 +121,7 @@ class MergeBuilder(Generic[Result]):
 
     @property
     def plan(self) -> MergePlan:
-        """What is asked for so far."""
+        """The description so far."""
         return self._plan
 
     def when_matched_update(self, set: Mapping[str, Value], condition: str | None = None) -> MergeBuilder[Result]:  # noqa: A002
@@ -131,7 +131,7 @@ class MergeBuilder(Generic[Result]):
     def when_matched_update_all(
         self, condition: str | None = None, except_columns: Iterable[str] = ()
     ) -> MergeBuilder[Result]:
-        """Set every column that the source has, but these, of rows that match."""
+        """Set every column that the source has, except `except_columns`, of rows that match."""
         return self._with(When.MATCHED, condition, Action.UPDATE_ALL, except_columns=except_columns)
 
     def when_matched_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
@@ -141,13 +141,13 @@ class MergeBuilder(Generic[Result]):
     def when_not_matched_insert(
         self, values: Mapping[str, Value], condition: str | None = None
     ) -> MergeBuilder[Result]:
-        """Insert a row for each row of the source that matches nothing; columns without a value get their defaults."""
+        """Insert a row for each row of the source without a match; columns without a value get their defaults."""
         return self._with(When.NOT_MATCHED, condition, Action.INSERT, set_clause(values))
 
     def when_not_matched_insert_all(
         self, condition: str | None = None, except_columns: Iterable[str] = ()
     ) -> MergeBuilder[Result]:
-        """Insert the rows of the source that match nothing, with every column that the source has, but these."""
+        """Insert the rows of the source without a match, with all their columns except `except_columns`."""
         return self._with(When.NOT_MATCHED, condition, Action.INSERT_ALL, except_columns=except_columns)
 
     def when_not_matched_by_source_update(
@@ -163,10 +163,14 @@ class MergeBuilder(Generic[Result]):
         return self._with(When.NOT_MATCHED_BY_SOURCE, condition, Action.DELETE)
 
     def execute(self) -> Result:
-        """Carry it out."""
+        """Run the merge.
+
+        Raises:
+            InvalidArgumentError: There is no clause, or one does not fit the columns.
+        """
         if not self._plan.clauses:
             message = "a merge without clauses does nothing"
-            raise InvalidArgumentError(message, hint="add one, as when_matched_update_all()")
+            raise InvalidArgumentError(message, hint="add a clause, such as when_matched_update_all()")
         return self._execute(self._plan)
 
     def _with(

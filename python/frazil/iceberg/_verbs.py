@@ -52,7 +52,7 @@ class Verbs:
         snapshot_properties: Mapping[str, str] | None = None,
         fast: bool = False,
     ) -> WriteResult:
-        """Add rows; afterwards this handle is at the new state.
+        """Append rows; afterwards this handle is at the new state.
 
         Args:
             data: Anything that gives Arrow (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a list
@@ -60,12 +60,12 @@ class Verbs:
                 batch.
             branch: The branch that gets the rows.
             snapshot_properties: Entries for the summary of the snapshot.
-            fast: Leave small manifests as they are, whatever `commit.manifest-merge.enabled` says.
+            fast: Do not merge small manifests, even if `commit.manifest-merge.enabled` is true.
 
         Raises:
             InvalidArgumentError: A column that the table does not have, or a value that does not fit its column; the
                 message names column and row. Nothing is written then.
-            CommitConflictError: Others were first, more often than `commit.retry.num-retries` allows.
+            CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
             CommitStateUnknownError: It is not known whether the rows are in the table; nothing was deleted.
         """
         options = snapshot_options(branch, snapshot_properties)
@@ -81,7 +81,7 @@ class Verbs:
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Replace the rows that match a filter by others, in one snapshot.
+        """Replace the rows that match a filter, in one snapshot.
 
         Args:
             data: As in `append`.
@@ -92,8 +92,8 @@ class Verbs:
 
         Raises:
             InvalidArgumentError: As in `append`, or a filter that does not fit the columns.
-            CommitConflictError: Others changed rows that match, more often than `commit.retry.num-retries` allows; or
-                `data` is a scan of this table, and others added rows since the state that it reads.
+            CommitConflictError: Other writers changed matching rows, more often than `commit.retry.num-retries` allows;
+                or `data` is a scan of this table, and rows were added since the state that it reads.
             CommitStateUnknownError: As in `append`.
         """
         row_filter = row_filter_of(overwrite_filter, "overwrite_filter", case_sensitive=case_sensitive)
@@ -105,7 +105,7 @@ class Verbs:
     def dynamic_partition_overwrite(
         self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
     ) -> WriteResult:
-        """Replace all rows of the partitions that `data` has rows of, in one snapshot.
+        """Replace all rows of the partitions that the rows of `data` are in, in one snapshot.
 
         Partitions are those of the current spec, whatever its transforms; files of older specs stay, as in Spark. A
         table that is not partitioned is replaced as a whole.
@@ -126,11 +126,11 @@ class Verbs:
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Delete exactly the rows that a scan with the same filter gives.
+        """Delete exactly the rows that a scan with the same filter returns.
 
-        Data files of which all rows go are removed without being read where their partition says so. Others lose rows
-        by deletion vectors (v3) or position deletes (v2) where `write.delete.mode` is `merge-on-read`, and are written
-        again without them where it is `copy-on-write`, the default, or in v1.
+        A data file is removed without being read if its partition shows that all its rows match. Otherwise, if
+        `write.delete.mode` is `merge-on-read`, its rows are deleted by a deletion vector (v3) or position deletes (v2).
+        If it is `copy-on-write`, which is the default, or the table is of v1, the file is rewritten.
 
         Args:
             delete_filter: SQL such as `id in (1, 2)`; True for all rows.
@@ -140,7 +140,7 @@ class Verbs:
 
         Raises:
             InvalidArgumentError: A filter that does not fit the columns.
-            CommitConflictError: Others changed rows that match, more often than `commit.retry.num-retries` allows.
+            CommitConflictError: Other writers changed matching rows, more often than `commit.retry.num-retries` allows.
             CommitStateUnknownError: As in `append`.
         """
         from frazil.iceberg.operations.row_change import Delete
@@ -159,14 +159,14 @@ class Verbs:
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Set columns of the rows that a scan with the same filter gives.
+        """Set columns of the rows that a scan with the same filter returns.
 
-        `write.update.mode` says whether files are written again (`copy-on-write`, the default) or get deletes
-        (`merge-on-read`). In v3 rows keep their ids.
+        `write.update.mode` is `copy-on-write` (the default) to rewrite files, or `merge-on-read` to write deletes. In
+        v3, rows keep their ids. `current_timestamp` is the same in all rows.
 
         Args:
-            set: SQL by column, such as `{"price": "price * 2"}`; Python values that are no text stand for themselves,
-                as does what `frazil.lit` gives.
+            set: SQL by column, such as `{"price": "price * 2"}`. Other Python values, and what `frazil.lit` returns,
+                are literals.
             where: SQL such as `id in (1, 2)`; True for all rows.
             case_sensitive: Whether `ID` is another column than `id` in the filter.
             branch: The branch that changes.
@@ -174,7 +174,7 @@ class Verbs:
 
         Raises:
             InvalidArgumentError: A column or an expression that does not fit.
-            CommitConflictError: Others changed rows that match, more often than `commit.retry.num-retries` allows.
+            CommitConflictError: Other writers changed matching rows, more often than `commit.retry.num-retries` allows.
             CommitStateUnknownError: As in `append`.
         """
         from frazil.iceberg.operations.row_change import Update
@@ -194,11 +194,11 @@ class Verbs:
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Update the rows that have the keys of `data` and differ from it, and insert the rows with other keys.
+        """Update rows that have the keys of `data` and differ from it, and insert the rows with new keys.
 
         Args:
             data: As in `append`; it is held in memory. Keys may not repeat.
-            join_cols: The column or columns that rows are found by; the identifier fields of the table unless given.
+            join_cols: The key columns; the identifier fields of the table unless given.
             when_matched_update_all: Whether rows are updated.
             when_not_matched_insert_all: Whether rows are inserted.
             branch: The branch that changes.
@@ -233,16 +233,16 @@ class Verbs:
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> MergeBuilder[WriteResult]:
-        """Begin a MERGE: say by clauses what becomes of rows, and `execute` it.
+        """Begin a MERGE: add clauses to it, then call `execute`.
 
-        `write.merge.mode` says whether files are written again (`copy-on-write`, the default) or get deletes
-        (`merge-on-read`). In v3 rows keep their ids.
+        `write.merge.mode` is `copy-on-write` (the default) to rewrite files, or `merge-on-read` to write deletes. In
+        v3, rows keep their ids. `current_timestamp` is the same in all rows.
 
         Args:
-            source: Rows as in `append`; they are held in memory.
+            source: Rows as in `append`. They are read into memory when the merge is first executed.
             on: The columns that both sides have, or a condition such as `target.id = source.id`.
-            source_alias: What conditions and values call the source.
-            target_alias: What conditions and values call the table.
+            source_alias: The name of the source in conditions and values.
+            target_alias: The name of the table in conditions and values.
             branch: The branch that changes.
             snapshot_properties: Entries for the summary of the snapshot.
 
@@ -273,7 +273,7 @@ class Verbs:
         """Change the columns: `with table.update_schema() as update: update.add_column("a", "long")`.
 
         Args:
-            allow_incompatible_changes: Whether columns may become required, which rows that are there may break.
+            allow_incompatible_changes: Whether columns may become required although existing rows may have NULL.
             case_sensitive: Whether `ID` is another column than `id`.
         """
         return UpdateSchema(
@@ -287,7 +287,7 @@ class Verbs:
         return UpdateSpec(self._evolve, case_sensitive=flag("case_sensitive", case_sensitive))
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:  # noqa: FBT001, FBT002
-        """Say how new files are sorted: `table.update_sort_order().asc("id").commit()`."""
+        """Change how new files are sorted: `table.update_sort_order().asc("id").commit()`."""
         return UpdateSortOrder(self._evolve, case_sensitive=flag("case_sensitive", case_sensitive))
 
     def manage_snapshots(self) -> ManageSnapshots:
@@ -305,23 +305,23 @@ class Verbs:
         self._evolve({"update": "properties", "set": changed})
 
     def remove_properties(self, *names: str) -> None:
-        """Remove properties; those that are not there are no error.
+        """Remove properties. A property that is not set is not an error.
 
         Raises:
-            InvalidArgumentError: A name that is no text.
+            InvalidArgumentError: A name is not a string.
         """
         wrong = next((name for name in names if not isinstance(name, str)), None)
         if wrong is not None:
-            message = f"the name of a property is a text, not {wrong!r}"
-            raise InvalidArgumentError(message, hint="give the names one by one, as in remove_properties('a', 'b')")
+            message = f"the name of a property must be a string, not {type(wrong).__name__}"
+            raise InvalidArgumentError(message, hint="pass the names one by one, as in remove_properties('a', 'b')")
         self._evolve({"update": "properties", "remove": list(names)})
 
     def update_location(self, location: str | os.PathLike[str]) -> None:
-        """Say where new files go; tables that are found by their folder cannot move."""
+        """Set the location of new files. A table without a catalog, which is found by its folder, cannot move."""
         self._evolve({"update": "properties", "location": path_text("location", location)})
 
     def upgrade(self, format_version: int) -> None:
-        """Upgrade the table to format version 2 or 3; there is no way back."""
+        """Upgrade the table to format version 2 or 3. An upgrade cannot be undone."""
         self._evolve({"update": "properties", "format_version": whole_number("format_version", format_version)})
 
     def _evolve(self, change: dict[str, Any]) -> None:

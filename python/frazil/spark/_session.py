@@ -1,9 +1,8 @@
-"""What workers of Spark write, and how the messages of it come back.
+"""Writes in the workers of Spark, and how their commit messages come back.
 
-A worker gets the metadata file of the table and writes data files whose names hold its attempt and the id of the
-operation. It gives one small row: the bytes of a commit message. Only what the rows name that an action of Spark gave
-is committed. Where there may have been other attempts, their files are deleted when none of them runs any more: they
-are found by the id of the operation.
+A worker gets the metadata file of the table, and writes data files whose names contain its attempt and the id of the
+write. It returns one small row with the bytes of a commit message. Only files that these rows name are committed. If
+there may have been other attempts, their files are found by the id of the write, and deleted when no attempt is left.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class WriteSession:
     ident: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, float]:
-        """Write rows of Spark in this task; give the commit message, and how many seconds others may still try it."""
+        """Write the rows of this task; return the commit message, and for how many seconds other attempts may run."""
         task, linger = this_task()
         target = _native.RowWriter(self.state.native, memory_bytes=_MEMORY_BYTES).schema()
         rows = self._rows(Taking(target).all(data), task)
@@ -77,9 +76,9 @@ class WriteSession:
         ).rows
 
     def messages(self, found: Sequence[bytes], *, others: bool, linger: float = 0) -> _native.CommitMessages:
-        """Take messages; where there may have been other attempts, delete files that the messages do not name.
+        """Take messages; if there may have been other attempts, delete files that the messages do not name.
 
-        Such an attempt may write more of them for `linger` seconds.
+        Another attempt may go on writing files for `linger` seconds.
         """
         try:
             messages = _native.CommitMessages(self.state.native, [bytes(message) for message in found])
@@ -91,7 +90,7 @@ class WriteSession:
         return messages
 
     def abort(self, linger: float = 0) -> None:
-        """Delete what the operation wrote; what cannot be found is an orphan and no second failure."""
+        """Delete what the workers wrote. A file that cannot be found is an orphan, and not an error."""
         self._sweep(None, linger)
 
     def _sweep(self, kept: _native.CommitMessages | None, linger: float) -> None:
@@ -101,7 +100,7 @@ class WriteSession:
 
 
 def write_frame(frame: DataFrame, session: WriteSession) -> _native.CommitMessages:
-    """Write a DataFrame in the workers; when it fails the files are deleted."""
+    """Write a DataFrame in the workers; if it fails, the files are deleted."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         message, linger = session.write(batches)
@@ -150,7 +149,7 @@ def run_in_workers(frame: DataFrame, function: Any, session: Session[Messages_co
     attempts = Attempts(frame.sparkSession, session.ident)
     others, seconds = False, 0.0
     try:
-        # The action takes what the stage gives as it is: nothing may make Spark run it twice.
+        # The action has one stage whose results it returns as they are, so that Spark does not run it twice.
         with attempts:
             found = list(frame.mapInArrow(function, _ROW).collect())
         others = any(row.linger for row in found) or attempts.ran_again()
@@ -186,13 +185,13 @@ def sweep_until_quiet(sweep: Callable[[], int], linger: float) -> None:
 
 
 def this_task() -> tuple[int, float]:
-    """Give the number of this attempt among all of the application, and how many seconds others may try its task."""
+    """Return the number of this attempt in the application, and for how many seconds other attempts may run."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     if context is None:
         return 0, 0
-    # Spark gives tasks its settings along; a copy may run beside this attempt, which is the first then.
+    # Tasks have the settings of Spark. With speculation, a copy may run next to a first attempt.
     speculative = str(context.getLocalProperty("spark.speculation")).lower() == "true"
     others = speculative or context.attemptNumber() > 0
     return context.taskAttemptId(), linger_seconds(context.getLocalProperty(KILL_TIMEOUT)) if others else 0

@@ -111,7 +111,7 @@ impl PaimonCommit {
     }
 }
 
-/// A `frazil.paimon._writing.Lock`. Python is attached only while it is called.
+/// A `frazil.paimon._state.Lock`. Python is attached only while it is called.
 #[derive(Debug)]
 struct PythonLock<'a> {
     lock: &'a Py<PyAny>,
