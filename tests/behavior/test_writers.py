@@ -22,7 +22,7 @@ import pytest
 
 import frazil
 from frazil.errors import CommitConflictError
-from frazil.iceberg import Transaction
+from frazil.iceberg._staged import StagedTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -206,14 +206,13 @@ class Interrupted:
 @pytest.mark.parametrize("change", ["append", "overwrite"])
 def test_an_interrupt_behind_the_commit_deletes_nothing(tmp_path: Path, change: str) -> None:
     table = frazil.create_table(tmp_path / "t", SCHEMA)
-    begin = Transaction.__init__
+    begin = StagedTable.__init__
 
-    def interrupted(self: Transaction, table: Table, *attempts: Any) -> None:
-        begin(self, table, *attempts)
-        self._native = Interrupted(self._native)
+    def interrupted(self: StagedTable, changes: Any, *arguments: Any) -> None:
+        begin(self, Interrupted(changes), *arguments)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Transaction, "__init__", interrupted)
+        patched.setattr(StagedTable, "__init__", interrupted)
         with pytest.raises(KeyboardInterrupt):
             getattr(table, change)([{"id": 1, "writer": 1}])
     assert frazil.load_table(tmp_path / "t").scan().to_arrow()["id"].to_pylist() == [1]
@@ -247,15 +246,22 @@ class Overtaken(Beaten):
 @contextlib.contextmanager
 def beaten(meanwhile: Callable[[], Any], times: int = 1, how: type[Beaten] = Beaten) -> Iterator[None]:
     """Let others commit a transaction before each of the first commits of changes, which they take part in no more."""
-    begin, changes = Transaction.__init__, [meanwhile] * times
+    begin, left = StagedTable.__init__, times
 
-    def init(self: Transaction, table: Table, *attempts: Any) -> None:
-        begin(self, table, *attempts)
-        if changes and attempts:
-            self._native = how(self._native, changes.pop())  # type: ignore[assignment]
+    def others() -> None:
+        nonlocal left
+        # Their own commits are not beaten.
+        kept, left = left, 0
+        meanwhile()
+        left = kept
+
+    def init(self: StagedTable, changes: Any, *arguments: Any) -> None:
+        nonlocal left
+        begin(self, how(changes, others) if left else changes, *arguments)  # type: ignore[arg-type]
+        left = max(0, left - 1)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Transaction, "__init__", init)
+        patched.setattr(StagedTable, "__init__", init)
         yield
 
 

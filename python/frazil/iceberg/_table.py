@@ -160,9 +160,19 @@ class Table(Opened, Verbs):
 
     def _run(self, operation: Operation, rows: Any = None, executor: Executor = HERE) -> WriteResult:
         target = Target(self._state, self._row)
-        result = run(target, operation, rows, executor)
+        try:
+            result = run(target, operation, rows, executor)
+        except BaseException:
+            # The user of an operation that is not planned again has not seen the newest state: what conflicts with it
+            # must conflict the next time too.
+            if operation.replans:
+                self._adopt(target.state())
+            raise
         self._adopt(target.state())
         return result
+
+    def _newest(self) -> TableState:
+        return Target(self._state, self._row).newest()
 
     def _place(self) -> str:
         return self.location

@@ -94,6 +94,9 @@ class Transaction(Verbs):
         settle(result, seconds=time.perf_counter() - began)
         return result
 
+    def _newest(self) -> TableState:
+        return self._staged.state()
+
     def _place(self) -> str:
         return self._staged.location
 

@@ -239,7 +239,7 @@ class Verbs:
         v3, rows keep their ids. `current_timestamp` is the same in all rows.
 
         Args:
-            source: Rows as in `append`. They are read into memory when the merge is first executed.
+            source: Rows as in `append`. They are read into memory at once.
             on: The columns that both sides have, or a condition such as `target.id = source.id`.
             source_alias: The name of the source in conditions and values.
             target_alias: The name of the table in conditions and values.
@@ -256,6 +256,7 @@ class Verbs:
 
         options = snapshot_options(branch, snapshot_properties)
         rows = ArrowInput(source)
+        rows.read(self._newest())
 
         def execute(plan: MergePlan) -> WriteResult:
             from frazil.iceberg.operations.merge import Merge
@@ -337,6 +338,10 @@ class Verbs:
 
     def _run(self, operation: Operation, rows: Any = None, executor: Executor = HERE) -> WriteResult:
         """Carry out an operation."""
+        raise NotImplementedError
+
+    def _newest(self) -> TableState:
+        """Return the state that an operation would be planned on."""
         raise NotImplementedError
 
     def _place(self) -> str:

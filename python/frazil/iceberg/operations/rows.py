@@ -114,15 +114,19 @@ class ArrowInput:
         written = write_rows(state.native, state.properties, self._data)
         return WrittenRows(written.rows, written, state, self)
 
-    def hold(self, state: TableState, *, exact: bool) -> Source:
-        """Read all rows into memory, once."""
+    def read(self, state: TableState) -> list[pa.RecordBatch]:
+        """Read all rows into memory, once; values without an Arrow type become those of `state`."""
         if self._held is None:
             schema = state.arrow_schema()
             parts = list(batches(self._data, schema, type_name, source=True))
             filled = [part for part in parts if part.num_rows]
             # Parts without rows may lack the columns of the others: an empty list has no columns.
             self._held = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
-        return Source(state, self._held, exact=exact)
+        return self._held
+
+    def hold(self, state: TableState, *, exact: bool) -> Source:
+        """Read all rows into memory."""
+        return Source(state, self.read(state), exact=exact)
 
 
 class Source(Nothing):
