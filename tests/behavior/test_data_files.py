@@ -19,10 +19,12 @@ from pyarrow import orc
 
 import frazil
 from frazil import _native
+from frazil._write_result import RowCounts
 from frazil.config import config
 from frazil.errors import CorruptMetadataError, InvalidArgumentError, StorageError, UnsupportedError
 from frazil.files.write.writer import DataFileWriter, write_memory
 from frazil.iceberg._writer_options import writer_options
+from frazil.iceberg.operations.values import SnapshotOptions, SnapshotRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -528,7 +530,7 @@ def test_rows_can_carry_their_lineage(tmp_path: Path) -> None:
     writer.close()
     assert rows.written()[:2] == (1, 2)
     changes = _native.Transaction(native)
-    changes.snapshot("main", {}, rows=[rows])
+    changes.snapshot(SnapshotRequest(options=SnapshotOptions(), files=[rows], counts=RowCounts(0, inserted=2)))
     changes.commit(_native.Attempts())
     table = table.refresh()
     [path] = [path for path in (tmp_path / "t" / "data").glob("*.parquet") if path != old]
