@@ -166,7 +166,7 @@ class MergeBuilder(Generic[Result]):
         """Run the merge.
 
         Raises:
-            InvalidArgumentError: There is no clause, or one does not fit the columns.
+            InvalidArgumentError: The merge has no clauses, or a clause does not fit the columns.
         """
         if not self._plan.clauses:
             message = "a merge without clauses does nothing"

@@ -132,7 +132,7 @@ class StagedTable:
         return count
 
     def abort(self) -> None:
-        """Give up, and delete the files that were written."""
+        """Discard the changes, and delete the files that were written."""
         self.native.abort()
         self.discard()
 

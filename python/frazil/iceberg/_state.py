@@ -74,7 +74,7 @@ class TableState:
         """Bind a scan of a branch, with metadata columns at the end.
 
         Raises:
-            NoSuchSnapshotError: There is no such branch; the message names those that exist.
+            NoSuchSnapshotError: The branch does not exist; the message names the branches of the table.
         """
         return _native.Scan(
             self.native,

@@ -124,7 +124,7 @@ class Table(Opened, Verbs):
     def transaction(self) -> Transaction:
         """Begin several changes of the newest state that are committed as one, when the `with` block ends."""
         target = Target(self._state, self._row)
-        self._native = target.newest().native
+        self._adopt(target.newest())
         return Transaction(target.begin(), self._at, self._adopt)
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
@@ -432,4 +432,4 @@ def to_newest(table: Table) -> None:
     Raises:
         UnsupportedError: A catalog keeps the table, which was opened without it.
     """
-    table._adopt(Target(table._state, table._row).newest())  # noqa: SLF001 - of this class
+    table._adopt(table._newest())  # noqa: SLF001 - of this class

@@ -79,7 +79,7 @@ class Transaction(Verbs):
         return self._adopt(None)
 
     def abort(self) -> None:
-        """Give up, and delete the files that were written."""
+        """Discard the changes, and delete the files that were written."""
         if not self._ended:
             self._end()
             self._staged.abort()
@@ -119,7 +119,7 @@ class Transaction(Verbs):
 
 
 def replace_definition(changes: Transaction, new: NewTable, *, keep_location: bool) -> None:
-    """Give the table of a transaction another definition; see `Catalog.replace_table_transaction`."""
+    """Replace the definition of the table of a transaction; see `Catalog.replace_table_transaction`."""
     staged = changes._staged  # noqa: SLF001 - of this class
     new.replace(staged.native, keep_location=keep_location)
     staged.changed()

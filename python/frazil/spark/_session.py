@@ -176,7 +176,7 @@ def sweep_until_quiet(sweep: Callable[[], int], linger: float) -> None:
     if not (sweep() and linger):
         return
     time.sleep(linger)
-    # A busy machine can delay the end of a worker: sweep until there are no new files.
+    # On a busy machine, a worker may take longer to exit: sweep until no new files are found.
     for _ in range(_MORE_SWEEPS):
         if not sweep():
             return

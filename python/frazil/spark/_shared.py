@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_SMALL_BYTES = 1024
+
+
 class Shared:
-    """Bytes that each worker gets once, as a broadcast of Spark.
+    """Bytes that each worker gets once, as a broadcast of Spark, or with each task if they are few.
 
     Over Spark Connect, which has none, and where a platform keeps its `SparkContext` to itself, each task gets them.
     """
@@ -35,8 +38,10 @@ class Shared:
 def shared(spark: SparkSession, content: bytes) -> Iterator[Shared]:
     """Share bytes with the workers until the end of the block."""
     broadcast: Any = None
-    with contextlib.suppress(Exception):
-        broadcast = spark.sparkContext.broadcast(content)
+    # A DELETE or an UPDATE shares a few bytes, which need no broadcast.
+    if len(content) > _SMALL_BYTES:
+        with contextlib.suppress(Exception):
+            broadcast = spark.sparkContext.broadcast(content)
     try:
         yield Shared(content, broadcast)
     finally:

@@ -284,7 +284,7 @@ impl FromStr for MetricsMode {
             "full" => Ok(Self::Full),
             _ => match length() {
                 Some(length @ 1..) => Ok(Self::Truncate(length)),
-                _ => Err(Error::invalid(format!("`{text}` is no metrics mode"))
+                _ => Err(Error::invalid(format!("invalid metrics mode `{text}`"))
                     .hint("the modes are none, counts, truncate(length) and full")),
             },
         }

@@ -117,7 +117,7 @@ pub(crate) fn assemble_map(
     offsets: OffsetBuffer<i32>,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let ArrowType::Map(field, _) = to else { return Err(Error::internal("a map that is none in Arrow")) };
+    let ArrowType::Map(field, _) = to else { return Err(Error::internal("the Arrow type of a map is not a map")) };
     let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
     let null = |part: &ArrayRef| part.logical_null_count() > 0;
     if null(&keys) {
