@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from frazil._arguments import path_text, table_files
 from frazil._folders import local_path
+from frazil._formats import FORMATS, format_named
 from frazil._opened import opening
 from frazil._virtual_table import split_metadata_table
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
@@ -14,16 +15,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from frazil._formats import Format
     from frazil.iceberg._table import Table as IcebergTable
     from frazil.paimon._table import Table as PaimonTable
-
-FORMATS = ("iceberg", "paimon")
-
-_ARGUMENTS = {
-    "iceberg": ("partition_by", "sort_order", "format_version", "properties"),
-    "paimon": ("partition_keys", "primary_keys", "options", "comment"),
-}
-"""What `create_table` takes besides what it takes for both formats."""
 
 _SHOWN_TABLES = 3
 _OTHER_FORMATS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
@@ -98,11 +92,7 @@ def load_table(
     13
     """
     table, name = open_named(location, format, relocate=relocate, storage=storage, allowed_locations=allowed_locations)
-    if name is None:
-        return table
-    from frazil.paimon import _table as paimon
-
-    return paimon.system_table(table, name) if isinstance(table, paimon.Table) else table.inspect[name]
+    return table if name is None else FORMATS[table.format].metadata_table(table, name)
 
 
 def open_named(
@@ -120,9 +110,8 @@ def open_named(
         NoSuchTableError: There is no table at the location.
     """
     location = path_text("location", location)
-    if table_format is not None and table_format not in FORMATS:
-        message = f"unknown table format {table_format!r}, expected one of {', '.join(FORMATS)}"
-        raise InvalidArgumentError(message)
+    if table_format is not None:
+        format_named(table_format)
     options = opening(relocate, storage, allowed_locations)
     folder, name = split_metadata_table(location)
     try:
@@ -137,18 +126,15 @@ def open_named(
 
 
 def _open(location: str, table_format: str | None, options: Mapping[str, Any]) -> IcebergTable | PaimonTable:
-    if (table_format or _format_of(location, options)) == "paimon":
-        from frazil.paimon._table import Table as PaimonTable
-
-        return PaimonTable.open(location, **options)
-    from frazil.iceberg._table import Table as IcebergTable
-
     try:
-        return IcebergTable.open(location, **options)
+        table: IcebergTable | PaimonTable = (
+            FORMATS[table_format or _format_of(location, options)].table_class().open(location, **options)
+        )
     except NoSuchTableError as error:
         if table_format is not None or error.hint is not None:
             raise
         raise NoSuchTableError(error.message, context=error.context, hint=_what_is_there(location, options)) from None
+    return table
 
 
 @overload
@@ -218,30 +204,22 @@ def create_table(
     >>> sorted(table.scan().to_arrow()["id"].to_pylist())
     [1, 2, 3]
     """
-    if format not in FORMATS:
-        message = f"unknown table format {format!r}, expected one of {', '.join(FORMATS)}"
-        raise InvalidArgumentError(message)
-    known = _ARGUMENTS[format]
+    chosen = format_named(format)
+    known = chosen.create_arguments
     wrong = next((name for name in arguments if name not in known), None)
     if wrong is not None:
         message = f"create_table has no argument `{wrong}` for tables of the format {format}"
         raise InvalidArgumentError(message, hint=f"its arguments are {', '.join(known)}")
-    if format == "paimon":
-        from frazil.paimon._table import Table as PaimonTable
-
-        return PaimonTable.create(location, schema, storage=storage, **arguments)
-    from frazil.iceberg._table import Table as IcebergTable
-
-    return IcebergTable.create(location, schema, storage=storage, **arguments)
+    table: IcebergTable | PaimonTable = chosen.table_class().create(location, schema, storage=storage, **arguments)
+    return table
 
 
 def _format_of(location: str, options: Mapping[str, Any]) -> str:
-    """Look: a Paimon table has files `schema/schema-<number>`. What cannot be looked at is left to the opening."""
+    """Look for the files of a Paimon table; what cannot be looked at is left to the opening of an Iceberg table."""
     folder = location.rstrip("/")
     if not folder or folder.endswith((".json", ".json.gz")):
         return "iceberg"
-    names = _file_names(f"{folder}/schema", folder, options)
-    return "paimon" if any(_is_schema_file(name) for name in names) else "iceberg"
+    return "paimon" if _has_files_of(FORMATS["paimon"], folder, options) else "iceberg"
 
 
 def _what_is_there(location: str, options: Mapping[str, Any]) -> str:
@@ -271,8 +249,12 @@ def _tables_in(folder: str, options: Mapping[str, Any]) -> str | None:
 
 
 def _has_table(folder: str, options: Mapping[str, Any]) -> bool:
-    iceberg = (name.endswith(".metadata.json") for name in _file_names(f"{folder}/metadata", folder, options))
-    return any(iceberg) or _format_of(folder, options) == "paimon"
+    return any(_has_files_of(known, folder, options) for known in FORMATS.values())
+
+
+def _has_files_of(table_format: Format, folder: str, options: Mapping[str, Any]) -> bool:
+    names = _file_names(f"{folder}/{table_format.folder}", folder, options)
+    return any(table_format.recognizes(name) for name in names)
 
 
 def _file_names(folder: str, root: str, options: Mapping[str, Any]) -> list[str]:
@@ -281,7 +263,3 @@ def _file_names(folder: str, root: str, options: Mapping[str, Any]) -> list[str]
         return [place.rpartition("/")[2] for place, _, _ in table_files(root, **options).list(folder)]
     except FrazilError:
         return []
-
-
-def _is_schema_file(name: str) -> bool:
-    return name.startswith("schema-") and name.removeprefix("schema-").isdecimal()

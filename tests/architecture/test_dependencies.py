@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PYTHON = Path(__file__).parents[2] / "python"
 FORMATS = ("frazil.iceberg", "frazil.paimon")
 # Who opens a table, or creates it by a statement, chooses its format.
-ABOVE_FORMATS = ("frazil._table", "frazil.catalog", "frazil.sql")
+ABOVE_FORMATS = ("frazil._formats", "frazil._table", "frazil.catalog", "frazil.sql")
 OUTERMOST = ("frazil.spark", "frazil.cli", "pyspark_frazil")
 DATA_FILES = "frazil.files"
 # What of the native module names no format.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from frazil._arguments import field_names, filter_text, flag, path_text, property_texts, text, whole_number
 from frazil._border import operation, operation_of
@@ -42,6 +42,9 @@ class Verbs:
     """
 
     __slots__ = ()
+
+    format: ClassVar[Literal["iceberg"]] = "iceberg"
+    """The format of the table."""
 
     @operation_of
     def append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from frazil import _native
 from frazil._arguments import (
@@ -48,6 +48,9 @@ BRANCH_FOLDER = "/branch/branch-"
 
 class Table(Opened, Writing, ReadOnly):
     """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
+
+    format: ClassVar[Literal["paimon"]] = "paimon"
+    """The format of the table."""
 
     def __init__(
         self, native: _native.PaimonTable, files: _native.Files, options: dict[str, Any], view: View = "rows"

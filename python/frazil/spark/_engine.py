@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
-from frazil.iceberg import Table as IcebergTable
+from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
 from frazil.spark._read import relation
 from frazil.spark._sql_types import sql_columns
@@ -117,7 +117,7 @@ class SparkEngine:
 
     def columns(self, table: Any) -> list[tuple[str, ...]]:
         """Return name, type and comment of each column."""
-        comments = _comments(table)
+        comments = format_of(table).comments(table)
         fields = spark_schema(table.scan().schema(), "micros")
         return [(field.name, field.dataType.simpleString(), comments.get(field.name) or "") for field in fields]
 
@@ -147,9 +147,3 @@ class SparkEngine:
         """Return the id of the application, as the Java connector records it."""
         found = self._spark.conf.get("spark.app.id", None)
         return {} if not found else {"spark.app.id": str(found)}
-
-
-def _comments(table: Any) -> dict[str, str | None]:
-    if isinstance(table, IcebergTable):
-        return {field.name: field.doc for field in table.schema().fields}
-    return {field.name: field.description for field in table.schema().fields}

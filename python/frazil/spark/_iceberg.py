@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError
-from frazil.spark._options import SNAPSHOT_OPTIONS, check_names, exclude, number
+from frazil.spark._options import NATIVE_FILES, SNAPSHOT_OPTIONS, check_names, exclude, number, snapshot_arguments
 from frazil.spark._state import ReadState
 
 if TYPE_CHECKING:
@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil.iceberg import Scan, Table
+    from frazil.spark._lanes import NativeFiles
     from frazil.spark._options import ReadOptions
-
-NATIVE_FILES = "native-files"
-"""The option by which `frazil.spark.read` names the data files that Spark reads itself."""
 
 APPEND = ("start-snapshot-id", "end-snapshot-id")
 """The snapshots of an incremental read, the first of them exclusive."""
@@ -60,6 +58,8 @@ class OpenedState(ReadState):
 class IcebergState(OpenedState):
     """The rows of an Iceberg table."""
 
+    has_native_files = True
+
     def __init__(self, table: Table, asked: ReadOptions) -> None:
         """Check which rows are asked for."""
         super().__init__(table, asked)
@@ -75,6 +75,13 @@ class IcebergState(OpenedState):
     def lasting_options(self) -> dict[str, str | None]:
         """Return the metadata file."""
         return {"path": self.metadata_file}
+
+    def native_files(self, *, nullable: bool, is_filtered_later: bool) -> NativeFiles | None:
+        """Return the files that Spark reads with the same result."""
+        from frazil.spark._lanes import native_files
+
+        scan = self.scan(self.asked.columns, self.asked.row_filter)
+        return native_files(scan, nullable=nullable, is_filtered_later=is_filtered_later)
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan, and give the partitions, without the files that Spark reads itself."""
@@ -119,21 +126,6 @@ def scan_arguments(asked: ReadOptions) -> tuple[dict[str, Any], dict[str, Any]]:
         message = "the option `end-snapshot-id` needs `start-snapshot-id`"
         raise InvalidArgumentError(message, hint="to read the table as of a snapshot give `snapshot-id`")
     return {}, snapshot_arguments(asked)
-
-
-def snapshot_arguments(asked: ReadOptions) -> dict[str, Any]:
-    """Return the arguments that choose a snapshot in scans and metadata tables."""
-    match asked.snapshot:
-        case None:
-            return {} if asked.branch is None else {"ref": asked.branch}
-        case ("id", value):
-            return {"snapshot_id": value}
-        case ("as_of", value):
-            return {"as_of": value}
-        case ("version", value) if value.isdecimal():
-            return {"snapshot_id": int(value)}
-        case (_, value):
-            return {"ref": value}
 
 
 def size_of(properties: Mapping[str, str], name: str) -> int | None:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from frazil import _native
-from frazil._literal import lit
 from frazil.errors import InvalidArgumentError
-from frazil.iceberg import Table as IcebergTable
 from frazil.iceberg import Transaction
-from frazil.iceberg._table import state_of
 from frazil.spark._assignment import assigned, constant
-from frazil.spark._few_rows import few_rows
-from frazil.spark._paimon_write import write_paimon
-from frazil.spark._taking import Taking
 from frazil.spark._types import spark_schema
-from frazil.spark._writes import write
+from frazil.spark._writes import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,35 +38,7 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
     schema = spark_schema(table.scan().schema(), "error")
     constants = _values(frame, schema, how.constants)
     rows = assigned(frame, schema, how)
-    if not isinstance(table, IcebergTable):
-        # Paimon's connector for Spark records nothing of the engine.
-        _insert_paimon(rows, table, how, constants)
-        return
-    row_filter = how.row_filter or _filter(constants) or True
-    options: dict[str, Any] = {"branch": how.branch, "snapshot_properties": snapshot_properties}
-    if not how.is_small:
-        replaced = row_filter if how.mode == "overwrite" else True
-        write(rows, target, how.mode, overwrite_filter=replaced, **options)
-        return
-    taken = _taken(few_rows(rows), table)
-    if how.mode == "overwrite":
-        target.overwrite(taken, row_filter, **options)
-    elif how.mode == "dynamic":
-        target.dynamic_partition_overwrite(taken, **options)
-    else:
-        target.append(taken, **options)
-
-
-def _insert_paimon(rows: DataFrame, table: Any, how: Insertion, constants: Mapping[str, Any]) -> None:
-    partitions = [constants] if constants else None
-    if not how.is_small:
-        write_paimon(rows, table, how.mode, partitions=partitions if how.mode == "overwrite" else None)
-    elif how.mode == "overwrite":
-        table.overwrite(few_rows(rows), partitions=partitions)
-    elif how.mode == "dynamic":
-        table.dynamic_partition_overwrite(few_rows(rows))
-    else:
-        table.append(few_rows(rows))
+    WRITERS[table.format].insert(rows, target, how, constants, snapshot_properties)
 
 
 def _values(frame: DataFrame, schema: spark.StructType, constants: Mapping[str, str | None]) -> dict[str, Any]:
@@ -97,22 +61,3 @@ def _values(frame: DataFrame, schema: spark.StructType, constants: Mapping[str, 
             message = f"PARTITION: {text!r} is not a value of column `{name}`, a {schema[name].dataType.simpleString()}"
             raise InvalidArgumentError(message, context={"column": name})
     return values
-
-
-def _filter(constants: Mapping[str, Any]) -> str | None:
-    """Return the filter for the rows that have these values."""
-    conditions = []
-    for name, value in constants.items():
-        quoted = '"' + name.replace('"', '""') + '"'
-        # Filters have no other literals for NaN and infinities than text.
-        is_special = isinstance(value, float) and not math.isfinite(value)
-        literal = f"'{value}'" if is_special else lit(value)
-        conditions.append(f"{quoted} IS NULL" if value is None else f"{quoted} = {literal}")
-    return " AND ".join(conditions) or None
-
-
-def _taken(rows: pa.Table, table: IcebergTable) -> pa.Table:
-    if not rows:
-        return rows
-    taking = Taking(_native.RowWriter(state_of(table).native, memory_bytes=1 << 20).schema())
-    return pa.Table.from_batches([taking.apply(batch) for batch in rows.combine_chunks().to_batches()])

@@ -7,47 +7,43 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, cast
 
 from frazil import _native
 from frazil._read_ahead import read_parts
-from frazil.paimon._table import Table as PaimonTable
-from frazil.spark._iceberg import snapshot_arguments
-from frazil.spark._options import check_names
+from frazil.iceberg import load_table as load_iceberg_table
+from frazil.paimon import load_table as load_paimon_table
+from frazil.spark._options import check_names, snapshot_arguments
 from frazil.spark._state import ReadState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from frazil._virtual_table import VirtualScan, VirtualTable
     from frazil.iceberg import Table as IcebergTable
+    from frazil.paimon import Table as PaimonTable
     from frazil.spark._options import ReadOptions
 
 
 class InspectState(ReadState):
-    """A metadata table of an Iceberg table, as one metadata file describes it, or a system table of a Paimon table.
+    """A metadata table or system table; the table that it describes is opened again in other processes."""
 
-    System tables of one snapshot show the snapshot that was current when this was made; the others what is current when
-    they are read.
-    """
-
-    def __init__(self, table: IcebergTable | PaimonTable, name: str, asked: ReadOptions) -> None:
-        """Note the newest metadata file or snapshot of the table; every read is by that one."""
+    def __init__(self, name: str, asked: ReadOptions, snapshot: Mapping[str, Any]) -> None:
+        """Read the table of this name, of the snapshot that these arguments of `Inspect.open` choose."""
         super().__init__(asked)
         check_names(asked.others, (), {})
-        self._name = name
-        if isinstance(table, PaimonTable):
-            self._place, self._format = asked.path, "paimon"
-            self._snapshot = snapshot_arguments(dataclasses.replace(asked, branch=None)) or _current(table, name, asked)
-        else:
-            self._place, self._format = table.metadata_location, "iceberg"
-            self._snapshot = snapshot_arguments(asked)
-        self._table: VirtualTable | None = self._open(table)
+        self._name, self._snapshot = name, snapshot
+        self._table: VirtualTable | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_table": None}
+
+    @abstractmethod
+    def _load(self) -> IcebergTable | PaimonTable:
+        """Open the table that this describes."""
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> VirtualScan:
         """Describe a read of the metadata table."""
@@ -58,10 +54,6 @@ class InspectState(ReadState):
     def table_sizes(self) -> tuple[int | None, int | None]:
         """Return no sizes: a partition is a part."""
         return None, None
-
-    def lasting_options(self) -> dict[str, str | None] | None:
-        """Return the metadata file of an Iceberg table."""
-        return None if self._format == "paimon" else {"path": self._place, "inspect": self._name}
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan, and return the parts; with a limit they are one partition."""
@@ -79,25 +71,54 @@ class InspectState(ReadState):
 
     def _opened(self) -> VirtualTable:
         if self._table is None:
-            from frazil._table import load_table
-
-            table = load_table(self._place, format=self._format, **self.asked.opening)
-            self._table = self._open(table)
+            self._table = self._open(self._load())
         return self._table
 
     def _open(self, table: IcebergTable | PaimonTable) -> VirtualTable:
-        if isinstance(table, PaimonTable):
-            table = _on_branch(table, self.asked)
         return table.inspect.open(self._name, **self._snapshot)
+
+
+class IcebergInspect(InspectState):
+    """A metadata table of an Iceberg table, as one metadata file describes it."""
+
+    def __init__(self, table: IcebergTable, name: str, asked: ReadOptions) -> None:
+        """Note the newest metadata file of the table; every read is by that one."""
+        super().__init__(name, asked, snapshot_arguments(asked))
+        self._metadata_file = table.metadata_location
+        self._table = self._open(table)
+
+    def lasting_options(self) -> dict[str, str | None] | None:
+        """Return the metadata file."""
+        return {"path": self._metadata_file, "inspect": self._name}
+
+    def _load(self) -> IcebergTable:
+        return load_iceberg_table(self._metadata_file, **self.asked.opening)
+
+
+class PaimonInspect(InspectState):
+    """A system table of a Paimon table.
+
+    System tables of one snapshot show the snapshot that was current when this was made; the others what is current when
+    they are read.
+    """
+
+    def __init__(self, table: PaimonTable, name: str, asked: ReadOptions) -> None:
+        """Note the current snapshot, if the system table shows one."""
+        table = _on_branch(table, asked)
+        chosen = snapshot_arguments(dataclasses.replace(asked, branch=None))
+        super().__init__(name, asked, chosen or _current(table, name))
+        self._table = self._open(table)
+
+    def _load(self) -> PaimonTable:
+        return _on_branch(load_paimon_table(self.asked.path, **self.asked.opening), self.asked)
 
 
 def _on_branch(table: PaimonTable, asked: ReadOptions) -> PaimonTable:
     return table if asked.branch is None else table.with_branch(asked.branch)
 
 
-def _current(table: PaimonTable, name: str, asked: ReadOptions) -> dict[str, Any]:
+def _current(table: PaimonTable, name: str) -> dict[str, Any]:
     """Return the argument that chooses the current snapshot, if `name` shows one and reads the same rows by its id."""
-    table = _on_branch(table, asked)
     shows_one = {found for found, _, time_travel in _native.paimon_system_tables() if time_travel}
     current = table.current_snapshot() if name in shows_one else None
     if current is None or current.schema_id != table.schema().schema_id:

@@ -1,4 +1,4 @@
-"""Opening what a read of Spark names: a table of either format, or a metadata table or system table."""
+"""Opening what a read of Spark names: a table, its changes, or one of its metadata tables or system tables."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING
 
 from frazil._table import load_table, open_named
 from frazil._virtual_table import split_metadata_table
-from frazil.paimon._table import Table as PaimonTable
-from frazil.paimon._table import view_of
-from frazil.paimon._views import VIEWS
-from frazil.spark._changes import CHANGES, IcebergChanges, PaimonChanges
-from frazil.spark._iceberg import IcebergState
-from frazil.spark._inspect import InspectState
-from frazil.spark._paimon import PaimonState
+from frazil.spark._changes import CHANGES
+from frazil.spark._formats import format_of
 
 if TYPE_CHECKING:
     from frazil.spark._options import ReadOptions
@@ -32,18 +27,12 @@ def open_state(asked: ReadOptions) -> ReadState:
     """
     path, dollar, last = asked.path.rstrip("/").rpartition("$")
     if CHANGES in (asked.metadata_table, dollar and last):
-        return _changes(dataclasses.replace(asked, path=path if dollar and last == CHANGES else asked.path))
+        asked = dataclasses.replace(asked, path=path if dollar and last == CHANGES else asked.path)
+        table = load_table(asked.path, format=asked.format, **asked.opening)
+        return format_of(table).changes(table, asked)
     table, name = open_named(asked.path, asked.format, **asked.opening)
     if name is not None:
         asked = dataclasses.replace(asked, path=split_metadata_table(asked.path)[0])
     name = asked.metadata_table or name
-    if name in VIEWS and isinstance(table, PaimonTable):
-        return PaimonState(view_of(table, name), dataclasses.replace(asked, metadata_table=name))
-    if name is not None:
-        return InspectState(table, name, asked)
-    return PaimonState(table, asked) if isinstance(table, PaimonTable) else IcebergState(table, asked)
-
-
-def _changes(asked: ReadOptions) -> ReadState:
-    table = load_table(asked.path, format=asked.format, **asked.opening)
-    return PaimonChanges(table, asked) if isinstance(table, PaimonTable) else IcebergChanges(table, asked)
+    found = format_of(table)
+    return found.rows(table, asked) if name is None else found.metadata_table(table, name, asked)

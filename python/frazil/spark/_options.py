@@ -26,6 +26,9 @@ NS_MODES = ("error", "micros", "long")
 READ_LANES = ("auto", "arrow", "native")
 """Who reads data files in `frazil.spark.read`: whoever is faster; always frazil; Spark, required columns too."""
 
+NATIVE_FILES = "native-files"
+"""The option by which `frazil.spark.read` names the data files that Spark reads itself."""
+
 SNAPSHOT_OPTIONS = ("snapshot-id", "as-of-timestamp", "tag", "ref", "versionasof", "timestampasof")
 """Options of which at most one is given."""
 
@@ -166,6 +169,21 @@ def check_names(names: Iterable[str], known: Iterable[str], unsupported: Mapping
             raise InvalidArgumentError(
                 message, hint="the options are " + ", ".join(_shown(option) for option in offered)
             )
+
+
+def snapshot_arguments(asked: ReadOptions) -> dict[str, Any]:
+    """Return the arguments that choose a snapshot in scans and metadata tables."""
+    match asked.snapshot:
+        case None:
+            return {} if asked.branch is None else {"ref": asked.branch}
+        case ("id", value):
+            return {"snapshot_id": value}
+        case ("as_of", value):
+            return {"as_of": value}
+        case ("version", value) if value.isdecimal():
+            return {"snapshot_id": int(value)}
+        case (_, value):
+            return {"ref": value}
 
 
 def exclude(given: Mapping[str, str], *names: str) -> None:

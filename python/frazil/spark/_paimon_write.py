@@ -19,7 +19,9 @@ from frazil.paimon._operations import Append, Overwrite, OverwritePartitions
 from frazil.paimon._rows import write_rows
 from frazil.paimon._state import CommitOptions, TableState
 from frazil.paimon._writing import carry_out, commit_options, replaced_partitions
+from frazil.spark._few_rows import few_rows
 from frazil.spark._session import result_row, run_in_workers, sweep_until_quiet, this_task
+from frazil.spark._write_request import WriteRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,30 +30,47 @@ if TYPE_CHECKING:
 
     from frazil._write_result import WriteResult
     from frazil.paimon import Table
+    from frazil.sql._insert import Insertion
 
-__all__ = ["write_paimon"]
+__all__ = ["insert_into_paimon", "write_paimon"]
 
 _BUCKET = "__frazil_bucket"
 
 
-def write_paimon(
-    frame: DataFrame,
-    table: Table,
-    mode: str,
-    *,
-    partitions: Sequence[Mapping[str, Any]] | None = None,
-    snapshot_properties: Mapping[str, str] | None = None,
-) -> WriteResult:
+def write_paimon(frame: DataFrame, table: Table, asked: WriteRequest) -> WriteResult:
     """Write the rows of a DataFrame; see `frazil.spark.write`."""
-    options = commit_options(table, snapshot_properties)
+    asked.refuse(("overwrite_filter", "distribution_mode", "write_format", "target_file_size_bytes"), "Iceberg")
+    table = table.with_branch(asked.branch)
+    options = commit_options(table, asked.snapshot_properties)
     operation: Append | Overwrite | OverwritePartitions
-    if mode == "append":
+    if asked.mode == "append":
         operation = Append(options=options)
-    elif mode == "dynamic":
+    elif asked.mode == "dynamic":
         operation = OverwritePartitions(options=options)
     else:
-        operation = Overwrite(options=options, partitions=replaced_partitions(partitions))
+        operation = Overwrite(options=options, partitions=replaced_partitions(asked.partitions))
     return carry_out(table, operation, _Frame(frame, table))
+
+
+def insert_into_paimon(
+    rows: DataFrame,
+    table: Table,
+    how: Insertion,
+    constants: Mapping[str, Any],
+    snapshot_properties: Mapping[str, str],  # noqa: ARG001 - Paimon's connector for Spark records nothing of the engine
+) -> None:
+    """Write rows that have the columns of the table; `constants` are the values of a static partition."""
+    partitions = [constants] if constants else None
+    if not how.is_small:
+        write_paimon(
+            rows, table, WriteRequest(mode=how.mode, partitions=partitions if how.mode == "overwrite" else None)
+        )
+    elif how.mode == "overwrite":
+        table.overwrite(few_rows(rows), partitions=partitions)
+    elif how.mode == "dynamic":
+        table.dynamic_partition_overwrite(few_rows(rows))
+    else:
+        table.append(few_rows(rows))
 
 
 class _Frame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._arguments import field_names, filter_text, row_limit, snapshot_choice
 from frazil.errors import FrazilError, InvalidArgumentError
-from frazil.spark._options import READ_LANES, parse, quote_name
+from frazil.spark._options import NATIVE_FILES, READ_LANES, parse, quote_name
 from frazil.spark._worker_python import check_session
 
 if TYPE_CHECKING:
@@ -168,8 +168,10 @@ def _place(
     storage: Mapping[str, str] | None,
 ) -> dict[str, Any]:
     """Return options with those by which the data source finds a table."""
+    from frazil.spark._formats import format_of
+
     if not isinstance(table, str | os.PathLike):
-        given |= _of_table(table)
+        given |= format_of(table).options(table)
         relocate = table.relocations | dict(relocate or {})
         given["allowed-locations"] = json.dumps(table.allowed_locations) if table.allowed_locations else None
         storage = table.storage_properties | dict(storage or {})
@@ -182,14 +184,13 @@ def _place(
 
 def _by_lanes(spark: SparkSession, given: dict[str, str], *, nullable: bool) -> DataFrame:
     """Read by Spark what it reads with the same result, and the rest by frazil; both from one state of the table."""
-    from frazil.spark._iceberg import IcebergState
     from frazil.spark._open import open_state
 
     # What is wrong is said by the data source, as for every other read.
     with contextlib.suppress(FrazilError):
         asked = parse(given)
         state = open_state(asked) if asked.limit is None and not asked.pushdown else None
-        if isinstance(state, IcebergState):
+        if state is not None and state.has_native_files:
             return _opened(spark, given, state, nullable=nullable)
     return spark.read.format("frazil").options(**given).load()
 
@@ -202,9 +203,7 @@ def _opened(
     nullable: bool | None,
     is_filtered_later: bool = False,
 ) -> DataFrame:
-    """Read a state; `nullable` is as in `native_files`, or None if frazil is to read all files."""
-    from frazil.spark._iceberg import NATIVE_FILES, IcebergState
-    from frazil.spark._lanes import native_files
+    """Read a state; `nullable` is as in `ReadState.native_files`, or None if frazil is to read all files."""
     from frazil.spark._types import spark_schema
 
     source, asked, lasting = spark.read.format("frazil"), state.asked, state.lasting_options()
@@ -214,26 +213,11 @@ def _opened(
     given = _with(given, lasting)
     schema = spark_schema(state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)
     source, files = source.schema(schema), None
-    if isinstance(state, IcebergState) and nullable is not None:
-        scan = state.scan(asked.columns, asked.row_filter)
-        files = native_files(scan, nullable=nullable, is_filtered_later=is_filtered_later)
+    if nullable is not None:
+        files = state.native_files(nullable=nullable, is_filtered_later=is_filtered_later)
     if files is None:
         return source.options(**given).load()
     frame = files.frame(spark, schema)
     if files.are_all:
         return frame
     return frame.unionByName(source.options(**given, **{NATIVE_FILES: files.option()}).load())
-
-
-def _of_table(table: object) -> dict[str, str]:
-    """Give the options by which the data source opens a table that was loaded here."""
-    from frazil import iceberg, paimon
-
-    if isinstance(table, iceberg.Table):
-        return {"format": "iceberg", "path": table.metadata_location}
-    if isinstance(table, paimon.Table):
-        branch = {} if table.branch == "main" else {"branch": table.branch}
-        view = {} if table.system_table is None else {"inspect": table.system_table}
-        return {"format": "paimon", "path": table.location} | branch | view
-    message = f"a table of Iceberg or Paimon is read, or a location, not {type(table).__name__}"
-    raise InvalidArgumentError(message)

@@ -10,9 +10,9 @@ from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
 from frazil.iceberg.operations.merge import Merge
 from frazil.iceberg.operations.row_change import Delete, Update
 from frazil.spark._executor import SparkExecutor
+from frazil.spark._iceberg_write import check_branch, open_table
 from frazil.spark._input import CollectedFrame
 from frazil.spark._worker_python import check_session, session_of
-from frazil.spark._writes import check_branch, open_table
 
 if TYPE_CHECKING:
     import os

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from frazil import _native, iceberg, paimon
     from frazil._changes import Changes
     from frazil._virtual_table import VirtualScan
+    from frazil.spark._lanes import NativeFiles
     from frazil.spark._options import ReadOptions
 
     Scan = iceberg.Scan | paimon.Scan | VirtualScan | Changes[Any, Any]
@@ -28,6 +29,9 @@ _EVERYTHING_BYTES = (1 << 63) - 1
 
 class ReadState(ABC):
     """A table at the state that it had when this was made. Pickles without the open table, and reads the same rows."""
+
+    has_native_files: ClassVar[bool] = False
+    """Whether Spark may read some of the data files itself."""
 
     def __init__(self, asked: ReadOptions) -> None:
         """Keep what is asked of the table."""
@@ -62,6 +66,14 @@ class ReadState(ABC):
         """Return options by which every later read has this state, None for those to leave out.
 
         The result itself is None if the state cannot be named.
+        """
+        return None
+
+    def native_files(self, *, nullable: bool, is_filtered_later: bool) -> NativeFiles | None:  # noqa: ARG002
+        """Return the data files that Spark reads with the same result; None for none.
+
+        With `nullable`, files of required columns are among them: Spark returns these columns as nullable. With
+        `is_filtered_later`, Spark may return rows that the filter excludes.
         """
         return None
 

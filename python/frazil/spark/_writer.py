@@ -17,9 +17,9 @@ from frazil.iceberg._table import state_of
 from frazil.iceberg._verbs import carry_out, snapshot_options
 from frazil.iceberg.operations.rows import WrittenRows
 from frazil.spark._attempts import linger_seconds
+from frazil.spark._iceberg_write import check_branch, check_columns, open_table, write_operation
 from frazil.spark._options import check_names, number, parse
 from frazil.spark._session import WriteSession
-from frazil.spark._writes import check_branch, check_columns, open_table, write_operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from frazil import _native
-from frazil._arguments import optional_text, text, whole_number
-from frazil.errors import InvalidArgumentError, UnsupportedError
-from frazil.files.rows.batches import no_rows
-from frazil.iceberg import Table, Transaction
-from frazil.iceberg._table import state_of, to_newest
-from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
-from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartitions
-from frazil.paimon import Table as PaimonTable
-from frazil.spark._input import WrittenFrame
-from frazil.spark._paimon_write import write_paimon
-from frazil.spark._taking import Taking
+from frazil.errors import InvalidArgumentError
+from frazil.iceberg import Transaction
+from frazil.spark._iceberg_write import insert_into_iceberg, write_iceberg
+from frazil.spark._paimon_write import insert_into_paimon, write_paimon
 from frazil.spark._worker_python import check_session, session_of
+from frazil.spark._write_request import MODES, Mode, WriteRequest, opened_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import os
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
     from frazil._write_result import WriteResult
-    from frazil.iceberg.operations.values import Filter, SnapshotOptions
+    from frazil.iceberg import Table
+    from frazil.paimon import Table as PaimonTable
+    from frazil.sql._insert import Insertion
 
-MODES = ("append", "overwrite", "dynamic")
+__all__ = ["WRITERS", "write"]
 
-Mode = Literal["append", "overwrite", "dynamic"]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """How DataFrames are written into tables of a format."""
+
+    write: Callable[[DataFrame, Any, WriteRequest], WriteResult]
+    insert: Callable[[DataFrame, Any, Insertion, Mapping[str, Any], Mapping[str, str]], None]
+    """Writes rows that have the columns of the table, the constants of a static partition among them."""
+
+
+WRITERS = {
+    "iceberg": Writer(write=write_iceberg, insert=insert_into_iceberg),
+    "paimon": Writer(write=write_paimon, insert=insert_into_paimon),
+}
+"""The writers by the names of their formats."""
 
 
 def write(  # noqa: PLR0913 - keyword-only, what a write is
@@ -85,125 +93,18 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     if overwrite_filter is not True and mode != "overwrite":
         message = "overwrite_filter goes with the mode `overwrite`"
         raise InvalidArgumentError(message)
-    row_filter = row_filter_of(overwrite_filter, "overwrite_filter", case_sensitive=True)
-    target_bytes = (
-        None if target_file_size_bytes is None else whole_number("target_file_size_bytes", target_file_size_bytes)
-    )
     check_session(session_of(frame, "frame"))
     began = time.perf_counter()
-    target = table if isinstance(table, Transaction) else opened_table(table, relocate, storage)
-    if isinstance(target, PaimonTable):
-        of_iceberg = {
-            "overwrite_filter": None if overwrite_filter is True else overwrite_filter,
-            "distribution_mode": distribution_mode,
-            "write_format": write_format,
-            "target_file_size_bytes": target_file_size_bytes,
-        }
-        check_arguments(of_iceberg, "Iceberg")
-        on_branch = target.with_branch(branch)
-        return write_paimon(frame, on_branch, mode, partitions=partitions, snapshot_properties=snapshot_properties)
-    check_arguments({"partitions": partitions}, "Paimon")
-    if not isinstance(target, Transaction):
-        to_newest(target)
-    opened = target.table() if isinstance(target, Transaction) else target
-    check_columns(opened, frame.schema)
-    check_branch(opened, branch)
-    rows = WrittenFrame(
-        frame,
+    asked = WriteRequest(
+        mode=mode,
+        branch=branch,
+        overwrite_filter=None if overwrite_filter is True else overwrite_filter,
+        partitions=partitions,
+        snapshot_properties=snapshot_properties,
         distribution_mode=distribution_mode,
-        write_format=optional_text("write_format", write_format),
-        target_bytes=target_bytes,
+        write_format=write_format,
+        target_file_size_bytes=target_file_size_bytes,
     )
-    options = snapshot_options(branch, snapshot_properties)
-    result = carry_out(target, write_operation(mode, options, None if overwrite_filter is True else row_filter), rows)
+    target = table if isinstance(table, Transaction) else opened_table(table, relocate, storage)
+    result = WRITERS[target.format].write(frame, target, asked)
     return replace(result, seconds=time.perf_counter() - began)
-
-
-def write_operation(
-    mode: str, options: SnapshotOptions, row_filter: Filter | None = None
-) -> Append | Overwrite | OverwritePartitions:
-    """Return the operation of a mode of `write`."""
-    if mode == "append":
-        return Append(options=options)
-    if mode == "dynamic":
-        return OverwritePartitions(options=options)
-    return Overwrite(options=options, filter=row_filter)
-
-
-def check_arguments(given: Mapping[str, object], table_format: str) -> None:
-    """Refuse arguments that are only for tables of one format.
-
-    Raises:
-        InvalidArgumentError: One of them is given.
-    """
-    wrong = next((name for name, value in given.items() if value is not None), None)
-    if wrong is not None:
-        message = f"{wrong} is only for tables of the format {table_format}"
-        raise InvalidArgumentError(message)
-
-
-def opened_table(
-    table: str | os.PathLike[str] | Table | PaimonTable,
-    relocate: Mapping[str, str] | None,
-    storage: Mapping[str, str] | None,
-    allowed_locations: Sequence[str] = (),
-) -> Table | PaimonTable:
-    """Return the table, opened if its location is given."""
-    from frazil._table import load_table
-
-    if isinstance(table, str | os.PathLike):
-        return load_table(table, relocate=relocate, storage=storage, allowed_locations=allowed_locations)
-    if relocate or storage:
-        message = "relocate and storage go with the location of a table; a table that was loaded has its own"
-        raise InvalidArgumentError(message)
-    if not isinstance(table, Table | PaimonTable):
-        message = f"a table is its location or a table that was loaded, not {type(table).__name__}"  # type: ignore[unreachable]
-        raise InvalidArgumentError(message)
-    return table
-
-
-def open_table(
-    table: str | os.PathLike[str] | Table,
-    relocate: Mapping[str, str] | None,
-    storage: Mapping[str, str] | None,
-    allowed_locations: Sequence[str] = (),
-) -> Table:
-    """Return an Iceberg table at its newest state.
-
-    Raises:
-        UnsupportedError: A Paimon table, or a table that a catalog keeps and that was opened by its folder.
-    """
-    opened = opened_table(table, relocate, storage, allowed_locations)
-    if not isinstance(opened, Table):
-        message = "this is done to Iceberg tables only; Paimon tables are written by frazil.spark.write"
-        raise UnsupportedError(message)
-    to_newest(opened)
-    return opened
-
-
-def check_columns(table: Table, schema: StructType) -> None:
-    """Check before any task runs that rows of Spark have the columns and types of the table.
-
-    Raises:
-        InvalidArgumentError: A column that is not there, or of a type that does not widen.
-    """
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    rows = _native.RowWriter(state_of(table).native, memory_bytes=1 << 20)
-    rows.split(Taking(rows.schema()).apply(no_rows(to_arrow_schema(schema))))
-
-
-def check_branch(table: Table, branch: str) -> None:
-    """Check before any task runs that there is the branch.
-
-    Raises:
-        InvalidArgumentError: It is a tag.
-        NoSuchSnapshotError: There is none.
-    """
-    found = table.refs().get(text("branch", branch))
-    if found is not None and found.type == "tag":
-        message = f"`{branch}` is a tag, which never changes"
-        raise InvalidArgumentError(message)
-    if found is None and branch != "main":
-        # Says which branches there are.
-        table.scan(ref=branch).schema()

@@ -1,0 +1,169 @@
+"""DataFrames written into Iceberg tables: files by the workers, one commit by this process."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil import _native
+from frazil._arguments import optional_text, text, whole_number
+from frazil._literal import lit
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.files.rows.batches import no_rows
+from frazil.iceberg import Table, Transaction
+from frazil.iceberg._table import state_of, to_newest
+from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
+from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartitions
+from frazil.spark._few_rows import few_rows
+from frazil.spark._input import WrittenFrame
+from frazil.spark._taking import Taking
+from frazil.spark._write_request import WriteRequest, opened_table
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from frazil._write_result import WriteResult
+    from frazil.iceberg.operations.values import Filter, SnapshotOptions
+    from frazil.sql._insert import Insertion
+
+__all__ = [
+    "check_branch",
+    "check_columns",
+    "insert_into_iceberg",
+    "open_table",
+    "write_iceberg",
+    "write_operation",
+]
+
+
+def write_iceberg(frame: DataFrame, target: Table | Transaction, asked: WriteRequest) -> WriteResult:
+    """Write the rows of a DataFrame; see `frazil.spark.write`."""
+    asked.refuse(("partitions",), "Paimon")
+    given = True if asked.overwrite_filter is None else asked.overwrite_filter
+    row_filter = row_filter_of(given, "overwrite_filter", case_sensitive=True)
+    target_bytes = asked.target_file_size_bytes
+    if target_bytes is not None:
+        target_bytes = whole_number("target_file_size_bytes", target_bytes)
+    write_format = optional_text("write_format", asked.write_format)
+    if isinstance(target, Transaction):
+        table = target.table()
+    else:
+        to_newest(target)
+        table = target
+    check_columns(table, frame.schema)
+    check_branch(table, asked.branch)
+    rows = WrittenFrame(
+        frame, distribution_mode=asked.distribution_mode, write_format=write_format, target_bytes=target_bytes
+    )
+    options = snapshot_options(asked.branch, asked.snapshot_properties)
+    return carry_out(target, write_operation(asked.mode, options, None if given is True else row_filter), rows)
+
+
+def insert_into_iceberg(
+    rows: DataFrame,
+    target: Table | Transaction,
+    how: Insertion,
+    constants: Mapping[str, Any],
+    snapshot_properties: Mapping[str, str],
+) -> None:
+    """Write rows that have the columns of the table; `constants` are the values of a static partition."""
+    row_filter = how.row_filter or _filter(constants) or True
+    if not how.is_small:
+        replaced = row_filter if how.mode == "overwrite" else None
+        asked = WriteRequest(
+            mode=how.mode, branch=how.branch, overwrite_filter=replaced, snapshot_properties=snapshot_properties
+        )
+        write_iceberg(rows, target, asked)
+        return
+    table = target.table() if isinstance(target, Transaction) else target
+    taken = _taken(few_rows(rows), table)
+    options: dict[str, Any] = {"branch": how.branch, "snapshot_properties": snapshot_properties}
+    if how.mode == "overwrite":
+        target.overwrite(taken, row_filter, **options)
+    elif how.mode == "dynamic":
+        target.dynamic_partition_overwrite(taken, **options)
+    else:
+        target.append(taken, **options)
+
+
+def write_operation(
+    mode: str, options: SnapshotOptions, row_filter: Filter | None = None
+) -> Append | Overwrite | OverwritePartitions:
+    """Return the operation of a mode of `write`."""
+    if mode == "append":
+        return Append(options=options)
+    if mode == "dynamic":
+        return OverwritePartitions(options=options)
+    return Overwrite(options=options, filter=row_filter)
+
+
+def open_table(
+    table: str | os.PathLike[str] | Table,
+    relocate: Mapping[str, str] | None,
+    storage: Mapping[str, str] | None,
+    allowed_locations: Sequence[str] = (),
+) -> Table:
+    """Return an Iceberg table at its newest state.
+
+    Raises:
+        UnsupportedError: A Paimon table, or a table that a catalog keeps and that was opened by its folder.
+    """
+    opened = opened_table(table, relocate, storage, allowed_locations)
+    if opened.format != "iceberg":
+        message = "this is done to Iceberg tables only; Paimon tables are written by frazil.spark.write"
+        raise UnsupportedError(message)
+    to_newest(opened)
+    return opened
+
+
+def check_columns(table: Table, schema: StructType) -> None:
+    """Check before any task runs that rows of Spark have the columns and types of the table.
+
+    Raises:
+        InvalidArgumentError: A column that is not there, or of a type that does not widen.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    rows = _native.RowWriter(state_of(table).native, memory_bytes=1 << 20)
+    rows.split(Taking(rows.schema()).apply(no_rows(to_arrow_schema(schema))))
+
+
+def check_branch(table: Table, branch: str) -> None:
+    """Check before any task runs that there is the branch.
+
+    Raises:
+        InvalidArgumentError: It is a tag.
+        NoSuchSnapshotError: There is none.
+    """
+    found = table.refs().get(text("branch", branch))
+    if found is not None and found.type == "tag":
+        message = f"`{branch}` is a tag, which never changes"
+        raise InvalidArgumentError(message)
+    if found is None and branch != "main":
+        # Says which branches there are.
+        table.scan(ref=branch).schema()
+
+
+def _filter(constants: Mapping[str, Any]) -> str | None:
+    """Return the filter for the rows that have these values."""
+    conditions = []
+    for name, value in constants.items():
+        quoted = '"' + name.replace('"', '""') + '"'
+        # Filters have no other literals for NaN and infinities than text.
+        is_special = isinstance(value, float) and not math.isfinite(value)
+        literal = f"'{value}'" if is_special else lit(value)
+        conditions.append(f"{quoted} IS NULL" if value is None else f"{quoted} = {literal}")
+    return " AND ".join(conditions) or None
+
+
+def _taken(rows: pa.Table, table: Table) -> pa.Table:
+    if not rows:
+        return rows
+    taking = Taking(_native.RowWriter(state_of(table).native, memory_bytes=1 << 20).schema())
+    return pa.Table.from_batches([taking.apply(batch) for batch in rows.combine_chunks().to_batches()])
