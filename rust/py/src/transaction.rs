@@ -8,15 +8,15 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind};
 use frazil_core::predicate::Predicate;
 use frazil_core::storage::files::Files;
+use frazil_iceberg::commit::attempts::{Attempts as CoreAttempts, Change};
+use frazil_iceberg::commit::staged::Transaction as CoreTransaction;
+use frazil_iceberg::evolve::Evolution;
+use frazil_iceberg::evolve::create::CreateTable;
+use frazil_iceberg::evolve::replace::ReplaceTable;
 use frazil_iceberg::files::TouchedFiles;
+use frazil_iceberg::snapshot::change::{FileChanges, Outcome, SnapshotChange};
 use frazil_iceberg::table::{State, Table as IcebergTable};
-use frazil_iceberg::transaction::commit::{Attempts as CoreAttempts, Change};
-use frazil_iceberg::transaction::conflict::Validation as CoreValidation;
-use frazil_iceberg::transaction::create::CreateTable;
-use frazil_iceberg::transaction::evolve::Evolution;
-use frazil_iceberg::transaction::replace::ReplaceTable;
-use frazil_iceberg::transaction::snapshot_change::{FileChanges, Outcome, SnapshotChange};
-use frazil_iceberg::transaction::staged::Transaction as CoreTransaction;
+use frazil_iceberg::validation::conflict::Validation as CoreValidation;
 use pyo3::prelude::*;
 
 use crate::catalog::pointer_at;
@@ -139,7 +139,7 @@ impl Transaction {
     ) -> PyResult<Self> {
         detached(py, || {
             let table = new_table(location, &schema, &partition_by, &sort_order, format_version, properties)?;
-            Ok(Self::begin(CoreTransaction::creating(&table)?, files.0.clone(), row))
+            Ok(Self::begin(CoreTransaction::creating(table.metadata()?)?, files.0.clone(), row))
         })
     }
 
