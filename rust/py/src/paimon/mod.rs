@@ -29,6 +29,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<split::PaimonDataFile>()?;
     module.add_class::<split::PaimonDeletionFile>()?;
     module.add_class::<reader::SplitReader>()?;
+    module.add_class::<rows::PaimonFileSpec>()?;
     module.add_class::<rows::PaimonRows>()?;
     module.add_class::<commit::PaimonCommit>()?;
     module.add_class::<commit::PaimonCommitResult>()?;
