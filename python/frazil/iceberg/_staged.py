@@ -171,7 +171,17 @@ class StagedTable:
         """Set what is known of each change, from the `first` one on; `state` returns a state that has them."""
         outcomes = self.native.outcomes()
         for (result, counts), outcome in list(zip(self._results, outcomes, strict=True))[first:]:
-            settle(result, **outcome)
+            settle(
+                result,
+                snapshot_id=outcome.snapshot_id,
+                added_files=outcome.added_files,
+                added_records=outcome.added_records,
+                added_bytes=outcome.added_bytes,
+                added_delete_files=outcome.added_delete_files,
+                removed_files=outcome.removed_files,
+                removed_records=outcome.removed_records,
+                removed_delete_files=outcome.removed_delete_files,
+            )
             settle(result, deleted_rows=_replaced_rows(state(), result) if counts.deleted is None else counts.deleted)
 
 

@@ -203,20 +203,20 @@ def commit(ready: Messages, result: WriteResult) -> int:
         CommitConflictError: Other writers were first, more often than `commit.max-retries` allows.
         CommitStateUnknownError: It is not known whether the files are committed; nothing was deleted.
     """
-    snapshots, attempts, (files, records, size), (removed_files, removed_records) = ready.commit.commit(ready.messages)
-    if not attempts:
+    committed = ready.commit.commit(ready.messages)
+    if not committed.attempts:
         # There was nothing to commit, or an earlier call committed the rows of this identifier.
         ready.abort()
     settle(
         result,
-        snapshot_id=snapshots[-1] if snapshots else None,
-        added_files=files,
-        added_records=records,
-        added_bytes=size,
-        removed_files=removed_files,
-        removed_records=removed_records,
-        inserted_rows=records,
-        deleted_rows=removed_records,
-        attempts=attempts,
+        snapshot_id=committed.snapshot_ids[-1] if committed.snapshot_ids else None,
+        added_files=committed.added_files,
+        added_records=committed.added_rows,
+        added_bytes=committed.added_bytes,
+        removed_files=committed.removed_files,
+        removed_records=committed.removed_rows,
+        inserted_rows=committed.added_rows,
+        deleted_rows=committed.removed_rows,
+        attempts=committed.attempts,
     )
-    return attempts
+    return committed.attempts

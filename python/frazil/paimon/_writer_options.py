@@ -21,13 +21,13 @@ _PARQUET_HINT = "set the option `file.format` to parquet"
 
 def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> WriterOptions:
     """Return how the files of a write are written."""
-    data_format, codec, level, target_file_bytes, row_group_bytes = rows.file()
+    file = rows.file()
     return WriterOptions(
-        format=data_format,
-        target_file_bytes=target_file_bytes,
-        codec=codec,
-        level=level,
-        row_group_bytes=row_group_bytes,
+        format=file.format,
+        target_file_bytes=file.target_file_bytes,
+        codec=file.codec,
+        level=file.level,
+        row_group_bytes=file.row_group_bytes,
         # Java looks up the shortest bytes of a decimal in dictionaries, which hold 16 bytes: it would find no rows.
         fixed_dictionaries=False,
         int96_nanoseconds=True,
@@ -36,7 +36,7 @@ def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> Write
         type_name=type_name,
         parquet_hint=_PARQUET_HINT,
         # The ORC library has two levels of its codecs: the fastest, and their default.
-        compression_strategy="speed" if level is None or level <= 1 else "compression",
+        compression_strategy="speed" if file.level is None or file.level <= 1 else "compression",
         orc_attributes=_orc_attributes,
         avro_encoder=rows.avro_writer,
     )

@@ -18,7 +18,7 @@ features! {
     FILE_SYSTEM_TABLES = "File system tables", &["iceberg/src/locate.rs"], &["hadoop_gz_no_hint", "hadoop_hint_garbage"], Yes(""), Yes("with hint");
     SCHEMAS_AND_DATA_TYPES = "Schemas and data types", &["iceberg/src/spec/types.rs", "iceberg/src/spec/schema.rs", "iceberg/src/spec/type_text.rs", "iceberg/src/spec/type_json.rs"], &["type_all_v3", "nested_*"], Yes("all of v1 to v3; geometry and geography as WKB"), Yes("");
     DEFAULT_VALUES = "Default values", &["iceberg/src/read/default.rs"], &["evo_defaults_*"], Yes("`initial-default`"), Yes("`write-default`; set with `update_schema`");
-    SCHEMA_EVOLUTION_COLUMN_PROJECTION = "Schema evolution, column projection", &["iceberg/src/read", "iceberg/src/transaction/evolve"], &["evo_*"], Yes(""), Yes("");
+    SCHEMA_EVOLUTION_COLUMN_PROJECTION = "Schema evolution, column projection", &["iceberg/src/read", "iceberg/src/evolve"], &["evo_*"], Yes(""), Yes("");
     NAME_MAPPING = "Name mapping", &["iceberg/src/spec/name_mapping.rs"], &["mapping_*"], Yes("without mapping, by position"), Yes("renaming keeps it");
     PARTITIONING_PARTITION_TRANSFORMS = "Partitioning, partition transforms", &["iceberg/src/spec/partition.rs", "iceberg/src/transform"], &["p_v*", "pevo_v2_three_specs", "edit_unknown_transform"], Yes("all; unknown transforms do not prune"), Yes("all; unknown transforms refused");
     SORTING = "Sorting", &["iceberg/src/spec/sort.rs"], &["write_sort_order_evolved", "tests/interop/test_java_reads.py"], Yes("the order of files is not used"), Yes("rows of each file; `sort_order_id`");

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
-use frazil_iceberg::transaction::catalog::{CatalogPointer, CatalogRow};
-use frazil_iceberg::transaction::hadoop::HadoopPointer;
-use frazil_iceberg::transaction::pointer::Pointer;
-use frazil_iceberg::transaction::purge::files_of;
+use frazil_iceberg::commit::catalog::{CatalogPointer, CatalogRow};
+use frazil_iceberg::commit::hadoop::HadoopPointer;
+use frazil_iceberg::commit::pointer::Pointer;
+use frazil_iceberg::maintenance::purge::files_of;
 use pyo3::prelude::*;
 
 use crate::arrow;

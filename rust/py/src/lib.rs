@@ -56,6 +56,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<row_delta::RowDelta>()?;
     module.add_class::<avro_writer::AvroWriter>()?;
     module.add_class::<transaction::Attempts>()?;
+    module.add_class::<transaction::SnapshotOutcome>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<merge::Merger>()?;
     module.add_class::<merge::Updater>()?;

@@ -1,8 +1,8 @@
 //! Schemas of Iceberg tables as JSON, the form in which Python keeps them.
 
+use frazil_iceberg::evolve::create::typed_schema;
 use frazil_iceberg::spec::arrow::arrow_schema;
 use frazil_iceberg::spec::schema::Schema;
-use frazil_iceberg::transaction::create::typed_schema;
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowSchema};

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use frazil_iceberg::commit::attempts::newest;
+use frazil_iceberg::commit::pointer::Pointer;
 use frazil_iceberg::spec::metadata_write::MetadataCodec;
 use frazil_iceberg::spec::table_metadata::TableMetadata;
 use frazil_iceberg::table::{State, Table as IcebergTable};
-use frazil_iceberg::transaction::commit::newest;
-use frazil_iceberg::transaction::pointer::Pointer;
 use frazil_iceberg::write::rows::lineage_names;
 use pyo3::prelude::*;
 

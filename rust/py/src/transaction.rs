@@ -8,15 +8,15 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind};
 use frazil_core::predicate::Predicate;
 use frazil_core::storage::files::Files;
+use frazil_iceberg::commit::attempts::{Attempts as CoreAttempts, Change};
+use frazil_iceberg::commit::staged::Transaction as CoreTransaction;
+use frazil_iceberg::evolve::Evolution;
+use frazil_iceberg::evolve::create::CreateTable;
+use frazil_iceberg::evolve::replace::ReplaceTable;
 use frazil_iceberg::files::TouchedFiles;
+use frazil_iceberg::snapshot::change::{FileChanges, Outcome, SnapshotChange};
 use frazil_iceberg::table::{State, Table as IcebergTable};
-use frazil_iceberg::transaction::commit::{Attempts as CoreAttempts, Change};
-use frazil_iceberg::transaction::conflict::Validation as CoreValidation;
-use frazil_iceberg::transaction::create::CreateTable;
-use frazil_iceberg::transaction::evolve::Evolution;
-use frazil_iceberg::transaction::replace::ReplaceTable;
-use frazil_iceberg::transaction::snapshot_change::{FileChanges, Outcome, SnapshotChange};
-use frazil_iceberg::transaction::staged::Transaction as CoreTransaction;
+use frazil_iceberg::validation::conflict::Validation as CoreValidation;
 use pyo3::prelude::*;
 
 use crate::catalog::pointer_at;
@@ -26,9 +26,6 @@ use crate::message::CommitMessages;
 use crate::row_delta::RowDelta;
 use crate::table::Table;
 use crate::write::{RowWriter, new_table};
-
-/// What a snapshot did, by name.
-type SnapshotCounts = BTreeMap<&'static str, Option<i64>>;
 
 /// Data files that are added: written by this process, or by others.
 #[derive(FromPyObject)]
@@ -70,6 +67,61 @@ impl Attempts {
                 Ok(())
             })
         })
+    }
+}
+
+/// The snapshot that a change made, and the files that it added and removed.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct SnapshotOutcome(Outcome);
+
+#[pymethods]
+impl SnapshotOutcome {
+    /// The id of the snapshot; None if there was nothing to do.
+    #[getter]
+    fn snapshot_id(&self) -> Option<i64> {
+        self.0.snapshot_id
+    }
+
+    /// The number of added data files.
+    #[getter]
+    fn added_files(&self) -> i64 {
+        self.0.added.data_files
+    }
+
+    /// The number of rows in added data files.
+    #[getter]
+    fn added_records(&self) -> i64 {
+        self.0.added.records
+    }
+
+    /// The size of added files in bytes.
+    #[getter]
+    fn added_bytes(&self) -> i64 {
+        self.0.added.bytes
+    }
+
+    /// The number of added delete files and deletion vectors.
+    #[getter]
+    fn added_delete_files(&self) -> i64 {
+        self.0.added.delete_files
+    }
+
+    /// The number of removed data files.
+    #[getter]
+    fn removed_files(&self) -> i64 {
+        self.0.removed.data_files
+    }
+
+    /// The number of rows in removed data files.
+    #[getter]
+    fn removed_records(&self) -> i64 {
+        self.0.removed.records
+    }
+
+    /// The number of removed delete files and deletion vectors.
+    #[getter]
+    fn removed_delete_files(&self) -> i64 {
+        self.0.removed.delete_files
     }
 }
 
@@ -139,7 +191,7 @@ impl Transaction {
     ) -> PyResult<Self> {
         detached(py, || {
             let table = new_table(location, &schema, &partition_by, &sort_order, format_version, properties)?;
-            Ok(Self::begin(CoreTransaction::creating(&table)?, files.0.clone(), row))
+            Ok(Self::begin(CoreTransaction::creating(table.metadata()?)?, files.0.clone(), row))
         })
     }
 
@@ -226,11 +278,11 @@ impl Transaction {
         })
     }
 
-    /// What each snapshot did, by name; the id of one that had nothing to do is None. A commit that meets a newer state
-    /// changes it.
-    fn outcomes(&self, py: Python<'_>) -> PyResult<Vec<SnapshotCounts>> {
+    /// Return the outcome of each snapshot change. A commit on a newer state changes it.
+    fn outcomes(&self, py: Python<'_>) -> PyResult<Vec<SnapshotOutcome>> {
         let outcomes = self.outcomes.lock().map_err(|_| ended()).or_raise(py)?;
-        outcomes.iter().map(|outcome| counts(outcome)).collect::<Result<_, _>>().or_raise(py)
+        let current = outcomes.iter().map(|outcome| Ok(SnapshotOutcome(*outcome.lock().map_err(|_| ended())?)));
+        current.collect::<Result<_, Error>>().or_raise(py)
     }
 
     /// Makes a change of schema, partition spec, sort order, properties or references, in its wire form. `known` is the
@@ -335,21 +387,6 @@ impl Validation {
             touched,
         })
     }
-}
-
-/// What a snapshot did, by name.
-fn counts(outcome: &Mutex<Outcome>) -> Result<SnapshotCounts, Error> {
-    let Outcome { snapshot_id, added, removed } = *outcome.lock().map_err(|_| ended())?;
-    Ok(BTreeMap::from([
-        ("snapshot_id", snapshot_id),
-        ("added_files", Some(added.data_files)),
-        ("added_records", Some(added.records)),
-        ("added_bytes", Some(added.bytes)),
-        ("added_delete_files", Some(added.delete_files)),
-        ("removed_files", Some(removed.data_files)),
-        ("removed_records", Some(removed.records)),
-        ("removed_delete_files", Some(removed.delete_files)),
-    ]))
 }
 
 fn ended() -> Error {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 
 use frazil_core::error::{Error, ErrorKind};
+use frazil_iceberg::commit::attempts::commit;
+use frazil_iceberg::evolve::UpdateSortOrder;
+use frazil_iceberg::evolve::create::CreateTable;
 use frazil_iceberg::files::AddedFiles;
 use frazil_iceberg::spec::partition::PartitionSpec;
 use frazil_iceberg::spec::schema::Schema;
 use frazil_iceberg::table::Table as IcebergTable;
-use frazil_iceberg::transaction::commit::commit;
-use frazil_iceberg::transaction::create::CreateTable;
-use frazil_iceberg::transaction::evolve::UpdateSortOrder;
 use frazil_iceberg::write::contents::Contents;
 use frazil_iceberg::write::message::Message;
 use frazil_iceberg::write::rows::{CommittedIds, RowOptions, RowWriter as CoreRowWriter, WrittenFile};

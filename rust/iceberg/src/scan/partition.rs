@@ -13,6 +13,7 @@ use frazil_core::prune::{Bounds, ColumnStats};
 use frazil_core::scalar::ScalarType;
 
 use crate::spec::arrow::field_id;
+use crate::spec::manifest_entries::file_partitions;
 use crate::spec::partition_value;
 use crate::spec::types::{NestedField, StructType, Type};
 
@@ -96,6 +97,11 @@ impl PartitionTuples {
     pub fn keys(&self) -> Result<TupleKeys> {
         TupleKeyer::new(&self.fields)?.keys(self)
     }
+}
+
+/// The keys of the partition tuples of `data_file` structs, which are those of a spec with this partition type.
+pub(crate) fn partition_keys(files: &StructArray, partition: &Arc<StructType>) -> Result<TupleKeys> {
+    PartitionTuples::of_rows(file_partitions(files)?, partition)?.keys()
 }
 
 /// Gives keys to tuples of one partition type, whoever asks for how many at once.

@@ -8,6 +8,7 @@ pub mod depth;
 mod iso;
 mod json;
 pub mod manifest;
+pub(crate) mod manifest_entries;
 pub mod manifest_list;
 pub mod manifest_rows;
 pub mod manifest_type;

@@ -191,6 +191,12 @@ impl TableMetadata {
         spec.partition_type(|id| self.column_type(id))
     }
 
+    /// The folder of new metadata files.
+    pub(crate) fn metadata_folder(&self) -> String {
+        let own = self.properties.get(properties::METADATA_PATH.key).map(|path| path.trim_end_matches('/').to_string());
+        own.unwrap_or_else(|| format!("{}/metadata", self.location.trim_end_matches('/')))
+    }
+
     fn column_type(&self, id: i32) -> Option<&Type> {
         let current = self.schemas.iter().filter(|schema| schema.schema_id == self.current_schema_id);
         let others = self.schemas.iter().rev();

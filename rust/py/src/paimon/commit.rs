@@ -8,7 +8,9 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::retry::pause;
 use frazil_core::storage::publish::Swap;
-use frazil_paimon::commit::{self, BATCH_IDENTIFIER, BucketChange, NoLock, Overwrite, Request, SnapshotLock};
+use frazil_paimon::commit::{
+    self, BATCH_IDENTIFIER, BucketChange, Committed, NoLock, Overwrite, Request, SnapshotLock,
+};
 use frazil_paimon::table::Table;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,11 +20,57 @@ use super::table::PaimonTable;
 use crate::catalog::of_python;
 use crate::interrupt::{detached, interruptible};
 
-/// Snapshots, attempts, the files, rows and bytes that were added, and the files and rows that were removed.
-type Committed = (Vec<i64>, u32, (u64, i64, i64), (u64, i64));
-
 /// Values of partition columns, as text.
 type Partition = BTreeMap<String, Option<String>>;
+
+/// The snapshots of a commit, and the files that it added and removed, including those of its compaction.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonCommitResult(Committed);
+
+#[pymethods]
+impl PaimonCommitResult {
+    /// The ids of the snapshots, ascending; empty if there was nothing to commit.
+    #[getter]
+    fn snapshot_ids(&self) -> Vec<i64> {
+        self.0.snapshots.clone()
+    }
+
+    /// The number of attempts; 0 if there was nothing to commit, or if it was committed before.
+    #[getter]
+    fn attempts(&self) -> u32 {
+        self.0.attempts
+    }
+
+    /// The number of added data files.
+    #[getter]
+    fn added_files(&self) -> u64 {
+        self.0.counts.added_files.saturating_add(self.0.compacted.added_files)
+    }
+
+    /// The number of rows in added data files, including deletes.
+    #[getter]
+    fn added_rows(&self) -> i64 {
+        self.0.counts.added_rows.saturating_add(self.0.compacted.added_rows)
+    }
+
+    /// The size of added data files in bytes.
+    #[getter]
+    fn added_bytes(&self) -> i64 {
+        self.0.counts.added_bytes.saturating_add(self.0.compacted.added_bytes)
+    }
+
+    /// The number of removed data files.
+    #[getter]
+    fn removed_files(&self) -> u64 {
+        self.0.counts.removed_files.saturating_add(self.0.compacted.removed_files)
+    }
+
+    /// The number of rows in removed data files.
+    #[getter]
+    fn removed_rows(&self) -> i64 {
+        self.0.counts.removed_rows.saturating_add(self.0.compacted.removed_rows)
+    }
+}
 
 /// One commit of what writers wrote.
 #[pyclass(frozen, module = "frazil._native")]
@@ -63,10 +111,9 @@ impl PaimonCommit {
         Ok(Self { table: table.0.clone(), request, lock, may_be_committed: AtomicBool::new(false) })
     }
 
-    /// Commits messages; returns the snapshots, the number of attempts, which is 0 if nothing was to be committed or was
-    /// committed before, the files, rows and bytes that were added, and the files and rows that were removed.
+    /// Commit messages, and return what the commit did.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
-    fn commit(&self, py: Python<'_>, messages: Vec<PyBackedBytes>) -> PyResult<Committed> {
+    fn commit(&self, py: Python<'_>, messages: Vec<PyBackedBytes>) -> PyResult<PaimonCommitResult> {
         interruptible(py, |context| {
             let changes = opened(&messages)?;
             let lock = self.lock.as_ref().map(|lock| PythonLock { lock, context });
@@ -77,18 +124,7 @@ impl PaimonCommit {
                 Err(error) => error.kind() == ErrorKind::CommitStateUnknown,
             };
             self.may_be_committed.store(may_be, Ordering::Release);
-            let committed = outcome?;
-            let (counts, compacted) = (committed.counts, committed.compacted);
-            let added = (
-                counts.added_files.saturating_add(compacted.added_files),
-                counts.added_rows.saturating_add(compacted.added_rows),
-                counts.added_bytes.saturating_add(compacted.added_bytes),
-            );
-            let removed = (
-                counts.removed_files.saturating_add(compacted.removed_files),
-                counts.removed_rows.saturating_add(compacted.removed_rows),
-            );
-            Ok((committed.snapshots, committed.attempts, added, removed))
+            outcome.map(PaimonCommitResult)
         })
     }
 

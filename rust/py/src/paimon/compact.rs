@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::rows::FileSpec;
+use super::rows::PaimonFileSpec;
 use super::split::PaimonSplit;
 use super::table::PaimonTable;
 use crate::arrow::{self, ArrowBatch};
@@ -72,9 +72,9 @@ impl PaimonCompaction {
         self.with(py, |task| Ok(PaimonSplit::new(task.read().clone())))
     }
 
-    /// How files are encoded: format, codec, level, bytes of a file and of a row group.
-    fn file(&self, py: Python<'_>) -> PyResult<FileSpec> {
-        self.with(py, |task| Ok(super::rows::file_spec(task.file())))
+    /// Return how files are encoded.
+    fn file(&self, py: Python<'_>) -> PyResult<PaimonFileSpec> {
+        self.with(py, |task| Ok(PaimonFileSpec(task.file().clone())))
     }
 
     /// Begins an Avro file. Codecs are named as Avro names them.

@@ -29,8 +29,10 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<split::PaimonDataFile>()?;
     module.add_class::<split::PaimonDeletionFile>()?;
     module.add_class::<reader::SplitReader>()?;
+    module.add_class::<rows::PaimonFileSpec>()?;
     module.add_class::<rows::PaimonRows>()?;
     module.add_class::<commit::PaimonCommit>()?;
+    module.add_class::<commit::PaimonCommitResult>()?;
     module.add_class::<compact::PaimonCompaction>()?;
     module.add_function(wrap_pyfunction!(schema::paimon_create, module)?)?;
     module.add_function(wrap_pyfunction!(filter::filter_batch, module)?)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use frazil_core::error::{Error, Result};
-use frazil_paimon::write::file;
+use frazil_paimon::write::file::FileSpec;
 use frazil_paimon::write::rows::{FilesOf, RowWriter, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -17,11 +17,41 @@ use crate::interrupt::{detached, interruptible};
 /// Slots with rows of them, as `pyarrow.RecordBatch`.
 type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
 
-/// Format, codec, its level, bytes of a file, bytes of a row group.
-pub(super) type FileSpec = (&'static str, &'static str, Option<i64>, u64, u64);
+/// How data files are encoded.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonFileSpec(pub(super) FileSpec);
 
-pub(super) fn file_spec(spec: &file::FileSpec) -> FileSpec {
-    (spec.format.extension(), spec.codec, spec.level, spec.target_bytes, spec.block_bytes)
+#[pymethods]
+impl PaimonFileSpec {
+    /// The file format: `parquet`, `orc` or `avro`.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.0.format.extension()
+    }
+
+    /// The compression codec, as the writer of the format names it.
+    #[getter]
+    fn codec(&self) -> &'static str {
+        self.0.codec
+    }
+
+    /// The compression level; None for the default of the codec.
+    #[getter]
+    fn level(&self) -> Option<i64> {
+        self.0.level
+    }
+
+    /// The target size of a file in bytes.
+    #[getter]
+    fn target_file_bytes(&self) -> u64 {
+        self.0.target_bytes
+    }
+
+    /// The target size of a row group or a stripe in bytes.
+    #[getter]
+    fn row_group_bytes(&self) -> u64 {
+        self.0.block_bytes
+    }
 }
 
 /// Takes rows as users have them and returns rows for files.
@@ -67,10 +97,11 @@ impl PaimonRows {
         Ok(has.then(|| Self { writer: self.writer.clone(), of: FilesOf::Changelog }))
     }
 
-    /// How files are encoded: format, codec, level, bytes of a file and of a row group.
-    fn file(&self, py: Python<'_>) -> PyResult<FileSpec> {
+    /// Return how files are encoded.
+    fn file(&self, py: Python<'_>) -> PyResult<PaimonFileSpec> {
         self.with(py, |writer| {
-            writer.file(self.of).map(file_spec).ok_or_else(|| Error::internal("a write without changelog files"))
+            let spec = writer.file(self.of).ok_or_else(|| Error::internal("a write without changelog files"))?;
+            Ok(PaimonFileSpec(spec.clone()))
         })
     }
 

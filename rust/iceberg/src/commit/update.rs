@@ -1,0 +1,430 @@
+//! Changes of table metadata (REST specification, "TableUpdate"), each applied to the state that it meets.
+//!
+//! A transaction is a list of these beside its [requirements](super::requirement); both can be applied again to newer
+//! metadata when another writer was first.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use crate::properties;
+use crate::spec::partition::PartitionSpec;
+use crate::spec::schema::Schema;
+use crate::spec::snapshot::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef};
+use crate::spec::sort::SortOrder;
+use crate::spec::table_metadata::{
+    MetadataLogEntry, PartitionStatisticsFile, SnapshotLogEntry, StatisticsFile, TableMetadata,
+};
+use crate::validation::check;
+
+/// Clocks of writers may differ by so much; a snapshot that is older than the last by more is refused.
+const MAX_CLOCK_SKEW_MS: i64 = 60_000;
+
+/// The newest format version that is written.
+const NEWEST_VERSION: u8 = 3;
+
+/// Stands for the id that the schema, spec or sort order added last has got.
+pub const LAST_ADDED: i32 = -1;
+
+/// One change of a table's metadata.
+#[derive(Debug, Clone)]
+pub enum TableUpdate {
+    /// Gives the table its id; it never changes.
+    AssignUuid(String),
+    /// To 2 or 3; never back.
+    UpgradeFormatVersion(u8),
+    /// Adds a schema. Its id is given anew: that of an equal schema, or the next.
+    AddSchema(Schema),
+    /// By id, or [`LAST_ADDED`].
+    SetCurrentSchema(i32),
+    /// Adds a partition spec. Its id is given anew: that of an equal spec, or the next.
+    AddSpec(PartitionSpec),
+    /// By id, or [`LAST_ADDED`].
+    SetDefaultSpec(i32),
+    /// Adds a sort order. Its id is given anew: that of an equal order, 0 for none, or the next.
+    AddSortOrder(SortOrder),
+    /// By id, or [`LAST_ADDED`].
+    SetDefaultSortOrder(i32),
+    /// Adds a snapshot that no reference names yet.
+    AddSnapshot(Snapshot),
+    /// Makes a branch or a tag, or lets it name another snapshot.
+    SetRef(String, SnapshotRef),
+    /// Removes a branch or a tag.
+    RemoveRef(String),
+    /// Removes snapshots, with their statistics and the references that name them.
+    RemoveSnapshots(Vec<i64>),
+    /// Where new files go.
+    SetLocation(String),
+    /// Sets properties, leaving others as they are.
+    SetProperties(BTreeMap<String, String>),
+    /// Removes properties.
+    RemoveProperties(Vec<String>),
+    /// Sets the statistics of a snapshot.
+    SetStatistics(StatisticsFile),
+    /// Removes the statistics of a snapshot.
+    RemoveStatistics(i64),
+    /// Sets the partition statistics of a snapshot.
+    SetPartitionStatistics(PartitionStatisticsFile),
+    /// Removes the partition statistics of a snapshot.
+    RemovePartitionStatistics(i64),
+}
+
+/// A new state of a table in the making.
+#[derive(Debug, Clone)]
+pub struct MetadataBuilder {
+    metadata: TableMetadata,
+    now_ms: i64,
+    last_added_schema: Option<i32>,
+    last_added_spec: Option<i32>,
+    last_added_order: Option<i32>,
+    /// Snapshots that this change added.
+    added_snapshots: HashSet<i64>,
+    has_new_schema: bool,
+    changed: bool,
+}
+
+impl MetadataBuilder {
+    /// Begins from `metadata`; `now_ms` is when the new state is written (milliseconds since the epoch).
+    pub fn new(metadata: TableMetadata, now_ms: i64) -> Self {
+        Self {
+            metadata,
+            now_ms,
+            last_added_schema: None,
+            last_added_spec: None,
+            last_added_order: None,
+            added_snapshots: HashSet::new(),
+            has_new_schema: false,
+            changed: false,
+        }
+    }
+
+    /// The state so far, which is not to be written: [`MetadataBuilder::build`] says when it was and what was before.
+    ///
+    /// # Errors
+    /// As [`MetadataBuilder::build`].
+    pub fn into_metadata(self) -> Result<TableMetadata> {
+        self.check()?;
+        Ok(self.metadata)
+    }
+
+    /// Whether an update changed anything.
+    pub fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// Applies an update.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for what contradicts the metadata; `Unsupported` for what the format version does not have;
+    /// `CommitValidation` for a snapshot that cannot follow the current one.
+    pub fn apply(&mut self, update: TableUpdate) -> Result<()> {
+        self.changed = true;
+        match update {
+            TableUpdate::AssignUuid(uuid) => self.assign_uuid(uuid),
+            TableUpdate::UpgradeFormatVersion(version) => self.upgrade(version),
+            TableUpdate::AddSchema(schema) => self.add_schema(schema),
+            TableUpdate::SetCurrentSchema(id) => self.set_current_schema(id),
+            TableUpdate::AddSpec(spec) => self.add_spec(spec),
+            TableUpdate::SetDefaultSpec(id) => self.set_default_spec(id),
+            TableUpdate::AddSortOrder(order) => self.add_sort_order(order),
+            TableUpdate::SetDefaultSortOrder(id) => self.set_default_sort_order(id),
+            TableUpdate::AddSnapshot(snapshot) => self.add_snapshot(snapshot),
+            TableUpdate::SetRef(name, reference) => self.set_ref(name, reference),
+            TableUpdate::RemoveRef(name) => self.remove_ref(&name),
+            TableUpdate::RemoveSnapshots(ids) => self.remove_snapshots(&ids),
+            TableUpdate::SetLocation(location) => self.set_location(&location),
+            TableUpdate::SetProperties(properties) => {
+                self.metadata.properties.extend(properties);
+                Ok(())
+            }
+            TableUpdate::RemoveProperties(keys) => {
+                self.metadata.properties.retain(|key, _| !keys.contains(key));
+                Ok(())
+            }
+            TableUpdate::SetStatistics(file) => {
+                self.metadata.statistics.retain(|known| known.snapshot_id != file.snapshot_id);
+                self.metadata.statistics.push(file);
+                Ok(())
+            }
+            TableUpdate::RemoveStatistics(id) => {
+                self.metadata.statistics.retain(|known| known.snapshot_id != id);
+                Ok(())
+            }
+            TableUpdate::SetPartitionStatistics(file) => {
+                self.metadata.partition_statistics.retain(|known| known.snapshot_id != file.snapshot_id);
+                self.metadata.partition_statistics.push(file);
+                Ok(())
+            }
+            TableUpdate::RemovePartitionStatistics(id) => {
+                self.metadata.partition_statistics.retain(|known| known.snapshot_id != id);
+                Ok(())
+            }
+        }
+    }
+
+    /// The new state, whose log names `previous`, the file of the state before. Returns the log entries that fell out
+    /// because there are more than `write.metadata.previous-versions-max`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if rows cannot be partitioned: a column of the default spec is gone, or has another type.
+    pub fn build(mut self, previous: Option<MetadataLogEntry>) -> Result<(TableMetadata, Vec<MetadataLogEntry>)> {
+        self.check()?;
+        let metadata = &mut self.metadata;
+        // Java and we refuse to go back in time, but clocks do.
+        metadata.last_updated_ms = self.now_ms.max(metadata.last_updated_ms);
+        let kept = previous_versions_max(metadata)?;
+        metadata.metadata_log.extend(previous);
+        let dropped = metadata.metadata_log.len().saturating_sub(kept);
+        let dropped = metadata.metadata_log.drain(..dropped).collect();
+        Ok((self.metadata, dropped))
+    }
+
+    /// Checks that the default spec fits a new current schema; updates may set one after the other.
+    fn check(&self) -> Result<()> {
+        if !self.has_new_schema {
+            return Ok(());
+        }
+        let metadata = &self.metadata;
+        check::spec(metadata.default_spec()?, metadata.current_schema()?, &metadata.partition_specs)
+    }
+
+    fn assign_uuid(&mut self, uuid: String) -> Result<()> {
+        match &self.metadata.table_uuid {
+            Some(own) if !own.eq_ignore_ascii_case(&uuid) => {
+                Err(Error::invalid(format!("the table has the id {own}, which never changes")))
+            }
+            _ => {
+                self.metadata.table_uuid = Some(uuid);
+                Ok(())
+            }
+        }
+    }
+
+    fn upgrade(&mut self, version: u8) -> Result<()> {
+        let current = self.metadata.format_version;
+        if version < current {
+            let message = format!("a table of format version {current} cannot become one of version {version}");
+            return Err(Error::invalid(message));
+        }
+        if version > NEWEST_VERSION {
+            return Err(unsupported_version(version));
+        }
+        if version >= 3 && current < 3 {
+            self.metadata.next_row_id = Some(0);
+        }
+        self.metadata.format_version = version;
+        Ok(())
+    }
+
+    fn add_schema(&mut self, mut schema: Schema) -> Result<()> {
+        check::schema(&schema, self.metadata.format_version)?;
+        let properties = &self.metadata.properties;
+        // A table that another writer nested too deeply may still change its other columns.
+        if self.metadata.current_schema().is_ok_and(|current| check::depth(current, properties).is_ok()) {
+            check::depth(&schema, properties)?;
+        }
+        let equal =
+            self.metadata.schemas.iter().find(|known| {
+                known.fields == schema.fields && known.identifier_field_ids == schema.identifier_field_ids
+            });
+        if let Some(equal) = equal {
+            self.last_added_schema = Some(equal.schema_id);
+            return Ok(());
+        }
+        schema.schema_id = next_id(self.metadata.schemas.iter().map(|known| known.schema_id), 0)?;
+        self.metadata.last_column_id = self.metadata.last_column_id.max(schema.max_field_id());
+        self.last_added_schema = Some(schema.schema_id);
+        self.metadata.schemas.push(Arc::new(schema));
+        Ok(())
+    }
+
+    fn set_current_schema(&mut self, id: i32) -> Result<()> {
+        let id = chosen(id, self.last_added_schema, "schema")?;
+        self.metadata.schema(id).map_err(|e| no_longer_there(&e))?;
+        self.metadata.current_schema_id = id;
+        self.has_new_schema = true;
+        Ok(())
+    }
+
+    fn add_spec(&mut self, mut spec: PartitionSpec) -> Result<()> {
+        let schema = self.metadata.current_schema()?;
+        check::spec(&spec, schema, &self.metadata.partition_specs)?;
+        if self.metadata.format_version == 1 && !(1000..).zip(&spec.fields).all(|(id, field)| field.field_id == id) {
+            return Err(Error::invalid("the fields of a v1 partition spec have the ids 1000, 1001 and so on")
+                .hint("keep the place of a field that is dropped by the transform void, or upgrade the table"));
+        }
+        if let Some(equal) = self.metadata.partition_specs.iter().find(|known| known.fields == spec.fields) {
+            self.last_added_spec = Some(equal.spec_id);
+            return Ok(());
+        }
+        spec.spec_id = next_id(self.metadata.partition_specs.iter().map(|known| known.spec_id), 0)?;
+        let highest = spec.fields.iter().map(|field| field.field_id).max();
+        self.metadata.last_partition_id = self.metadata.last_partition_id.max(highest.unwrap_or(0));
+        self.last_added_spec = Some(spec.spec_id);
+        self.metadata.partition_specs.push(Arc::new(spec));
+        Ok(())
+    }
+
+    fn set_default_spec(&mut self, id: i32) -> Result<()> {
+        let id = chosen(id, self.last_added_spec, "partition spec")?;
+        self.metadata.spec(id).map_err(|e| no_longer_there(&e))?;
+        self.metadata.default_spec_id = id;
+        Ok(())
+    }
+
+    fn add_sort_order(&mut self, mut order: SortOrder) -> Result<()> {
+        check::order(&order, self.metadata.current_schema()?)?;
+        let orders = &self.metadata.sort_orders;
+        order.order_id = match orders.iter().find(|known| known.fields == order.fields) {
+            Some(equal) => equal.order_id,
+            None if order.is_unsorted() => 0,
+            None => next_id(orders.iter().map(|known| known.order_id), 1)?,
+        };
+        self.last_added_order = Some(order.order_id);
+        if orders.iter().all(|known| known.order_id != order.order_id) {
+            self.metadata.sort_orders.push(order);
+        }
+        Ok(())
+    }
+
+    fn set_default_sort_order(&mut self, id: i32) -> Result<()> {
+        let id = chosen(id, self.last_added_order, "sort order")?;
+        if id != 0 && self.metadata.sort_orders.iter().all(|order| order.order_id != id) {
+            return Err(Error::invalid(format!("no sort order has the id {id}")));
+        }
+        self.metadata.default_sort_order_id = id;
+        Ok(())
+    }
+
+    fn add_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
+        let metadata = &mut self.metadata;
+        let id = snapshot.snapshot_id;
+        if metadata.snapshot(id).is_ok() {
+            return Err(invalid_snapshot(id, "the table has a snapshot of this id"));
+        }
+        if metadata.format_version > 1 {
+            let last = metadata.last_sequence_number;
+            if snapshot.sequence_number <= last && snapshot.parent_snapshot_id.is_some() {
+                let message = format!("its sequence number {} is not above {last}", snapshot.sequence_number);
+                return Err(invalid_snapshot(id, &message));
+            }
+            metadata.last_sequence_number = last.max(snapshot.sequence_number);
+        }
+        let newest = metadata.snapshot_log.last().map(|entry| entry.timestamp_ms);
+        if let Some(newest) = newest.filter(|newest| snapshot.timestamp_ms < newest - MAX_CLOCK_SKEW_MS) {
+            let message =
+                format!("its time {} ms is before {newest} ms of the current snapshot", snapshot.timestamp_ms);
+            return Err(invalid_snapshot(id, &message));
+        }
+        if metadata.format_version >= 3 {
+            let next = metadata.next_row_id.unwrap_or(0);
+            let (Some(first), Some(added)) = (snapshot.first_row_id, snapshot.added_rows) else {
+                return Err(invalid_snapshot(id, "it gives no row ids, which snapshots of v3 do"));
+            };
+            if first < next || added < 0 {
+                let message = format!("its row ids begin at {first}, below {next}, or count {added}");
+                return Err(invalid_snapshot(id, &message));
+            }
+            let end = first.checked_add(added).ok_or_else(|| invalid_snapshot(id, "row ids overflow"))?;
+            metadata.next_row_id = Some(end);
+        }
+        self.added_snapshots.insert(id);
+        metadata.snapshots.push(Arc::new(snapshot));
+        Ok(())
+    }
+
+    fn set_ref(&mut self, name: String, reference: SnapshotRef) -> Result<()> {
+        let metadata = &mut self.metadata;
+        let timestamp_ms = metadata.snapshot(reference.snapshot_id)?.timestamp_ms;
+        if name == MAIN_BRANCH {
+            if reference.kind != RefKind::Branch {
+                return Err(Error::invalid("`main` is a branch and cannot be a tag"));
+            }
+            if metadata.current_snapshot_id != Some(reference.snapshot_id) {
+                metadata.current_snapshot_id = Some(reference.snapshot_id);
+                let is_new = self.added_snapshots.contains(&reference.snapshot_id);
+                // What was current before it within this very change was never seen by anyone.
+                let added = &self.added_snapshots;
+                metadata.snapshot_log.retain(|entry| !added.contains(&entry.snapshot_id));
+                let timestamp_ms = if is_new { timestamp_ms } else { self.now_ms };
+                metadata.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: reference.snapshot_id });
+            }
+        }
+        metadata.refs.insert(name, reference);
+        Ok(())
+    }
+
+    fn remove_ref(&mut self, name: &str) -> Result<()> {
+        if self.metadata.refs.remove(name).is_none() {
+            return Err(Error::new(ErrorKind::NoSuchSnapshot, format!("no branch or tag `{name}`")));
+        }
+        if name == MAIN_BRANCH {
+            // What was current before is still the history of the table.
+            self.metadata.current_snapshot_id = None;
+        }
+        Ok(())
+    }
+
+    fn remove_snapshots(&mut self, ids: &[i64]) -> Result<()> {
+        let metadata = &mut self.metadata;
+        let removed: HashSet<i64> = ids.iter().copied().collect();
+        if metadata.current_snapshot_id.is_some_and(|current| removed.contains(&current)) {
+            return Err(Error::invalid("the current snapshot cannot be removed"));
+        }
+        metadata.snapshots.retain(|snapshot| !removed.contains(&snapshot.snapshot_id));
+        metadata.refs.retain(|_, reference| !removed.contains(&reference.snapshot_id));
+        metadata.statistics.retain(|file| !removed.contains(&file.snapshot_id));
+        metadata.partition_statistics.retain(|file| !removed.contains(&file.snapshot_id));
+        // A history with holes would answer "as of" wrongly: all up to the last hole goes (spec: "Snapshot log").
+        let hole = metadata.snapshot_log.iter().rposition(|entry| removed.contains(&entry.snapshot_id));
+        metadata.snapshot_log.drain(..hole.map_or(0, |hole| hole + 1));
+        Ok(())
+    }
+
+    fn set_location(&mut self, location: &str) -> Result<()> {
+        let location = location.trim_end_matches('/').to_string();
+        if location.is_empty() {
+            return Err(Error::invalid("the location of a table is empty"));
+        }
+        self.metadata.location = location;
+        Ok(())
+    }
+}
+
+/// How many earlier states the log names (`write.metadata.previous-versions-max`, 100 unless set, at least 1).
+fn previous_versions_max(metadata: &TableMetadata) -> Result<usize> {
+    let count = metadata.number(&properties::METADATA_PREVIOUS_VERSIONS)?;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    Ok(count.max(1))
+}
+
+fn next_id(used: impl Iterator<Item = i32>, first: i32) -> Result<i32> {
+    let next = used.max().map_or(Some(first), |highest| highest.checked_add(1));
+    next.map(|next| next.max(first)).ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "there are no more ids"))
+}
+
+fn chosen(id: i32, last_added: Option<i32>, what: &str) -> Result<i32> {
+    if id != LAST_ADDED {
+        return Ok(id);
+    }
+    last_added.ok_or_else(|| Error::invalid(format!("no {what} was added that could be the last")))
+}
+
+/// The error for a format version that tables cannot have.
+pub(crate) fn unsupported_version(version: u8) -> Error {
+    Error::unsupported(format!("format version {version} is not supported, expected 1, 2 or 3"))
+}
+
+/// An id that a caller gave, not the metadata.
+fn no_longer_there(error: &Error) -> Error {
+    Error::invalid(error.message())
+}
+
+fn invalid_snapshot(id: i64, message: &str) -> Error {
+    Error::new(ErrorKind::CommitValidation, format!("snapshot {id} cannot be added: {message}"))
+}
+
+#[cfg(test)]
+#[path = "update_tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+//! Changes that write no data: new and replaced tables, schemas, partition specs, sort orders, properties, references.
+//!
+//! Each names what it changes by name and is applied anew to the newest state at each attempt, so that two writers who
+//! add a column at once get two ids. Their wire form is JSON, tagged by `update`. A cherry-pick moves a branch to a
+//! snapshot, or, if the branch has other commits, adds its files again with a snapshot change.
+
+mod cherry_pick;
+mod column_path;
+mod columns;
+pub mod create;
+mod default;
+mod follow;
+mod promote;
+mod properties;
+mod property_values;
+mod references;
+pub mod replace;
+mod sort_order;
+mod term;
+mod tree;
+mod union;
+mod update_schema;
+mod update_spec;
+
+pub use column_path::ColumnPath;
+pub use properties::UpdateProperties;
+pub use references::{ManageSnapshots, ReferenceOperation, Retention};
+pub use sort_order::{SortTerm, UpdateSortOrder};
+pub use term::Term;
+pub use update_schema::{SchemaOperation, UpdateSchema};
+pub use update_spec::{SpecOperation, UpdateSpec};
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::storage::Files;
+use serde::Deserialize;
+
+use self::cherry_pick::CherryPick;
+use crate::commit::attempts::{Change, Revision};
+use crate::spec::table_metadata::TableMetadata;
+
+/// One of these changes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "update", rename_all = "snake_case")]
+pub enum Evolution {
+    /// Of the schema.
+    Schema(UpdateSchema),
+    /// Of the partition spec.
+    Spec(UpdateSpec),
+    /// Of the sort order.
+    SortOrder(UpdateSortOrder),
+    /// Of properties, location and format version.
+    Properties(UpdateProperties),
+    /// Of branches and tags.
+    Snapshots(ManageSnapshots),
+}
+
+impl Evolution {
+    /// Reads a change from its wire form.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for JSON that is no change.
+    pub fn from_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|e| Error::invalid(format!("not a change of a table: {e}")))
+    }
+}
+
+impl Evolution {
+    /// Tells the change which state its user knows, before it is made on the newest one: what would undo commits that the
+    /// user has not seen is then refused.
+    ///
+    /// # Errors
+    /// `CommitConflict` where it names a column that another one replaced.
+    pub fn decided_on(mut self, known: &TableMetadata, newest: &TableMetadata) -> Result<Self> {
+        columns::check(&self, known, newest)?;
+        if let Self::Snapshots(change) = &mut self {
+            change.decided_on(known, newest);
+        }
+        Ok(self)
+    }
+
+    /// The changes that this is, in their order: picks of snapshots may have to add files, which `files` are read for.
+    pub fn into_changes(self, files: &Files) -> Vec<Box<dyn Change>> {
+        let Self::Snapshots(mut all) = self else { return vec![Box::new(self)] };
+        let mut changes: Vec<Box<dyn Change>> = Vec::new();
+        let mut run = Vec::new();
+        for operation in std::mem::take(&mut all.operations) {
+            match CherryPick::new(files.clone(), &operation) {
+                None => run.push(operation),
+                Some(pick) => {
+                    if !run.is_empty() {
+                        changes.push(Box::new(Self::Snapshots(all.with_operations(std::mem::take(&mut run)))));
+                    }
+                    changes.push(Box::new(pick));
+                }
+            }
+        }
+        if !run.is_empty() {
+            changes.push(Box::new(Self::Snapshots(all.with_operations(run))));
+        }
+        changes
+    }
+}
+
+impl Change for Evolution {
+    fn revise(&mut self, base: Option<&TableMetadata>, _: u32, _: &Context) -> Result<Revision> {
+        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
+        let updates = match self {
+            Self::Schema(change) => change.updates(base),
+            Self::Spec(change) => change.updates(base),
+            Self::SortOrder(change) => change.updates(base),
+            Self::Properties(change) => change.updates(base),
+            Self::Snapshots(change) => change.updates(base),
+        };
+        updates.map(Revision::Update)
+    }
+
+    fn clean(&mut self, _: Option<&TableMetadata>) {}
+
+    fn writes_files(&self) -> bool {
+        false
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Names in the case that they are compared in.
+fn same_name(a: &str, b: &str, case_sensitive: bool) -> bool {
+    if case_sensitive { a == b } else { a.to_lowercase() == b.to_lowercase() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! What other commits may not have done since an operation looked at the table (spec: "Commit Conflict Resolution and
+//! Retry"; the rules are those of Java's operations).
+//!
+//! | since the snapshot that was looked at, others | serializable | snapshot |
+//! |---|---|---|
+//! | added rows that may match the filter | conflict | |
+//! | removed a data file that is removed or gets deletes here | conflict | conflict |
+//! | added deletes that apply to a data file that is rewritten here | conflict | conflict |
+//! | added a deletion vector for a data file that gets one here | conflict | conflict |
+//! | added data files to partitions that are replaced here as they were | conflict | conflict |
+
+use std::collections::HashSet;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow_array::Array;
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::predicate::Predicate;
+use frazil_core::predicate::bind::bind;
+use frazil_core::storage::Files;
+
+use crate::files::{Removals, TouchedFiles};
+use crate::scan::context::ReadContext;
+use crate::scan::output::Output;
+use crate::scan::partition::partition_keys;
+use crate::scan::plan::{Plan, PlanRequest, Selection, manifests_of};
+use crate::spec::manifest::{ADDED, DELETED};
+use crate::spec::manifest_entries::{Entries, file_text};
+use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
+use crate::spec::snapshot::Snapshot;
+use crate::spec::table_metadata::TableMetadata;
+
+/// What an operation may not miss (`write.*.isolation-level`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// As if operations had come one after the other.
+    #[default]
+    Serializable,
+    /// Rows that others add meanwhile are not looked at.
+    Snapshot,
+}
+
+impl FromStr for Isolation {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "serializable" => Ok(Self::Serializable),
+            "snapshot" => Ok(Self::Snapshot),
+            _ => Err(Error::invalid(format!("`{text}` is no isolation level"))
+                .hint("the levels are serializable and snapshot")),
+        }
+    }
+}
+
+/// What an operation looked at.
+#[derive(Debug, Clone)]
+pub struct Validation {
+    /// The snapshot of the branch that was read; None where it had none.
+    pub planned_on: Option<i64>,
+    /// What may not be missed.
+    pub isolation: Isolation,
+    /// Rows for which this is true were read, by the names of the current schema.
+    pub filter: Predicate,
+    /// Whether names in the filter are case sensitive.
+    pub case_sensitive: bool,
+    /// Whether deletes that others add matter for data files that stay too: when rows are updated, not only deleted.
+    pub refuses_new_deletes: bool,
+    /// Whether data files that others add to the partitions of `touched` matter: when these are replaced as they were.
+    pub refuses_new_files: bool,
+    /// The data files that lose rows.
+    pub touched: TouchedFiles,
+}
+
+/// Checks what was committed to a branch since it was looked at.
+pub(crate) struct Check<'a> {
+    pub(crate) validation: &'a Validation,
+    pub(crate) removals: &'a Removals,
+    pub(crate) base: &'a TableMetadata,
+    pub(crate) files: &'a Files,
+    pub(crate) context: &'a Context,
+}
+
+impl Check<'_> {
+    /// Looks at the snapshots that are not in `seen`, and adds them: on the first attempt it becomes what the operation
+    /// itself saw. That may end with a snapshot of the same transaction, below which those of others come to lie when it
+    /// is made again.
+    ///
+    /// # Errors
+    /// `CommitConflict` saying what was in the way; `CommitValidation` when the history does not lead back.
+    pub(crate) fn run(&self, head: Option<&Snapshot>, seen: &mut Option<HashSet<i64>>) -> Result<()> {
+        let planned_on = self.validation.planned_on.into_iter();
+        let seen = seen.get_or_insert_with(|| {
+            planned_on.flat_map(|id| self.base.ancestors(id)).map(|snapshot| snapshot.snapshot_id).collect()
+        });
+        let since = self.since(head, seen)?;
+        let list = |snapshot: Arc<Snapshot>| Ok((manifests_of(&snapshot, self.files, self.context)?, snapshot));
+        let since = since.into_iter().map(list).collect::<Result<Vec<_>>>()?;
+        if self.validation.isolation == Isolation::Serializable {
+            self.no_new_rows(&since)?;
+        }
+        since
+            .iter()
+            .try_for_each(|(manifests, snapshot)| self.no_conflicting_files(manifests, snapshot.snapshot_id))?;
+        seen.extend(since.iter().map(|(_, snapshot)| snapshot.snapshot_id));
+        Ok(())
+    }
+
+    /// The snapshots of the branch that are not in `seen`, the newest first.
+    fn since(&self, head: Option<&Snapshot>, seen: &HashSet<i64>) -> Result<Vec<Arc<Snapshot>>> {
+        let Some(head) = head else { return Ok(Vec::new()) };
+        let history: Vec<&Arc<Snapshot>> = self.base.ancestors(head.snapshot_id).collect();
+        let leads_back = match self.validation.planned_on {
+            Some(id) => history.iter().any(|snapshot| snapshot.snapshot_id == id),
+            None => history.last().is_some_and(|first| first.parent_snapshot_id.is_none()),
+        };
+        if !leads_back {
+            let message =
+                "the branch no longer descends from the snapshot that was read, so it is not known what changed";
+            return Err(Error::new(ErrorKind::CommitValidation, message).hint("load the table anew and try again"));
+        }
+        Ok(history.into_iter().filter(|snapshot| !seen.contains(&snapshot.snapshot_id)).cloned().collect())
+    }
+
+    fn no_new_rows(&self, since: &[(Vec<ManifestFile>, Arc<Snapshot>)]) -> Result<()> {
+        let adds = |snapshot: &Snapshot| matches!(snapshot.operation(), Some("append" | "overwrite") | None);
+        let adding: Vec<_> = since.iter().filter(|(_, snapshot)| adds(snapshot)).collect();
+        if adding.is_empty() {
+            return Ok(());
+        }
+        let schema = self.base.current_schema()?.clone();
+        let validation = self.validation;
+        let filter = bind(&validation.filter, schema.as_ref(), validation.case_sensitive)
+            .map_err(|e| conflict("the columns of the filter changed meanwhile").caused_by(e))?;
+        let output = Output::select(&schema, self.base, &[], true)?;
+        let read = Arc::new(ReadContext::try_new(self.base, schema, output, filter, self.files.clone())?);
+        let ids = adding.iter().map(|(_, snapshot)| snapshot.snapshot_id).collect();
+        let manifests = adding.iter().flat_map(|(manifests, _)| manifests.iter().cloned()).collect();
+        let request = PlanRequest { snapshots: &[], selection: Selection::AddedBy(ids), limit: None, workers: 1 };
+        let plan = Plan::of_manifests(read, manifests, &request, self.context)?;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let path = plan.task(0)?.file.path;
+        Err(conflict("rows were added meanwhile that this operation may have had to look at").with("file", path))
+    }
+
+    fn no_conflicting_files(&self, manifests: &[ManifestFile], id: i64) -> Result<()> {
+        // Of data files those matter that went, seldom those that came; of delete files those that came.
+        let matters = |manifest: &&ManifestFile| match manifest.content {
+            ManifestContent::Data => self.validation.refuses_new_files || manifest.deleted_files_count != Some(0),
+            ManifestContent::Deletes => manifest.live_files_count != Some(0),
+        };
+        let own = manifests.iter().filter(|manifest| manifest.added_snapshot_id == Some(id));
+        own.filter(matters)
+            .try_for_each(|manifest| self.no_conflicting_entries(manifest, id).map_err(|e| e.with("snapshot", id)))
+    }
+
+    fn no_conflicting_entries(&self, manifest: &ManifestFile, snapshot_id: i64) -> Result<()> {
+        self.context.check()?;
+        let (path, spec_id) = (&manifest.manifest_path, manifest.partition_spec_id);
+        let spec = self.base.spec(spec_id)?;
+        let partition = Arc::new(self.base.partition_type(spec));
+        let bytes = self.files.read(path, MANIFEST_LIMIT_BYTES)?;
+        let entries = Entries::read(bytes, &partition, self.context).map_err(|e| e.with("manifest", path))?;
+        let is_data = manifest.content == ManifestContent::Data;
+        if is_data {
+            let needed = |path: &str| self.rewrites(path) || self.validation.touched.staying.contains(path);
+            let removed = entries.own(DELETED, snapshot_id)?;
+            if let Some(path) = removed.paths()?.iter().flatten().find(|path| needed(path)) {
+                return Err(conflict("a data file was removed or rewritten meanwhile").with("file", path));
+            }
+            if !self.validation.refuses_new_files {
+                return Ok(());
+            }
+        }
+        let added = entries.own(ADDED, snapshot_id)?;
+        let (files, paths) = (added.data_files()?, added.paths()?);
+        let keys = partition_keys(files, &partition)?;
+        let is_touched = |row: usize| self.validation.touched.partitions.contains(&(spec_id, keys.row(row).to_vec()));
+        if is_data {
+            return match (0..added.len()).find(|&row| is_touched(row)) {
+                None => Ok(()),
+                Some(row) => Err(conflict("files were added meanwhile to a partition that this operation replaces")
+                    .with("file", paths.value(row))),
+            };
+        }
+        let (referenced, formats) = (file_text(files, "referenced_data_file")?, file_text(files, "file_format")?);
+        for row in 0..added.len() {
+            let target = referenced.is_valid(row).then(|| referenced.value(row));
+            let conflicts = if let Some(target) = target {
+                let vector = formats.value(row).eq_ignore_ascii_case("puffin");
+                let matters = vector || self.validation.refuses_new_deletes;
+                self.rewrites(target) || (matters && self.validation.touched.staying.contains(target))
+            } else {
+                let looked_at = !self.removals.is_empty() || self.validation.refuses_new_deletes;
+                looked_at && (spec.is_unpartitioned() || is_touched(row))
+            };
+            if conflicts {
+                let message = "rows of a data file that this operation changes were deleted meanwhile";
+                return Err(conflict(message).with("file", target.unwrap_or_else(|| paths.value(row))));
+            }
+        }
+        Ok(())
+    }
+
+    fn rewrites(&self, path: &str) -> bool {
+        self.removals.data_files.contains_key(path)
+    }
+}
+
+fn conflict(message: &str) -> Error {
+    Error::new(ErrorKind::CommitConflict, message).hint("load the table anew and try again")
+}

@@ -1,0 +1,7 @@
+//! What must hold before a change is committed.
+//!
+//! [`conflict`] validates the files of a snapshot against the snapshots of concurrent writers. [`check`] validates new
+//! schemas, partition specs and sort orders against the format version of the table.
+
+pub(crate) mod check;
+pub mod conflict;
