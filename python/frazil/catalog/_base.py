@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from frazil import _native
     from frazil.catalog._identifiers import Identifier, Levels
-    from frazil.catalog._table import CatalogTable
     from frazil.iceberg._creation import CreateTableTransaction
     from frazil.iceberg._new_table import NewTable
     from frazil.iceberg._row import CatalogRow
-    from frazil.iceberg._transaction import Transaction
+    from frazil.iceberg._table import Table as IcebergTable
+    from frazil.iceberg._table import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,10 @@ class Catalog(Lookups[T]):
         self._check_new(levels, new)
         files = self._files_of_new(levels, new)
         begun = new.begin(files, self.row(levels))
+        allowed = [*self.allowed_for(levels), *new.own_locations()]
+        options = opened_with(self._readable(), self.storage_properties, allowed)
         return CreateTableTransaction(
-            self._staged(levels, new, files, begun.staged()),
+            self._staged(levels, begun.staged(), files, new.location, options),
             begun,
             created=lambda: self.allow(levels, new.own_locations()),
             exists_already=lambda: self._exists_already(levels),
@@ -172,18 +174,17 @@ class Catalog(Lookups[T]):
         >>> table.scan().to_arrow().to_pylist(), len(table.snapshots())
         ([{'id': 2, 'name': 'x'}], 2)
         """
-        from frazil.catalog._table import CatalogTable
         from frazil.iceberg._new_table import NewTable, own_locations
-        from frazil.iceberg._transaction import replace_definition
+        from frazil.iceberg._table import replace_definition
 
         named = [] if location is None else [place_of_new(location)]
         self.allow(table_levels(identifier), [*own_locations(property_texts(properties)), *named])
         table: Any = self.load_table(identifier)
-        if not isinstance(table, CatalogTable):
+        if table.format != "iceberg":
             self._refuse("replace tables")
         fields = _partition_fields(partition_by, partition_spec)
         new = NewTable(location or table.location, schema, fields, format_version, properties, sort_order)
-        changes = table.transaction()
+        changes: Transaction = table.transaction()
         try:
             replace_definition(changes, new, keep_location=location is None)
         except BaseException:
@@ -410,15 +411,12 @@ class Catalog(Lookups[T]):
         """Raise an error if a table cannot be created under this name."""
         self._refuse("make tables")
 
-    def _staged(self, levels: Levels, new: NewTable, files: _native.Files, native: _native.Table) -> CatalogTable:
+    def _staged(
+        self, levels: Levels, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]
+    ) -> IcebergTable:
         """Return a new table as a transaction has it, before its commit."""
-        from frazil.catalog._table import CatalogTable
-
-        allowed = [*self.allowed_for(levels), *new.own_locations()]
-        options = opened_with(self._readable(), self.storage_properties, allowed)
-        table = CatalogTable(native, files, new.location, options)
-        table.catalog, table.levels = self, levels
-        return table
+        del levels, native, files, location, options
+        self._refuse("make tables")
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         self._refuse("register tables")

@@ -7,12 +7,9 @@ needs Python's own `sqlite3` only; other databases need SQLAlchemy.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from frazil import errors
-from frazil._extras import imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -103,63 +100,3 @@ class Database(ABC):
     def context(self) -> dict[str, str]:
         """Return what errors say of the place."""
         return {"catalog": self.catalog, "database": self.name}
-
-
-def open_database(
-    catalog: str, catalog_type: str, properties: Mapping[str, str], *, may_be_absent: bool = False
-) -> Database:
-    """Return the database of the property `uri`: an address of SQLAlchemy or of JDBC.
-
-    Args:
-        catalog: The name of the catalog, for messages.
-        catalog_type: Its type, for messages.
-        properties: Its properties.
-        may_be_absent: Whether the first change makes a SQLite file that does not exist.
-
-    Raises:
-        InvalidArgumentError: The properties name no database.
-        MissingFileError: The file of SQLite does not exist.
-        UnsupportedError: SQLAlchemy or the driver is not installed.
-    """
-    uri = properties.get("uri")
-    if not uri:
-        message = f"catalog {catalog!r} of type {catalog_type} needs the property 'uri'"
-        raise errors.InvalidArgumentError(
-            message, context={"catalog": catalog}, hint="such as sqlite:///path/catalog.db"
-        )
-    file = _sqlite_file(catalog, uri)
-    if file is not None:
-        from frazil.catalog._sqlite import SqliteDatabase
-
-        return SqliteDatabase(catalog, file, may_be_absent=may_be_absent)
-    imported("sqlalchemy", f"catalog {catalog!r} of type {catalog_type}")
-    from frazil.catalog._server_database import ServerDatabase
-
-    return ServerDatabase(catalog, uri, properties)
-
-
-def _sqlite_file(catalog: str, uri: str) -> Path | None:
-    """Return the file of an address of SQLite; None for other databases.
-
-    The forms are `sqlite:///relative.db`, `sqlite:////absolute.db`, `jdbc:sqlite:path`, each with `file:` or without.
-    """
-    address = uri[len("jdbc:") :] if uri.lower().startswith("jdbc:") else uri
-    scheme, _, rest = address.partition(":")
-    if scheme.partition("+")[0].lower() != "sqlite":
-        return None
-    database, _, query = rest.partition("?")
-    if uri == address:
-        authority, _, database = database.removeprefix("//").partition("/")
-        if authority:
-            message = f"the uri of catalog {catalog!r} names a host, which SQLite does not have"
-            raise errors.InvalidArgumentError(
-                message, context={"catalog": catalog}, hint="such as sqlite:////path/catalog.db"
-            )
-    if database.startswith("file:"):
-        database = unquote(database[len("file:") :])
-    if database in {"", ":memory:"} or "mode=memory" in query.split("&"):
-        message = f"the uri of catalog {catalog!r} is a database in memory, which is empty"
-        raise errors.InvalidArgumentError(
-            message, context={"catalog": catalog}, hint="such as sqlite:///path/catalog.db"
-        )
-    return Path(database).absolute()

@@ -8,7 +8,7 @@ warehouse/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil.catalog._base import Catalog
 from frazil.catalog._identifiers import dotted
@@ -20,6 +20,7 @@ from frazil.errors import AlreadyExistsError, InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from frazil import _native
     from frazil.catalog._identifiers import Levels
     from frazil.iceberg._new_table import NewTable
 
@@ -61,6 +62,11 @@ class HadoopCatalog(Catalog[CatalogTable]):
 
     def row(self, levels: Levels) -> None:
         """Give None: the newest state is the newest file in the folder of the table."""
+
+    def _staged(
+        self, levels: Levels, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]
+    ) -> CatalogTable:
+        return CatalogTable.staged(self, levels, native, files, location, options)
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:
         if new.location != self._warehouse.place(*levels):

@@ -94,9 +94,7 @@ def load_catalog(
 
         return MemoryCatalog(name, merged, mapping)
     if catalog_type == "paimon":
-        from frazil.catalog._paimon import paimon_catalog
-
-        return paimon_catalog(name, merged, mapping)
+        return _paimon_catalog(name, merged, mapping)
     if catalog_type == "local":
         from frazil.catalog._local import LocalCatalog
 
@@ -104,6 +102,20 @@ def load_catalog(
     from frazil.catalog._sql import SqlCatalog
 
     return SqlCatalog(name, merged, mapping)
+
+
+def _paimon_catalog(name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> Catalog[Any]:
+    metastore = properties.get("metastore", "filesystem").lower()
+    if metastore == "filesystem":
+        from frazil.catalog._paimon import PaimonFolderCatalog
+
+        return PaimonFolderCatalog(name, properties, relocate)
+    if metastore == "jdbc":
+        from frazil.catalog._paimon_jdbc import PaimonJdbcCatalog
+
+        return PaimonJdbcCatalog(name, properties, relocate)
+    message = f"this release does not have Paimon catalogs with the metastore {metastore!r} yet, which {name!r} is"
+    raise UnsupportedError(message, context={"catalog": name}, hint="the metastores are filesystem, jdbc")
 
 
 def _type_of(name: str, properties: Mapping[str, str]) -> str:

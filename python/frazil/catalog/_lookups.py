@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
     from frazil._virtual_table import VirtualTable
     from frazil.catalog._identifiers import Identifier, Levels
-    from frazil.catalog._table import NamedTable
 
 _SHOWN_NAMES = 8
 
-T = TypeVar("T", bound="NamedTable")
+T = TypeVar("T")
 """The tables of a catalog."""
 
 

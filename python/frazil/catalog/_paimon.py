@@ -331,20 +331,3 @@ def _parts(name: str) -> tuple[str, str | None, str | None]:
         return table, None, rest if separator else None
     branch, separator, system = rest.removeprefix(BRANCH).partition("$")
     return table, branch, system if separator else None
-
-
-def paimon_catalog(name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> Catalog[Any]:
-    """Give the catalog that `metastore` names.
-
-    Raises:
-        UnsupportedError: There are no such catalogs yet.
-    """
-    metastore = properties.get("metastore", "filesystem").lower()
-    if metastore == "filesystem":
-        return PaimonFolderCatalog(name, properties, relocate)
-    if metastore == "jdbc":
-        from frazil.catalog._paimon_jdbc import PaimonJdbcCatalog
-
-        return PaimonJdbcCatalog(name, properties, relocate)
-    message = f"this release does not have Paimon catalogs with the metastore {metastore!r} yet, which {name!r} is"
-    raise UnsupportedError(message, context={"catalog": name}, hint="the metastores are filesystem, jdbc")

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from frazil import errors
 from frazil._arguments import table_files
 from frazil._folders import local_path
-from frazil.catalog._database import open_database
 from frazil.catalog._identifiers import dotted
+from frazil.catalog._open_database import open_database
 from frazil.catalog._paimon import DATABASE_SUFFIX, PaimonCatalog, check_name, check_table_levels
 from frazil.catalog._paimon_jdbc_rows import (
     DATABASE_PROPERTIES,

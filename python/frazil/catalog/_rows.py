@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frazil import errors
 from frazil.catalog._base import Catalog
@@ -11,6 +11,7 @@ from frazil.catalog._identifiers import dotted
 from frazil.catalog._table import CatalogTable
 
 if TYPE_CHECKING:
+    from frazil import _native
     from frazil.catalog._identifiers import Levels
     from frazil.catalog._purge import PurgePlan
     from frazil.iceberg._new_table import NewTable
@@ -33,6 +34,11 @@ class RowCatalog(Catalog[CatalogTable]):
     def _load(self, levels: Levels, recorded: str) -> CatalogTable:
         place = self._relocated(recorded)
         return CatalogTable.load(self, levels, place, relocate=self._readable(), recorded=recorded)
+
+    def _staged(
+        self, levels: Levels, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]
+    ) -> CatalogTable:
+        return CatalogTable.staged(self, levels, native, files, location, options)
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:  # noqa: ARG002 - any folder will do
         if self._has_table(levels):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil import errors
-from frazil.catalog._database import open_database
 from frazil.catalog._identifiers import dotted
+from frazil.catalog._open_database import open_database
 from frazil.catalog._rows import RowCatalog
 from frazil.catalog._statements import DuplicateError, NewTable
 

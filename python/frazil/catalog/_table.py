@@ -12,6 +12,7 @@ from frazil.iceberg._table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from frazil import _native
     from frazil.catalog._base import Catalog
     from frazil.catalog._identifiers import Levels
     from frazil.iceberg._row import CatalogRow
@@ -65,6 +66,21 @@ class CatalogTable(NamedTable, Table):
         table = cast("CatalogTable", opened)
         table.catalog = catalog
         table.levels = levels
+        return table
+
+    @classmethod
+    def staged(
+        cls,
+        catalog: Catalog[CatalogTable],
+        levels: Levels,
+        native: _native.Table,
+        files: _native.Files,
+        location: str,
+        options: dict[str, Any],
+    ) -> CatalogTable:
+        """Return a new table as a transaction has it, before its commit."""
+        table = cls(native, files, location, options)
+        table.catalog, table.levels = catalog, levels
         return table
 
     @property

@@ -7,10 +7,9 @@ from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import NestedField, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
 from frazil.iceberg._static_table import StaticTable
-from frazil.iceberg._table import Table
+from frazil.iceberg._table import Table, Transaction
 from frazil.iceberg._table_metadata import TableMetadata
 from frazil.iceberg._task import DataFile, DeleteFile, FileScanTask
-from frazil.iceberg._transaction import Transaction
 
 __all__ = [
     "DataFile",

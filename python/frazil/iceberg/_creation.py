@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from frazil._folders import NewFolder, local_path
 from frazil.errors import AlreadyExistsError
 from frazil.iceberg._staged import StagedTable
-from frazil.iceberg._transaction import Transaction
+from frazil.iceberg._table import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,7 +1,8 @@
 """Apache Paimon: tables, scans, splits and writes, in the words of its specification."""
 
 from frazil._write_result import WriteResult
-from frazil.paimon._format_table import FormatFile, FormatTable, format_table
+from frazil.paimon._format_file import FormatFile
+from frazil.paimon._format_table import FormatTable, format_table
 from frazil.paimon._inspect import Inspect
 from frazil.paimon._load import load_table
 from frazil.paimon._object_table import ObjectTable, object_table

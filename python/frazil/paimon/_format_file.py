@@ -1,118 +1,57 @@
-"""Reading a file of a format table: the columns of the file, and those of its partition."""
+"""The files of format tables: what they are, and what their names say of their format and compression."""
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from frazil.errors import CorruptDataFileError, CorruptMetadataError, UnsupportedError
-from frazil.files.read.open import open_data_file, open_stream
-from frazil.files.read.parquet import leaf_count
-from frazil.paimon._format_table import compression_of
-from frazil.paimon._text_files import Columns, CsvDialect, read_csv, read_json, read_text
-from frazil.paimon._text_values import value_of
+from frazil.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Mapping
 
-    from frazil import _native
-    from frazil.paimon._format_table import FormatFile
-    from frazil.paimon._schema import Schema
+FORMATS = ("CSV", "JSON", "ORC", "PARQUET", "TEXT")
+
+_COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}
+_FORMAT_OF = {".csv": "CSV", ".json": "JSON", ".orc": "ORC", ".parquet": "PARQUET", ".text": "TEXT", ".txt": "TEXT"}
 
 
-def read_format_file(
-    files: _native.Files, file: FormatFile, schema: Schema, names: Sequence[str]
-) -> Iterator[pa.RecordBatch]:
-    """Stream columns of a file, of the types of the schema.
+@dataclass(frozen=True, slots=True)
+class FormatFile:
+    """A file of a format table."""
+
+    file_path: str
+    file_format: str
+    file_size_in_bytes: int
+    partition: dict[str, str | None] = field(default_factory=dict)
+
+
+def file_format(name: str, options: Mapping[str, str], location: str) -> str:
+    """Return the format of a file: by the options of its table, or by its name without them.
+
+    Args:
+        name: The name of the file, without its folder.
+        options: The options of the table.
+        location: The folder of the table, for messages.
 
     Raises:
-        MissingFileError: The file is not there any more.
-        CorruptDataFileError: The file cannot be decoded.
-        CorruptMetadataError: The name of a folder is no value of the partition column.
+        UnsupportedError: The format is not supported, or the name does not tell it.
     """
-    stored = [column for column in schema.fields if column.name not in schema.partition_keys]
-    # A column that is stored says how many rows there are.
-    wanted = [name for name in names if name not in schema.partition_keys] or [stored[0].name]
-    columns = Columns(stored, wanted, {"file": file.file_path})
-    of_partition = [name for name in names if name in schema.partition_keys]
-    target = schema.arrow(names)
-    with contextlib.closing(_stored(files, file, schema, columns)) as batches:
-        for batch in batches:
-            partition = partition_columns(file, schema, of_partition, batch.num_rows)
-            arrays = [(partition if name in of_partition else batch).column(name) for name in names]
-            yield pa.RecordBatch.from_arrays(arrays, schema=target)
+    given = options.get("file.format", options.get("format"))
+    if given is not None and given.upper() in FORMATS:
+        return given.upper()
+    path = PurePosixPath(name)
+    extension = (path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path).suffix
+    found = _FORMAT_OF.get(extension.lower()) if given is None else None
+    if found is None:
+        what = f"files of format {given}" if given is not None else f"files named *{extension}"
+        message = f"format tables of {what} are not supported"
+        hint = f"the option file.format is one of {', '.join(FORMATS).lower()}"
+        raise UnsupportedError(message, context={"table": location}, hint=hint)
+    return found
 
 
-def partition_columns(file: FormatFile, schema: Schema, keys: Sequence[str], rows: int) -> pa.RecordBatch:
-    """Give partition columns, of the types of the schema."""
-    arrays = []
-    for key in keys:
-        column = schema.find_field(key)
-        try:
-            arrays.append(pa.repeat(value_of(file.partition[key], column.data_type), rows))
-        except ValueError as error:
-            message = f"the folder of partition column {key!r} says no {column.type}: {error}"
-            raise CorruptMetadataError(message, context={"file": file.file_path, "column": key}) from error
-    return pa.RecordBatch.from_arrays(arrays, schema=schema.arrow(keys))
-
-
-def _stored(
-    files: _native.Files, file: FormatFile, schema: Schema, columns: Columns
-) -> Generator[pa.RecordBatch, None, None]:
-    if file.file_format in {"PARQUET", "ORC"}:
-        yield from _columnar(files, file, columns)
-        return
-    options = schema.options
-    with open_stream(files, file.file_path, compression_of(file.file_path)) as stream:
-        if file.file_format == "CSV":
-            yield from read_csv(stream, columns, CsvDialect.of(options))
-        elif file.file_format == "JSON":
-            yield from read_json(stream, columns, options)
-        else:
-            yield from read_text(stream, columns, options)
-
-
-def _columnar(files: _native.Files, file: FormatFile, columns: Columns) -> Iterator[pa.RecordBatch]:
-    """Stream columns by their names; a column that the file does not have is NULL."""
-    types = {name: data_type.arrow() for name, data_type in columns.types().items()}
-    # Other engines write INT96 for timestamps of any year; only nanoseconds need all of its digits.
-    int96_unit: Literal["us", "ns"] = "ns" if any("timestamp[ns" in str(target) for target in types.values()) else "us"
-    with open_data_file(files, file.file_path, file.file_format, int96_unit=int96_unit) as data:
-        leaves: list[int] = []
-        tops: list[int] = []
-        leaf = 0
-        for top, column in enumerate(data.schema):
-            count = leaf_count(column.type)
-            if column.name in types:
-                tops.append(top)
-                leaves += range(leaf, leaf + count)
-            leaf += count
-        for _, batch, rows in data.batches((leaves, tops), None):
-            arrays = []
-            for name, target in types.items():
-                at = -1 if batch is None else batch.schema.get_field_index(name)
-                if batch is None or at < 0:
-                    arrays.append(pa.nulls(rows, target))
-                else:
-                    arrays.append(_cast(batch.column(at), target, name, file.file_path))
-            yield pa.RecordBatch.from_arrays(arrays, list(types))
-
-
-def _cast(array: pa.Array, target: pa.DataType, name: str, path: str) -> pa.Array:
-    if array.type == target:
-        return array
-    # ORC files say nanoseconds of every timestamp; those that nanoseconds cannot hold come as microseconds.
-    timestamps = pa.types.is_timestamp(target)
-    finer = timestamps and target.unit == "ns"
-    try:
-        return array.cast(target, safe=finer or not timestamps)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        context = {"file": path, "column": name}
-        if finer and pa.types.is_timestamp(array.type):
-            message = f"a timestamp of the column {name!r} does not fit 64 bits of nanoseconds: {error}"
-            hint = "they reach from 1677 to 2262: leave the column out of the scan"
-            raise UnsupportedError(message, context=context, hint=hint) from error
-        message = f"a column of type {array.type} cannot be read as {target}: {error}"
-        raise CorruptDataFileError(message, context=context) from error
+def compression_of(path: str) -> str | None:
+    """Return the compression that the name of a text file tells; None if it is not compressed."""
+    return _COMPRESSIONS.get(PurePosixPath(path).suffix.lower())

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import table_files
-from frazil.errors import CorruptMetadataError, InvalidArgumentError, UnsupportedError
+from frazil.errors import CorruptMetadataError, InvalidArgumentError
 from frazil.paimon._folder import files_below
+from frazil.paimon._format_file import FormatFile, file_format
 from frazil.paimon._plain_scan import PlainScan, filtered
 from frazil.paimon._schema import Schema
 
@@ -28,22 +27,9 @@ if TYPE_CHECKING:
     from frazil import _native
     from frazil.paimon._folder import FoundFile
 
-FORMATS = ("CSV", "JSON", "ORC", "PARQUET", "TEXT")
 DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
 
-_COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}
-_FORMAT_OF = {".csv": "CSV", ".json": "JSON", ".orc": "ORC", ".parquet": "PARQUET", ".text": "TEXT", ".txt": "TEXT"}
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
-
-
-@dataclass(frozen=True, slots=True)
-class FormatFile:
-    """A file of a format table."""
-
-    file_path: str
-    file_format: str
-    file_size_in_bytes: int
-    partition: dict[str, str | None] = field(default_factory=dict)
 
 
 class FormatTable:
@@ -122,7 +108,9 @@ class FormatTable:
             if not any(part.startswith((".", "_")) for part in (*folders[len(self.partition_keys) :], name)):
                 partition = self._partition(folders, found)
                 if partition is not None:
-                    yield FormatFile(found.path, self._format(name), found.size_bytes, partition)
+                    yield FormatFile(
+                        found.path, file_format(name, self.options, self._location), found.size_bytes, partition
+                    )
 
     def _partition(self, folders: list[str], found: FoundFile) -> dict[str, str | None] | None:
         """Give the texts of the values; None for a file outside of all partitions, which is not of the table."""
@@ -141,20 +129,6 @@ class FormatTable:
                 raise CorruptMetadataError(message, context={"table": self._location, "file": found.path})
             partition[key] = None if _unescaped(text) == default else _unescaped(text)
         return partition
-
-    def _format(self, name: str) -> str:
-        given = self.options.get("file.format", self.options.get("format"))
-        if given is not None and given.upper() in FORMATS:
-            return given.upper()
-        path = PurePosixPath(name)
-        extension = (path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path).suffix
-        found = _FORMAT_OF.get(extension.lower()) if given is None else None
-        if found is None:
-            what = f"files of format {given}" if given is not None else f"files named *{extension}"
-            message = f"format tables of {what} are not supported"
-            hint = f"the option file.format is one of {', '.join(FORMATS).lower()}"
-            raise UnsupportedError(message, context={"table": self._location}, hint=hint)
-        return found
 
     def __repr__(self) -> str:
         """Give location and columns."""
@@ -202,13 +176,13 @@ class FormatScan(PlainScan[FormatFile]):
         return self.plan_files()
 
     def _read(self, part: FormatFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        from frazil.paimon._format_file import read_format_file
+        from frazil.paimon._format_reader import read_format_file
 
         return read_format_file(self._table._files, part, self._table_schema, names)  # noqa: SLF001 - one module
 
     def _may_match(self, file: FormatFile) -> bool:
         """Whether the filter keeps rows of a partition, where it is about partition columns alone."""
-        from frazil.paimon._format_file import partition_columns
+        from frazil.paimon._format_reader import partition_columns
 
         schema = self._table_schema
         keys = [schema.find_field(key) for key in schema.partition_keys]
@@ -256,11 +230,6 @@ def format_table(
         raise InvalidArgumentError(message, context={"table": location})
     arguments = dict(relocate or {}), dict(storage or {})
     return FormatTable(location, made, table_files(location, *arguments), arguments)
-
-
-def compression_of(path: str) -> str | None:
-    """Give the compression that the name of a text file tells."""
-    return _COMPRESSIONS.get(PurePosixPath(path).suffix.lower())
 
 
 def _unescaped(text: str) -> str:

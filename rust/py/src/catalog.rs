@@ -1,19 +1,11 @@
 //! Catalogs are Python; this lets commits call them.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 use frazil_iceberg::commit::catalog::{CatalogPointer, CatalogRow};
 use frazil_iceberg::commit::hadoop::HadoopPointer;
 use frazil_iceberg::commit::pointer::Pointer;
-use frazil_iceberg::maintenance::purge::files_of;
 use pyo3::prelude::*;
-
-use crate::arrow;
-use crate::interrupt::interruptible;
-use crate::table::Table;
 
 /// Where the newest state of a table is found, whether there is one or not: by the `row` of its catalog, or in its folder
 /// without one.
@@ -49,17 +41,4 @@ pub(crate) fn of_python(py: Python<'_>, raised: PyErr) -> Error {
     let kind = raised.value(py).getattr("kind").and_then(|kind| kind.extract::<String>());
     let kind = kind.ok().and_then(|kind| ErrorKind::named(&kind)).unwrap_or(ErrorKind::Internal);
     Error::new(kind, "the catalog failed").caused_by(raised)
-}
-
-/// Every file of a table as a `pyarrow.RecordBatch` of `kind`, `location` and `size_bytes`.
-#[pyfunction]
-pub(crate) fn owned_files<'py>(py: Python<'py>, table: &Table, workers: usize) -> PyResult<Bound<'py, PyAny>> {
-    let batch = interruptible(py, |context| {
-        let files = files_of(&table.0, workers, context)?;
-        let kinds: ArrayRef = Arc::new(files.iter().map(|file| Some(file.kind.name())).collect::<StringArray>());
-        let locations: ArrayRef = Arc::new(files.iter().map(|file| Some(&*file.location)).collect::<StringArray>());
-        let sizes: ArrayRef = Arc::new(files.iter().map(|file| Some(file.size_bytes)).collect::<UInt64Array>());
-        Ok(RecordBatch::try_from_iter([("kind", kinds), ("location", locations), ("size_bytes", sizes)])?)
-    })?;
-    arrow::record_batch(py, batch)
 }

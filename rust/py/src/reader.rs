@@ -13,8 +13,8 @@ use frazil_iceberg::scan::task::FileScanTask as CoreTask;
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowBatch, ArrowSchema};
+use crate::delete_file::DeleteFile;
 use crate::interrupt::detached;
-use crate::task::DeleteFile;
 
 /// Leaf columns in depth-first order, and the top-level columns that hold them.
 type Wanted = (Vec<usize>, Vec<usize>);

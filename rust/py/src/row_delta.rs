@@ -13,8 +13,8 @@ use crate::arrow::{self, ArrowArray};
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 use crate::message::CommitMessages;
-use crate::plan::Plan;
 use crate::reader::TaskReader;
+use crate::scan::Plan;
 use crate::table::Table;
 use crate::tasks::Tasks;
 

@@ -17,7 +17,6 @@ use object_store::http::HttpBuilder;
 use object_store::{ClientOptions, ObjectStore};
 
 use crate::connect::EarlyFailure;
-use crate::router::no_storage;
 
 type Properties = BTreeMap<String, String>;
 
@@ -153,6 +152,13 @@ pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<
         }
         Scheme::Local | Scheme::Hdfs | Scheme::Memory | Scheme::Other(_) => return Err(no_storage(location)),
     })
+}
+
+/// The refusal of a scheme that has no storage.
+fn no_storage(location: &Location) -> Error {
+    Error::unsupported(format!("frazil has no storage for '{}' locations", location.scheme().name()))
+        .with("path", location)
+        .hint("copy the table to a supported store, or map its prefix with relocate={...}")
 }
 
 /// The properties of a store do not fit together: a key without its secret, an endpoint that is no URL.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
-use frazil_core::error::{Error, Result};
+use frazil_core::error::Result;
 use frazil_core::storage::local::turn_of_remote;
 use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Turn, Upload, Version};
 
@@ -135,11 +135,4 @@ impl Storage for Router {
         let parsed = Location::parse_absolute(folder).ok()?;
         if parsed.is_local() { LocalStorage.turn(folder) } else { turn_of_remote(&parsed.canonical()) }
     }
-}
-
-/// The refusal of a scheme that has no storage.
-pub(crate) fn no_storage(location: &Location) -> Error {
-    Error::unsupported(format!("frazil has no storage for '{}' locations", location.scheme().name()))
-        .with("path", location)
-        .hint("copy the table to a supported store, or map its prefix with relocate={...}")
 }

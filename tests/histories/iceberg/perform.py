@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
-    from frazil.iceberg._transaction import Transaction
+    from frazil.iceberg._table import Transaction
     from histories.filters import Filter
     from histories.types import Type
 
@@ -249,6 +249,6 @@ def _references(table: Table | Transaction, step: Any, snapshot_ids: list[int]) 
 
 def table_of(table: Table | Transaction) -> Table:
     """Return the table of a transaction, or the table itself."""
-    from frazil.iceberg._transaction import Transaction
+    from frazil.iceberg._table import Transaction
 
     return table.table() if isinstance(table, Transaction) else table
