@@ -82,6 +82,7 @@ __all__ = [
     "table_properties",
     "table_property",
     "typed_schema_json",
+    "unreachable_files",
     "variant_to_json",
 ]
 
@@ -981,6 +982,7 @@ def create_table(
 
 # Every file of a table, the current metadata file last: columns kind, location, size_bytes.
 def owned_files(table: Table, workers: int) -> pa.RecordBatch: ...
+def unreachable_files(before: Table, after: Table, workers: int) -> pa.RecordBatch: ...
 
 # When, condition, action, SQL text by column, columns left out.
 

@@ -50,6 +50,7 @@ CHANGES = [
     "manage_snapshots",
     "set_properties",
     "remove_properties",
+    "expire_snapshots",
 ]
 
 

@@ -442,7 +442,7 @@ def test_a_purge_that_fails_says_what_is_left(catalog: Catalog[Any], tmp_path: P
         assert catalog.load_table("ns.t").scan().count() == 4
     plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, ".parquet"))
     count = plan.by_kind()["data"][0]
-    with pytest.raises(errors.StorageError, match=f"the table is gone, but {count} of its {len(plan)} files are left"):
+    with pytest.raises(errors.StorageError, match=f"the table is gone, but {count} of {len(plan)} files are left"):
         catalog.purge_table("ns.t", plan)
     assert not catalog.table_exists("ns.t")
     left = [name for name in files_below(tmp_path) if "/ns/t/" in name]

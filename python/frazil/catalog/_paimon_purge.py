@@ -39,7 +39,7 @@ def planned(levels: Levels, table: Table) -> PurgePlan:
     files, state = table._files, _state(table)  # noqa: SLF001 - the two halves of one package
     kinds, locations, sizes = zip(*_found(files, table.location, table.location), strict=True)
     batch = pa.record_batch({"kind": pa.array(kinds), "location": pa.array(locations), "size_bytes": pa.array(sizes)})
-    return PurgePlan(levels, state, batch, files)
+    return PurgePlan(identifier=levels, metadata_location=state, batch=batch, files=files)
 
 
 def check_state(plan: PurgePlan, table: Table) -> bool:

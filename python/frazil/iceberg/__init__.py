@@ -1,11 +1,12 @@
 """Apache Iceberg: tables, scans and tasks, in the words of its specification."""
 
 from frazil._write_result import WriteResult
+from frazil.iceberg._expire import ExpireResult, ExpireSnapshots
 from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._load import load_table
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import NestedField, PartitionField, PartitionSpec, Schema, SortField, SortOrder
-from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
+from frazil.iceberg._snapshot import HistoryEntry, MetadataLogEntry, Snapshot, SnapshotRef
 from frazil.iceberg._static_table import StaticTable
 from frazil.iceberg._table import Table, Transaction
 from frazil.iceberg._table_metadata import TableMetadata
@@ -14,9 +15,12 @@ from frazil.iceberg._task import DataFile, DeleteFile, FileScanTask
 __all__ = [
     "DataFile",
     "DeleteFile",
+    "ExpireResult",
+    "ExpireSnapshots",
     "FileScanTask",
     "HistoryEntry",
     "Inspect",
+    "MetadataLogEntry",
     "NestedField",
     "PartitionField",
     "PartitionSpec",

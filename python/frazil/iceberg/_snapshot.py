@@ -66,6 +66,14 @@ class SnapshotRef:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataLogEntry:
+    """A metadata file of an earlier state of a table."""
+
+    metadata_file: str
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryEntry:
     """When a snapshot became the current one."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.iceberg._location import Location
 from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
-from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
+from frazil.iceberg._snapshot import HistoryEntry, MetadataLogEntry, Snapshot, SnapshotRef
 
 if TYPE_CHECKING:
     from frazil import _native
@@ -106,6 +106,11 @@ class TableMetadata:
     def snapshot_log(self) -> list[HistoryEntry]:
         """When which snapshot became current, the oldest first."""
         return [HistoryEntry(entry["timestamp-ms"], entry["snapshot-id"]) for entry in self._part("snapshot-log")]
+
+    @property
+    def metadata_log(self) -> list[MetadataLogEntry]:
+        """The metadata files of earlier states, the oldest first."""
+        return [MetadataLogEntry(entry["metadata-file"], entry["timestamp-ms"]) for entry in self._part("metadata-log")]
 
     @property
     def refs(self) -> dict[str, SnapshotRef]:

@@ -64,6 +64,10 @@ class ReadOnly:
         """Raise `UnsupportedError`."""
         self._refuse("upgrade")
 
+    def expire_snapshots(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("expire_snapshots")
+
     def _refuse(self, method: str) -> NoReturn:
         message = f"{method}: frazil does not do this with Paimon tables yet, it reads, appends and overwrites"
         raise UnsupportedError(message, context={"table": self.location}, hint="use Paimon's own connectors")

@@ -24,7 +24,7 @@ features! {
     SORTING = "Sorting", &["iceberg/src/spec/sort.rs"], &["write_sort_order_evolved", "tests/interop/test_java_reads.py"], Yes("the order of files is not used"), Yes("rows of each file; `sort_order_id`");
     MANIFESTS_MANIFEST_LISTS = "Manifests, manifest lists", &["iceberg/src/spec/manifest.rs", "iceberg/src/spec/manifest_list.rs", "core/src/avro"], &["scn_*", "maint_rewrite_manifests_sorted"], Yes("by field id; inheritance"), Yes("appended, filtered, merged");
     SCAN_PLANNING = "Scan planning", &["iceberg/src/scan"], &["scn_*"], Yes(""), Yes("used by row-level operations");
-    SNAPSHOTS_REFERENCES = "Snapshots, references", &["iceberg/src/spec/snapshot.rs"], &["ref_*"], Yes(""), Yes("expiry by others");
+    SNAPSHOTS_REFERENCES = "Snapshots, references", &["iceberg/src/spec/snapshot.rs"], &["ref_*"], Yes(""), Yes("");
     ROW_LINEAGE = "Row lineage", &["iceberg/src/scan/output.rs"], &["lineage_*"], Yes(""), Yes("`first_row_id`; ids kept by updates and merges");
     POSITION_DELETE_FILES = "Position delete files", &["iceberg/src/deletes/position.rs"], &["del_pos_*"], Yes("Parquet, ORC, Avro"), Yes("v2, Parquet; by file or partition");
     DELETION_VECTORS_PUFFIN = "Deletion vectors, Puffin", &["iceberg/src/deletes/vector.rs", "iceberg/src/puffin.rs", "core/src/bitmap"], &["dv_*", "scn_two_dvs_one_commit"], Yes("also the bare form"), Yes("v3; merged with older deletes of the file");

@@ -95,9 +95,9 @@ properties! {
     ENCRYPTION_KEY_ID = "encryption.key-id" Table Text, "", Used, "Key of an encrypted table; such a table is not written.";
     FORMAT_VERSION = "format-version" Table Number(1), "", Kept, "Format version for Java's writers; `upgrade` changes that of a table.";
     GC_ENABLED = "gc.enabled" Table Boolean, "true", Used, "Allow deleting files of the table when it is purged or its metadata expires.";
-    MAX_REF_AGE_MS = "history.expire.max-ref-age-ms" Table Number(1), "9223372036854775807", Kept, "Age at which branches and tags expire, in milliseconds.";
-    MAX_SNAPSHOT_AGE_MS = "history.expire.max-snapshot-age-ms" Table Number(1), "432000000", Kept, "Age at which snapshots expire, in milliseconds.";
-    MIN_SNAPSHOTS_TO_KEEP = "history.expire.min-snapshots-to-keep" Table Number(1), "1", Kept, "Number of snapshots of a branch that never expire.";
+    MAX_REF_AGE_MS = "history.expire.max-ref-age-ms" Table Number(1), "9223372036854775807", Used, "Age at which branches and tags expire, in milliseconds.";
+    MAX_SNAPSHOT_AGE_MS = "history.expire.max-snapshot-age-ms" Table Number(1), "432000000", Used, "Age at which snapshots expire, in milliseconds.";
+    MIN_SNAPSHOTS_TO_KEEP = "history.expire.min-snapshots-to-keep" Table Number(1), "1", Used, "Number of snapshots of a branch that never expire.";
     DATA_PLANNING_MODE = "read.data-planning-mode" Table OneOf(&["auto", "local", "distributed"]), "auto", Kept, "Where Spark plans data files.";
     DELETE_PLANNING_MODE = "read.delete-planning-mode" Table OneOf(&["auto", "local", "distributed"]), "auto", Kept, "Where Spark plans delete files.";
     READ_ORC_BATCH_ROWS = "read.orc.vectorization.batch-size" Table Number(1), "5000", Kept, "Number of rows in a batch that Java reads of ORC files.";

@@ -9,6 +9,7 @@ mod column_path;
 mod columns;
 pub mod create;
 mod default;
+mod expire;
 mod follow;
 mod promote;
 mod properties;
@@ -23,6 +24,7 @@ mod update_schema;
 mod update_spec;
 
 pub use column_path::ColumnPath;
+pub use expire::{ExpireSnapshots, Expired};
 pub use properties::UpdateProperties;
 pub use references::{ManageSnapshots, ReferenceOperation, Retention};
 pub use sort_order::{SortTerm, UpdateSortOrder};
@@ -53,6 +55,8 @@ pub enum Evolution {
     Properties(UpdateProperties),
     /// Of branches and tags.
     Snapshots(ManageSnapshots),
+    /// Of what expires: snapshots, branches and tags.
+    Expire(ExpireSnapshots),
 }
 
 impl Evolution {
@@ -111,6 +115,7 @@ impl Change for Evolution {
             Self::SortOrder(change) => change.updates(base),
             Self::Properties(change) => change.updates(base),
             Self::Snapshots(change) => change.updates(base),
+            Self::Expire(change) => change.updates(base),
         };
         updates.map(Revision::Update)
     }

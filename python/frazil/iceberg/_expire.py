@@ -1,0 +1,237 @@
+"""Expiry of snapshots: planned, looked at, and then applied."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil._arguments import milliseconds, whole_number
+from frazil._border import operation
+from frazil._deletion import DeletionPlan
+from frazil.config import config
+from frazil.errors import FrazilError, InvalidArgumentError, StorageError
+from frazil.iceberg._state import TableState
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Self
+
+    import pyarrow as pa
+
+__all__ = ["ExpireResult", "ExpireSnapshots"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpireResult:
+    """What an expiry removed."""
+
+    snapshot_ids: tuple[int, ...] = ()
+    """The snapshots, oldest first."""
+    refs: tuple[str, ...] = ()
+    """The branches and tags."""
+    deleted_files: Mapping[str, int] = field(default_factory=dict)
+    """The number of files by kind: `data`, `deletes`, `manifest`, `manifest-list` and `statistics`."""
+    deleted_bytes: int = 0
+    """The bytes of these files."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """An expiry as it was planned on one state."""
+
+    before: TableState
+    snapshot_ids: tuple[int, ...]
+    refs: tuple[str, ...]
+    deletion: DeletionPlan
+
+
+class ExpireSnapshots:
+    """A plan of an expiry: nothing is changed before `apply` is called.
+
+    `snapshot_ids`, `refs`, `files` and `size_bytes` plan on the newest state of the table when the first of them is
+    asked for. What `apply` removes was planned; a snapshot that another writer has given a branch or tag since stays.
+
+    >>> import frazil, tempfile
+    >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
+    >>> for number in range(3):
+    ...     _ = table.overwrite([{"id": number}])
+    >>> plan = table.expire_snapshots(older_than=table.current_snapshot().timestamp_ms + 1)
+    >>> len(plan.snapshot_ids) == len(table.snapshots()) - 1, plan.size_bytes > 0
+    (True, True)
+    >>> result = plan.apply()
+    >>> result.deleted_files["data"], len(table.snapshots()), table.scan().to_arrow()["id"].to_pylist()
+    (2, 1, [2])
+    """
+
+    def __init__(
+        self,
+        newest: Callable[[], TableState],
+        evolve: Callable[[dict[str, Any]], TableState],
+        place: Callable[[], str],
+    ) -> None:
+        """Use `Table.expire_snapshots` instead.
+
+        `evolve` makes a change of metadata, and returns the state that was committed.
+        """
+        self._newest, self._evolve, self._place = newest, evolve, place
+        self._now_ms = time.time_ns() // 1_000_000
+        self._older_than_ms: int | None = None
+        self._retain_last: int | None = None
+        self._snapshot_ids: list[int] = []
+        self._planned: _Plan | None = None
+
+    def older_than(self, moment: int | str | datetime.datetime) -> Self:
+        """Let snapshots expire that were made before a moment, which is given as `as_of` of `Table.scan`."""
+        self._older_than_ms = milliseconds(moment, "older_than")
+        self._planned = None
+        return self
+
+    def retain_last(self, count: int) -> Self:
+        """Keep so many snapshots of each branch, however old they are.
+
+        Raises:
+            InvalidArgumentError: A number less than 1.
+        """
+        if whole_number("retain_last", count) < 1:
+            message = f"retain_last is {count}, expected at least 1"
+            raise InvalidArgumentError(message, hint="a branch always keeps its newest snapshot")
+        self._retain_last = int(count)
+        self._planned = None
+        return self
+
+    def by_id(self, snapshot_id: int) -> Self:
+        """Let a snapshot expire whatever its age."""
+        return self.by_ids([snapshot_id])
+
+    def by_ids(self, snapshot_ids: Iterable[int]) -> Self:
+        """Let snapshots expire whatever their age."""
+        self._snapshot_ids += [whole_number("snapshot_ids", one) for one in snapshot_ids]
+        self._planned = None
+        return self
+
+    @property
+    def snapshot_ids(self) -> tuple[int, ...]:
+        """The snapshots that expire, oldest first."""
+        return self._plan().snapshot_ids
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """The branches and tags that expire."""
+        return self._plan().refs
+
+    @property
+    def files(self) -> pa.RecordBatch:
+        """The files that no other snapshot needs: `kind`, `location` and `size_bytes` of each."""
+        return self._plan().deletion.batch
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of these files."""
+        return self._plan().deletion.size_bytes
+
+    def by_kind(self) -> dict[str, tuple[int, int]]:
+        """Return the number of these files and their bytes by kind."""
+        return self._plan().deletion.by_kind()
+
+    def apply(self) -> ExpireResult:
+        """Remove the snapshots, branches and tags in one commit, and delete the files that nothing needs any more.
+
+        Raises:
+            CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
+            CommitStateUnknownError: It is not known whether the snapshots were removed; no file was deleted.
+            StorageError: The snapshots are removed, and some files could not be deleted.
+        """
+        began = time.perf_counter()
+        plan = self._plan()
+        if not plan.snapshot_ids and not plan.refs:
+            return ExpireResult(seconds=time.perf_counter() - began)
+        after = self._evolve(self._change({"snapshot_ids": list(plan.snapshot_ids), "refs": list(plan.refs)}))
+        self._planned = None
+        with operation("expire_snapshots", self._place):
+            deletion = plan.deletion if _follows(after, plan.before) else _deletion_after_commit(plan.before, after)
+            deletion.delete_files("the snapshots are removed", {"table": self._place()})
+        kept = {snapshot.snapshot_id for snapshot in after.metadata.snapshots}
+        return ExpireResult(
+            snapshot_ids=tuple(one for one in plan.snapshot_ids if one not in kept),
+            refs=tuple(name for name in plan.refs if name not in after.metadata.refs),
+            deleted_files={kind: count for kind, (count, _) in deletion.by_kind().items()},
+            deleted_bytes=deletion.size_bytes,
+            seconds=time.perf_counter() - began,
+        )
+
+    def commit(self) -> None:
+        """Apply the plan, as PyIceberg calls it."""
+        self.apply()
+
+    def _plan(self) -> _Plan:
+        if self._planned is None:
+            with operation("expire_snapshots", self._place):
+                before = self._newest()
+                changes = _native.Transaction(before.native)
+                try:
+                    changes.evolve(json.dumps(self._change(None)))
+                    after = TableState(changes.staged(), before.options, is_staged=True)
+                    deletion = _deletion(before, after)
+                finally:
+                    changes.abort()
+            kept = {snapshot.snapshot_id for snapshot in after.metadata.snapshots}
+            expired = [one for one in before.metadata.snapshots if one.snapshot_id not in kept]
+            expired.sort(key=lambda snapshot: snapshot.timestamp_ms)
+            self._planned = _Plan(
+                before=before,
+                snapshot_ids=tuple(snapshot.snapshot_id for snapshot in expired),
+                refs=tuple(name for name in before.metadata.refs if name not in after.metadata.refs),
+                deletion=deletion,
+            )
+        return self._planned
+
+    def _change(self, planned: dict[str, Any] | None) -> dict[str, Any]:
+        return {
+            "update": "expire",
+            "now_ms": self._now_ms,
+            "older_than_ms": self._older_than_ms,
+            "retain_last": self._retain_last,
+            "snapshot_ids": self._snapshot_ids,
+            "planned": planned,
+        }
+
+    def __repr__(self) -> str:
+        """Return what expires, and how many files of each kind."""
+        with contextlib.suppress(FrazilError):
+            plan = self._plan()
+            kinds = ", ".join(f"{count} {kind}" for kind, (count, _) in plan.deletion.by_kind().items()) or "no files"
+            refs = f" and {', '.join(plan.refs)}" if plan.refs else ""
+            what = f"{len(plan.snapshot_ids)} snapshots{refs}; {kinds}, {plan.deletion.size_bytes} bytes"
+            return f"<frazil.iceberg.ExpireSnapshots {self._place()!r}: {what}>"
+        return f"<frazil.iceberg.ExpireSnapshots {self._place()!r}>"
+
+
+def _follows(after: TableState, before: TableState) -> bool:
+    """Return whether nobody committed between two states: what was planned on the first holds for the second."""
+    log = after.metadata.metadata_log
+    return bool(log) and log[-1].metadata_file == before.native.recorded_location
+
+
+def _deletion_after_commit(before: TableState, after: TableState) -> DeletionPlan:
+    """Return what can be deleted although others committed since the plan: they may have kept a snapshot of it.
+
+    Raises:
+        StorageError: A manifest cannot be read.
+    """
+    try:
+        return _deletion(before, after)
+    except FrazilError as error:
+        message = f"the snapshots are removed, but none of the files that only they need is deleted: {error.message}"
+        raise StorageError(message, context=error.context) from error
+
+
+def _deletion(before: TableState, after: TableState) -> DeletionPlan:
+    """Return the files that snapshots of `before` need, and nothing in `after` does."""
+    batch = _native.unreachable_files(before.native, after.native, config.max_workers)
+    return DeletionPlan(batch=batch, files=before.native.files)
