@@ -157,3 +157,23 @@ def test_columns_with_the_names_of_changes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="`_Change_Type`, which is also a column of changes"):
         table.changes()
     assert table.changes(selected_fields=["id"]).count() == 1
+
+
+def test_rows_without_a_value_that_is_required_now(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.int32())]))]))
+    table.append([{"id": None, "s": {"x": None}}, {"id": 1, "s": {"x": 1}}])
+    table.overwrite([{"id": 2, "s": {"x": 2}}])
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.update_column("id", required=True)
+        update.update_column("s.x", required=True)
+    assert table.schema().fields[0].required
+    rows = table.changes().to_arrow().to_pylist()
+    found = sorted((row["_change_type"], str(row["id"]), str(row["s"]["x"])) for row in rows)
+    deleted, inserted = ("DELETE", "1", "1"), ("INSERT", "1", "1")
+    nulls = [("DELETE", "None", "None"), ("INSERT", "None", "None")]
+    assert found == sorted([deleted, inserted, *nulls, ("INSERT", "2", "2")])
+    assert [row["id"] for row in table.changes(net_changes=True).to_arrow().to_pylist()] == [2]
+    assert table.changes(row_filter="id is null").count() == 2
+    assert table.scan().to_arrow()["id"].to_pylist() == [2]
+    first = table.snapshots()[0].snapshot_id
+    assert table.incremental_append_scan(to_snapshot_id_inclusive=first).to_arrow()["id"].to_pylist() == [None, 1]

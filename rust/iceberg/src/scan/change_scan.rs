@@ -72,14 +72,15 @@ pub struct ChangeScan {
 }
 
 impl ChangeScan {
-    /// Bind a read of changes. Columns are those of the current schema.
+    /// Bind a read of changes. Columns are those of the current schema. A column that became required later is optional: rows
+    /// that were deleted before that may have NULL.
     ///
     /// # Errors
     /// `NoSuchSnapshot`; `InvalidArgument` for a range that is not on one line of history, a column or literal that does
     /// not fit, or updates of rows that nothing identifies.
     pub fn try_new(table: &Table, options: &ChangeOptions) -> Result<Self> {
         let metadata = table.metadata();
-        let schema = metadata.current_schema()?.clone();
+        let schema = Arc::new(metadata.current_schema()?.optional_as_in(&metadata.schemas));
         let filter = bind(&options.row_filter, schema.as_ref(), options.case_sensitive)?;
         let selected = Output::select(&schema, metadata, &options.selected_fields, options.case_sensitive)?;
         refuse_names(&selected)?;

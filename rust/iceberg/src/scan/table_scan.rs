@@ -11,6 +11,7 @@ use super::context::ReadContext;
 use super::incremental::{SnapshotRange, appended};
 use super::output::{MetadataColumn, Output};
 use super::plan::{Plan, PlanRequest, Selection};
+use crate::spec::schema::Schema;
 use crate::spec::snapshot::Snapshot;
 use crate::table::{SnapshotChoice, Table};
 
@@ -47,6 +48,15 @@ impl TableScan {
     /// `NoSuchSnapshot`; `InvalidArgument` naming the column or literal that does not fit.
     pub fn try_new(table: &Table, options: &ScanOptions) -> Result<Self> {
         let (snapshot, schema) = table.choose(&options.snapshot)?;
+        Self::bound(table, options, snapshot, schema)
+    }
+
+    fn bound(
+        table: &Table,
+        options: &ScanOptions,
+        snapshot: Option<Arc<Snapshot>>,
+        schema: Arc<Schema>,
+    ) -> Result<Self> {
         let filter = bind(&options.row_filter, schema.as_ref(), options.case_sensitive)?;
         let metadata = table.metadata();
         let output = Output::select(&schema, metadata, &options.selected_fields, options.case_sensitive)?
@@ -56,14 +66,18 @@ impl TableScan {
         Ok(Self { read: Arc::new(read), snapshots, selection: Selection::Live, limit: options.limit })
     }
 
-    /// Binds a scan of the rows that append snapshots of a range added.
+    /// Binds a scan of the rows that append snapshots of a range added. A column that became required later is optional: rows
+    /// that were deleted before that may have NULL.
     ///
     /// # Errors
     /// As [`TableScan::try_new`]; `InvalidArgument` when the range does not lie on one line of history.
     pub fn incremental(table: &Table, options: &ScanOptions, range: SnapshotRange) -> Result<Self> {
         let snapshots = appended(table.metadata(), range)?;
         let added_by = snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect();
-        Ok(Self { snapshots, selection: Selection::AddedBy(added_by), ..Self::try_new(table, options)? })
+        let (snapshot, schema) = table.choose(&options.snapshot)?;
+        let schema = Arc::new(schema.optional_as_in(&table.metadata().schemas));
+        let scan = Self::bound(table, options, snapshot, schema)?;
+        Ok(Self { snapshots, selection: Selection::AddedBy(added_by), ..scan })
     }
 
     /// The scan with what decoded deletes may hold: without it they are only held to the size of their cache.

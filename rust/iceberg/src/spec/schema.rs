@@ -58,6 +58,26 @@ impl Schema {
         Self::read(json::parse(text, &at)?, &at)
     }
 
+    /// The schema of rows that were written by any of `schemas`: a field is optional if it is in one of them.
+    #[must_use]
+    pub fn optional_as_in(&self, schemas: &[Arc<Self>]) -> Self {
+        fn note(field: &NestedField, optional: &mut HashSet<i32>) {
+            if !field.required {
+                optional.insert(field.id);
+            }
+            field.field_type.children().into_iter().for_each(|child| note(child, optional));
+        }
+        fn relax(field: &mut NestedField, optional: &HashSet<i32>) {
+            field.required &= !optional.contains(&field.id);
+            field.field_type.children_mut().into_iter().for_each(|child| relax(child, optional));
+        }
+        let mut optional = HashSet::new();
+        schemas.iter().flat_map(|schema| &schema.fields.fields).for_each(|field| note(field, &mut optional));
+        let mut relaxed = self.clone();
+        relaxed.fields.fields.iter_mut().for_each(|field| relax(field, &optional));
+        relaxed
+    }
+
     /// The JSON of the spec, on one line.
     pub fn to_json(&self) -> String {
         json::to_text(self)
@@ -295,6 +315,18 @@ impl<'a> SchemaIndex<'a> {
 }
 
 impl Type {
+    fn children_mut(&mut self) -> Vec<&mut NestedField> {
+        match self {
+            Self::Primitive(_) => Vec::new(),
+            Self::Struct(fields) => fields.fields.iter_mut().collect(),
+            Self::List(list) => vec![&mut Arc::make_mut(list).element],
+            Self::Map(map) => {
+                let map = Arc::make_mut(map);
+                vec![&mut map.key, &mut map.value]
+            }
+        }
+    }
+
     /// The fields directly inside: of a struct, the element of a list, key and value of a map.
     pub fn children(&self) -> Vec<&NestedField> {
         match self {
