@@ -15,7 +15,7 @@ import pytest
 from histories.iceberg.generate import random_step
 from histories.iceberg.history import Elsewhere
 from histories.iceberg.run import World
-from histories.iceberg.tables import java_table
+from histories.iceberg.tables import java_table, spark_takes
 from support.java_checks import check_rows
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ class Turns:
 
     def ours(self) -> None:
         for _ in range(self.random.randint(1, 3)):
-            self.steps.append(random_step(self.random, self.profile, self.world))
+            step = random_step(self.random, self.profile, self.world)
+            while not spark_takes(step):
+                step = random_step(self.random, self.profile, self.world)
+            self.steps.append(step)
             self.world.step(self.steps[-1])
 
     def theirs(self) -> None:

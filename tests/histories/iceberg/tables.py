@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from histories.iceberg.history import NewTable, Term
+from histories.iceberg.history import (
+    AddColumn,
+    EvolveSchema,
+    EvolveSpec,
+    NewTable,
+    SetProperties,
+    SetRequired,
+    Term,
+    Transaction,
+    WidenColumn,
+)
 from histories.iceberg.partitions import transforms_of
 from histories.names import RESERVED, is_plain
 from histories.schemas import V1_TYPES, V3_TYPES, Shape, random_schema
@@ -13,7 +23,11 @@ from histories.types import Simple, Struct, leaves, walk
 from histories.values import ORC, YEAR_9999_DAY, Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from random import Random
+
+    from histories.iceberg.history import Step
+    from histories.types import Type
 
 
 @dataclass(frozen=True)
@@ -47,7 +61,6 @@ def random_table(random: Random) -> tuple[NewTable, Profile]:
 
 
 NOT_IN_SPARK = ("time", *V3_TYPES)
-PAGE_VERSION = "write.parquet.page-version"
 JAVA_DAYS = (-100_000, YEAR_9999_DAY)
 """Before 1696 calendars differ."""
 
@@ -65,24 +78,43 @@ def java_table(random: Random) -> tuple[NewTable, Profile]:
             return table, profile
 
 
+def spark_takes(step: Step) -> bool:
+    """Return whether Spark reads a table after a step, with all its properties, types and names."""
+    match step:
+        case EvolveSchema(changes=changes):
+            added = [Struct((one.field,)) for one in changes if isinstance(one, AddColumn)]
+            widened = [one.type for one in changes if isinstance(one, WidenColumn)]
+            required = any(one.required and len(one.path) > 1 for one in changes if isinstance(one, SetRequired))
+            return not required and all(_has_spark_types(one) for one in (*added, *widened))
+        case EvolveSpec(added=terms):
+            return all(len(term.path) == 1 for term in terms)
+        case SetProperties(properties=properties):
+            return _has_spark_properties(properties)
+        case Transaction(steps=steps, meanwhile=meanwhile):
+            return all(spark_takes(one) for one in (*steps, *meanwhile))
+    return True
+
+
 def _spark_reads(table: NewTable) -> bool:
-    """Return whether Spark reads and writes a table with all its properties, types and names."""
-    kinds = list(walk(table.columns))
+    # Java (1.11): a partition by a nested column makes ORC files unreadable.
+    has_nested_terms = any(len(term.path) > 1 for term in table.partition_by)
+    return _has_spark_types(table.columns) and _has_spark_properties(table.properties) and not has_nested_terms
+
+
+def _has_spark_types(columns: Type) -> bool:
+    kinds = list(walk(columns))
     if {kind.name for kind in kinds if isinstance(kind, Simple)} & set(NOT_IN_SPARK):
         return False
     structs = [kind for kind in kinds if isinstance(kind, Struct)]
-    fields = [one for struct in structs for one in struct.fields]
-    if not all(is_plain(one.name) and one.name not in RESERVED for one in fields):
+    if not all(is_plain(one.name) and one.name not in RESERVED for struct in structs for one in struct.fields):
         return False
     # Spark's Arrow result has NULL for a required field of a struct that is NULL, and pyarrow refuses it.
-    if any(one.required for struct in structs if struct is not table.columns for one in struct.fields):
-        return False
-    properties = dict(table.properties)
-    # Java (1.11): a partition by a nested column makes ORC files unreadable.
-    if properties["write.format.default"] == "orc" and any(len(term.path) > 1 for term in table.partition_by):
-        return False
+    return not any(one.required for struct in structs if struct is not columns for one in struct.fields)
+
+
+def _has_spark_properties(properties: Sequence[tuple[str, str]]) -> bool:
     # Java (1.11) has no codec for brotli, and fails at a page of format v2 without values.
-    return properties.get("write.parquet.compression-codec") != "brotli" and PAGE_VERSION not in properties
+    return not {("write.parquet.compression-codec", "brotli"), ("write.parquet.page-version", "v2")} & set(properties)
 
 
 def random_term(random: Random, columns: Struct) -> Term | None:
