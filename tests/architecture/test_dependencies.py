@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,45 @@ def test_data_files_belong_to_no_format() -> None:
         natives = {node.attr for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if is_native(node)}
         assert not formats, module
         assert natives <= SHARED_NATIVES, module
+
+
+SHARED_PYTHON = [path for module, path in FILES.items() if within(module, (DATA_FILES, "frazil._run"))]
+SHARED_RUST = [
+    path for path in sorted((PYTHON.parent / "rust" / "core" / "src").rglob("*.rs")) if not path.stem.endswith("tests")
+]
+
+
+@pytest.mark.parametrize(
+    "path", [*SHARED_PYTHON, *SHARED_RUST], ids=lambda path: path.relative_to(PYTHON.parent).as_posix()
+)
+def test_shared_code_names_no_format(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    # Comments say which specification or library something is from.
+    code = rust_code(text) if path.suffix == ".rs" else ast.unparse(without_docstrings(ast.parse(text)))
+    assert not re.search("iceberg|paimon", code, re.IGNORECASE)
+
+
+def test_a_format_in_code_is_found() -> None:
+    assert "iceberg" in rust_code('fn f() -> &str { "iceberg" } // Paimon')
+    assert "paimon" not in rust_code("// paimon\n#[cfg(test)]\nmod tests { paimon }").lower()
+    assert "paimon" in ast.unparse(without_docstrings(ast.parse('"""Iceberg."""\nx = "paimon"')))
+
+
+def rust_code(text: str) -> str:
+    """Return the code of a file without comments and tests."""
+    code = re.sub(r"//[^\n]*", "", text)
+    return re.split(r"#\[cfg\(test\)\]\s*mod \w+ \{", code)[0]
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """Remove the strings that stand as statements of their own."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [
+                one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+            ] or [ast.Pass()]
+    return tree
 
 
 @pytest.mark.parametrize("module", FILES)
