@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from frazil._write_result import settle
-from frazil.errors import CommitConflictError
+from frazil.errors import CommitConflictError, MissingFileError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -135,6 +135,9 @@ class Target(States[State_co], Protocol[State_co]):
     def replan(self) -> bool:
         """Wait, and load the newest state for another attempt; return False if no more attempts are allowed."""
 
+    def is_behind(self) -> bool:
+        """Load the newest state, and return whether it is another one than that which was at hand."""
+
     def end(self) -> None:
         """End the attempts: let other writers of this machine have their turn."""
 
@@ -172,6 +175,10 @@ def run(target: Target[State], operation: Operation[State], rows: Any = None, ex
                 break
             except CommitConflictError:
                 if not (operation.replans and target.replan()):
+                    raise
+            except MissingFileError:
+                # The state at hand may have expired since it was loaded, with its files.
+                if not target.is_behind():
                     raise
     except BaseException:
         # A signal may arrive after the commit.

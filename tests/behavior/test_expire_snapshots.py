@@ -229,6 +229,34 @@ def test_what_others_do_between_plan_and_apply(tmp_path: Path) -> None:
     assert ids_of(other.refresh(), ref="saved") == [2]
 
 
+CHANGES = {
+    "append": (lambda table: table.append(rows(5)), [3, 4, 5]),
+    "append a stream": (lambda table: table.append(rows(5).to_reader()), [3, 4, 5]),
+    "overwrite": (lambda table: table.overwrite(rows(6)), [6]),
+    "delete": (lambda table: table.delete("id = 3"), [4]),
+    "update": (lambda table: table.update({"id": "7"}, "id = 3"), [4, 7]),
+    "upsert": (lambda table: table.upsert([{"id": 3, "p": "z"}, {"id": 8, "p": "z"}], ["id"]), [3, 4, 8]),
+    "tag": (lambda table: table.manage_snapshots().create_tag(None, "now").commit(), [3, 4]),
+    "expire": (lambda table: table.expire_snapshots(FUTURE_MS).apply(), [3, 4]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_handles_whose_state_has_expired_still_change_the_table(tmp_path: Path, change: str, mode: str) -> None:
+    properties = {f"write.{operation}.mode": mode for operation in ("delete", "update", "merge")}
+    table = frazil.create_table(tmp_path / "t", SCHEMA, properties=properties)
+    table.append(rows(1))
+    table.overwrite(rows(2))
+    stale = frazil.load_table(tmp_path / "t")
+    table.overwrite(rows(3, 4))
+    table.expire_snapshots(FUTURE_MS).apply()
+    act, expected = CHANGES[change]
+    act(stale)
+    assert ids_of(stale.refresh()) == expected
+    assert files_in(tmp_path) >= reachable(metadata_of(stale.refresh()))
+
+
 def test_tables_of_catalogs_and_what_cannot_expire(tmp_path: Path) -> None:
     catalog = frazil.load_catalog(type="local", path=str(tmp_path / "lake"))
     catalog.create_namespace("ns")

@@ -54,6 +54,11 @@ class Target:
         self.newest()
         return True
 
+    def is_behind(self) -> bool:
+        """Load the newest state, and return whether it is another one than that which was at hand."""
+        known = self._state.native.metadata_location
+        return self.newest().native.metadata_location != known
+
     def end(self) -> None:
         """End the attempts: let other writers of this machine have their turn."""
         self._attempts.end_turn()

@@ -192,6 +192,10 @@ class Target:
         """Return False: the commit has retried by itself."""
         return False
 
+    def is_behind(self) -> bool:
+        """Return False: the commit looks at the newest state by itself."""
+        return False
+
     def end(self) -> None:
         """Do nothing: the commit has ended its turn."""
 
