@@ -80,7 +80,7 @@ def format_named(name: str) -> Format:
     """Return the format of a name.
 
     Raises:
-        InvalidArgumentError: There is no such format.
+        InvalidArgumentError: The name is not that of a format.
     """
     if name not in FORMATS:
         message = f"unknown table format {name!r}, expected one of {', '.join(FORMATS)}"

@@ -93,7 +93,7 @@ class ExpireSnapshots:
         return self
 
     def retain_last(self, count: int) -> Self:
-        """Keep so many snapshots of each branch, however old they are.
+        """Keep at least `count` snapshots of each branch, whatever their age.
 
         Raises:
             InvalidArgumentError: A number less than 1.

@@ -151,7 +151,7 @@ class Table(Opened, Verbs):
         Args:
             older_than: Snapshots expire that were made before this, instead of the property: milliseconds since the
                 epoch, a datetime or its ISO 8601 text.
-            retain_last: How many snapshots of each branch stay, instead of the property.
+            retain_last: The number of snapshots that each branch keeps, instead of the property.
             snapshot_ids: Snapshots that expire whatever their age. If only these are given, no others do.
 
         Raises:

@@ -30,7 +30,7 @@ def read_format_file(
     Raises:
         MissingFileError: The file is not there any more.
         CorruptDataFileError: The file cannot be decoded.
-        CorruptMetadataError: The name of a folder is no value of the partition column.
+        CorruptMetadataError: The name of a folder is not a value of the partition column.
     """
     stored = [column for column in schema.fields if column.name not in schema.partition_keys]
     # A column that is stored says how many rows there are.
@@ -46,7 +46,7 @@ def read_format_file(
 
 
 def partition_columns(file: FormatFile, schema: Schema, keys: Sequence[str], rows: int) -> pa.RecordBatch:
-    """Give partition columns, of the types of the schema."""
+    """Return the partition columns with the types of the schema."""
     arrays = []
     for key in keys:
         column = schema.find_field(key)

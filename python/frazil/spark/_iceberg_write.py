@@ -138,8 +138,8 @@ def check_branch(table: Table, branch: str) -> None:
     """Check before any task runs that there is the branch.
 
     Raises:
-        InvalidArgumentError: It is a tag.
-        NoSuchSnapshotError: There is none.
+        InvalidArgumentError: The name is that of a tag.
+        NoSuchSnapshotError: The branch does not exist.
     """
     found = table.refs().get(text("branch", branch))
     if found is not None and found.type == "tag":

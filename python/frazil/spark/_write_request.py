@@ -56,7 +56,7 @@ def opened_table(
     """Return the table, opened if its location is given.
 
     Raises:
-        InvalidArgumentError: It is no table, or how to open it is given with a table that was loaded.
+        InvalidArgumentError: `table` is not a table, or `relocate` or `storage` is given with a table that was loaded.
     """
     from frazil._table import load_table
 
