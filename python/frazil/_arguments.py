@@ -199,6 +199,19 @@ def whole_number(name: str, value: object) -> int:
     return number
 
 
+def optional_number(name: str, value: object) -> int | None:
+    """Give a whole number or None."""
+    return None if value is None else whole_number(name, value)
+
+
+def fraction(name: str, value: object) -> float:
+    """Give a number above 0 and up to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        message = f"{name} is {value!r}, expected a number above 0 and up to 1"
+        raise InvalidArgumentError(message)
+    return float(value)
+
+
 def milliseconds(moment: int | str | datetime.datetime, name: str = "as_of") -> int:
     """Return a moment, which the user knows by `name`, as milliseconds since the epoch."""
     if isinstance(moment, str):

@@ -18,6 +18,7 @@ __all__ = [
     "CommitMessages",
     "DeleteFile",
     "DeleteReader",
+    "FileGroup",
     "FileScanTask",
     "Files",
     "Merger",
@@ -64,6 +65,7 @@ __all__ = [
     "deleted_positions",
     "encode_positions",
     "evaluate_expression",
+    "file_groups",
     "filter_batch",
     "iceberg_features",
     "iceberg_metadata_tables",
@@ -82,6 +84,7 @@ __all__ = [
     "table_properties",
     "table_property",
     "typed_schema_json",
+    "unchanged_groups",
     "unreachable_files",
     "variant_to_json",
 ]
@@ -223,6 +226,8 @@ class RowDelta:
     def remove_file(self, index: int) -> None: ...
     # Lets files go that have no row left.
     def remove_emptied(self) -> None: ...
+    # Deletes that apply to no data file but those that go. The plan must be of all data files.
+    def remove_dangling(self) -> None: ...
     # The files that lose rows and stay.
     def staying(self) -> list[int]: ...
     def deleted_rows(self) -> int: ...
@@ -272,6 +277,8 @@ class _Validation(Protocol):
     def filter(self) -> _Filter: ...
     @property
     def refuses_new_deletes(self) -> bool: ...
+    @property
+    def passes_over_equality_deletes(self) -> bool: ...
 
 class _SnapshotRequest(Protocol):
     # A snapshot to be made.
@@ -287,6 +294,10 @@ class _SnapshotRequest(Protocol):
     def validation(self) -> _Validation | None: ...
     @property
     def fast(self) -> bool: ...
+    @property
+    def operation(self) -> str | None: ...
+    @property
+    def data_sequence_number(self) -> int | None: ...
 
 @final
 class SnapshotOutcome:
@@ -983,6 +994,46 @@ def create_table(
 # Every file of a table, the current metadata file last: columns kind, location, size_bytes.
 def owned_files(table: Table, workers: int) -> pa.RecordBatch: ...
 def unreachable_files(before: Table, after: Table, workers: int) -> pa.RecordBatch: ...
+
+class _RewriteRules(Protocol):
+    # What makes data files worth writing again.
+    @property
+    def target_file_bytes(self) -> int: ...
+    @property
+    def min_file_bytes(self) -> int: ...
+    @property
+    def max_file_bytes(self) -> int: ...
+    @property
+    def min_input_files(self) -> int: ...
+    @property
+    def delete_file_threshold(self) -> int: ...
+    @property
+    def delete_ratio_threshold(self) -> float: ...
+    @property
+    def max_group_bytes(self) -> int: ...
+    @property
+    def rewrite_all(self) -> bool: ...
+
+@final
+class FileGroup:
+    # Data files that are written again together.
+    @property
+    def places(self) -> list[int]: ...
+    @property
+    def changes_spec(self) -> bool: ...
+    @property
+    def input_bytes(self) -> int: ...
+    @property
+    def delete_files(self) -> int: ...
+    @property
+    def output_files(self) -> int: ...
+    @property
+    def output_file_bytes(self) -> int: ...
+
+def file_groups(plan: Plan, rules: _RewriteRules, spec_id: int) -> list[FileGroup]: ...
+def unchanged_groups(
+    planned: Plan, newer: Plan, groups: Sequence[FileGroup], passes_over_equality_deletes: bool
+) -> list[bool]: ...
 
 # When, condition, action, SQL text by column, columns left out.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,28 @@ def reported(wish: Progress | bool | None) -> Iterator[Progress | None]:  # noqa
     else:
         with _line() as show:
             yield show
+
+
+class Together:
+    """Tells the progress of several writes at once as that of one."""
+
+    def __init__(self, tell: Progress) -> None:
+        """Take what is told the sums."""
+        self._tell, self._lock = tell, threading.Lock()
+        self._parts: list[tuple[int, int, int]] = []
+
+    def part(self) -> Progress:
+        """Return what one of the writes tells."""
+        with self._lock:
+            place = len(self._parts)
+            self._parts.append((0, 0, 0))
+
+        def tell(rows: int, size: int, files: int) -> None:
+            with self._lock:
+                self._parts[place] = (rows, size, files)
+                self._tell(*(sum(numbers) for numbers in zip(*self._parts, strict=True)))
+
+        return tell
 
 
 def _is_watched() -> bool:

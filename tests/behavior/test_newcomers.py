@@ -51,6 +51,7 @@ CHANGES = [
     "set_properties",
     "remove_properties",
     "expire_snapshots",
+    "rewrite_data_files",
 ]
 
 

@@ -200,6 +200,7 @@ def mode(operation: str, name: str = "merge-on-read", **more: str) -> dict[str, 
 
 GRANULARITY = {"write.delete.granularity": "partition"}
 MERGING = {"commit.manifest.min-count-to-merge": "2"}
+REWRITE = on_table(lambda table: table.rewrite_data_files(rewrite_all=True).apply())
 UPSERT = on_table(lambda table: table.upsert(ROWS, ["id"]))
 UPDATE = on_table(lambda table: table.update({"p": "'z'"}, "id in (1, 7)"))
 DELETE = on_table(lambda table: table.delete("id in (1, 7)"))
@@ -244,6 +245,8 @@ CHANGES = [
     Operation("drop branch", on_table(lambda table: table.manage_snapshots().remove_branch("dev").commit())),
     Operation("drop tag", on_table(lambda table: table.manage_snapshots().remove_tag("v1").commit())),
     Operation("rollback", on_table(rollback)),
+    Operation("rewrite_data_files", REWRITE),
+    Operation("rewrite_data_files of v3", REWRITE, 3),
     Operation("expire_snapshots", on_table(lambda table: table.expire_snapshots(4_000_000_000_000).apply())),
 ]
 

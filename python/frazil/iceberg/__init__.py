@@ -4,6 +4,7 @@ from frazil._write_result import WriteResult
 from frazil.iceberg._expire import ExpireResult, ExpireSnapshots
 from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._load import load_table
+from frazil.iceberg._rewrite_data_files import RewriteDataFiles, RewriteResult
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import NestedField, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.iceberg._snapshot import HistoryEntry, MetadataLogEntry, Snapshot, SnapshotRef
@@ -24,6 +25,8 @@ __all__ = [
     "NestedField",
     "PartitionField",
     "PartitionSpec",
+    "RewriteDataFiles",
+    "RewriteResult",
     "Scan",
     "Schema",
     "Snapshot",

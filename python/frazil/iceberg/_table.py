@@ -25,6 +25,7 @@ from frazil._run import HERE, apply, run
 from frazil._write_result import settle
 from frazil.errors import UnsupportedError
 from frazil.iceberg._inspect import Inspect
+from frazil.iceberg._maintenance import Maintenance
 from frazil.iceberg._new_table import NewTable, own_locations
 from frazil.iceberg._state import TableState, folder_of
 from frazil.iceberg._table_metadata import TableMetadata
@@ -34,7 +35,7 @@ from frazil.iceberg._verbs import Verbs
 if TYPE_CHECKING:
     import datetime
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from frazil._run import Executor
     from frazil._write_result import WriteResult
     from frazil.iceberg._changes import Changes
-    from frazil.iceberg._expire import ExpireSnapshots
     from frazil.iceberg._location import Location
     from frazil.iceberg._row import CatalogRow
     from frazil.iceberg._scan import Scan
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from frazil.iceberg._verbs import Operation
 
 
-class Table(Opened, Verbs):
+class Table(Opened, Maintenance):
     """An Iceberg table at one state of its metadata.
 
     Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
@@ -133,51 +133,6 @@ class Table(Opened, Verbs):
         target = Target(self._state, self._row)
         self._adopt(target.newest())
         return Transaction(target.begin(), self._at, self._adopt)
-
-    def expire_snapshots(
-        self,
-        older_than: int | str | datetime.datetime | None = None,
-        *,
-        retain_last: int | None = None,
-        snapshot_ids: Iterable[int] = (),
-    ) -> ExpireSnapshots:
-        """Plan to remove old snapshots, and the files that only they need; `apply` of the plan removes them.
-
-        Without arguments, snapshots expire that are older than `history.expire.max-snapshot-age-ms` (5 days), except
-        the newest `history.expire.min-snapshots-to-keep` (1) of each branch; branches and tags that are older than
-        their `max_ref_age_ms` expire, too. The retention of a branch takes precedence over properties and arguments.
-        A read of a snapshot that has expired fails: keep snapshots for longer than the longest read.
-
-        Args:
-            older_than: Snapshots expire that were made before this, instead of the property: milliseconds since the
-                epoch, a datetime or its ISO 8601 text.
-            retain_last: The number of snapshots that each branch keeps, instead of the property.
-            snapshot_ids: Snapshots that expire whatever their age. If only these are given, no others do.
-
-        Raises:
-            InvalidArgumentError: When it is planned: a branch or tag names one of `snapshot_ids`.
-            NoSuchSnapshotError: When it is planned: the table does not have one of `snapshot_ids`.
-            CommitValidationError: When it is planned: the table has `gc.enabled=false`.
-            MissingFileError: When it is planned: a manifest of a snapshot that stays is missing. Nothing is removed.
-
-        >>> import frazil, tempfile
-        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
-        >>> _ = table.append([{"id": 1}]), table.append([{"id": 2}])
-        >>> table.expire_snapshots("2030-01-01T00:00:00Z").apply().deleted_files
-        {'manifest-list': 1}
-        """
-        from frazil.iceberg._expire import ExpireSnapshots
-
-        def evolve(change: dict[str, Any]) -> TableState:
-            self._evolve(change)
-            return self._state
-
-        plan = ExpireSnapshots(self._newest, evolve, self._place)
-        if older_than is not None:
-            plan.older_than(older_than)
-        if retain_last is not None:
-            plan.retain_last(retain_last)
-        return plan.by_ids(snapshot_ids)
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
         """Set properties, leaving others as they are. A `write.data.path` set so is allowed for this handle.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
@@ -15,10 +17,12 @@ from frazil.iceberg._writer_options import writer_options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from frazil.config import Progress
+
 __all__ = ["write_rows"]
 
 
-def write_rows(
+def write_rows(  # noqa: PLR0913 - keyword-only
     table: _native.Table,
     properties: Mapping[str, str],
     data: Any,
@@ -26,17 +30,22 @@ def write_rows(
     lineage_of: _native.Table | None = None,
     data_format: str | None = None,
     operation: tuple[int, str] | None = None,
+    file_bytes: int | None = None,
+    progress: Progress | None = None,
 ) -> DataFileWriter[_native.RowWriter]:
     """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
 
     With `lineage_of` the rows have `_row_id` and `_last_updated_sequence_number`, and the files keep those that this
     committed state of the table has assigned. `operation` is the number of a task and the id of the operation, which
-    names of files contain.
+    names of files contain. Files end at `file_bytes` instead of `write.target-file-size-bytes`. Progress is told as
+    `frazil.config.progress` says, or to `progress`.
     """
     rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage_of=lineage_of, operation=operation)
-    with reported(config.progress) as progress:
+    with reported(config.progress) if progress is None else contextlib.nullcontext(progress) as told:
         options = writer_options(rows, properties, data_format)
-        writer = DataFileWriter(table.files, rows, options, progress=progress)
+        if file_bytes is not None:
+            options = replace(options, target_file_bytes=file_bytes)
+        writer = DataFileWriter(table.files, rows, options, progress=told)
         try:
             writer.write(batches(data, rows.schema(), type_name))
             writer.close()

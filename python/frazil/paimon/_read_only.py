@@ -68,6 +68,10 @@ class ReadOnly:
         """Raise `UnsupportedError`."""
         self._refuse("expire_snapshots")
 
-    def _refuse(self, method: str) -> NoReturn:
+    def rewrite_data_files(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("rewrite_data_files", hint="call compact")
+
+    def _refuse(self, method: str, *, hint: str = "use Paimon's own connectors") -> NoReturn:
         message = f"{method}: frazil does not do this with Paimon tables yet, it reads, appends and overwrites"
-        raise UnsupportedError(message, context={"table": self.location}, hint="use Paimon's own connectors")
+        raise UnsupportedError(message, context={"table": self.location}, hint=hint)

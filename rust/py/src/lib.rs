@@ -79,8 +79,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema::selected_schema_json, module)?)?;
     module.add_function(wrap_pyfunction!(schema::schema_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(merge::source_batches, module)?)?;
-    module.add_function(wrap_pyfunction!(maintenance::owned_files, module)?)?;
-    module.add_function(wrap_pyfunction!(maintenance::unreachable_files, module)?)?;
+    maintenance::register(module)?;
     module.add_function(wrap_pyfunction!(deletion_vector::kept_rows, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::deleted_positions, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::encode_positions, module)?)?;

@@ -7,11 +7,21 @@ use frazil_core::error::Result;
 use frazil_iceberg::maintenance::expire::unreachable;
 use frazil_iceberg::maintenance::purge::files_of;
 use frazil_iceberg::maintenance::reach::OwnedFile;
+use frazil_iceberg::maintenance::rewrite::{self, FileGroup as CoreGroup, RewriteRules};
 use pyo3::prelude::*;
 
 use crate::arrow;
 use crate::interrupt::interruptible;
+use crate::scan::Plan;
 use crate::table::Table;
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<FileGroup>()?;
+    module.add_function(wrap_pyfunction!(owned_files, module)?)?;
+    module.add_function(wrap_pyfunction!(unreachable_files, module)?)?;
+    module.add_function(wrap_pyfunction!(file_groups, module)?)?;
+    module.add_function(wrap_pyfunction!(unchanged_groups, module)?)
+}
 
 /// Every file of a table as a `pyarrow.RecordBatch` of `kind`, `location` and `size_bytes`.
 #[pyfunction]
@@ -37,4 +47,95 @@ fn batch(files: &[OwnedFile]) -> Result<RecordBatch> {
     let locations: ArrayRef = Arc::new(files.iter().map(|file| Some(&*file.location)).collect::<StringArray>());
     let sizes: ArrayRef = Arc::new(files.iter().map(|file| Some(file.size_bytes)).collect::<UInt64Array>());
     Ok(RecordBatch::try_from_iter([("kind", kinds), ("location", locations), ("size_bytes", sizes)])?)
+}
+
+/// Data files that are written again together.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct FileGroup(CoreGroup);
+
+#[pymethods]
+impl FileGroup {
+    /// Their places in the plan.
+    #[getter]
+    fn places(&self) -> Vec<usize> {
+        self.0.places.clone()
+    }
+
+    /// Whether they are of another spec than the new files, and of any of its partitions.
+    #[getter]
+    fn changes_spec(&self) -> bool {
+        self.0.changes_spec
+    }
+
+    /// Their bytes.
+    #[getter]
+    fn input_bytes(&self) -> i64 {
+        self.0.input_bytes
+    }
+
+    /// How many delete files apply to them.
+    #[getter]
+    fn delete_files(&self) -> usize {
+        self.0.delete_files
+    }
+
+    /// How many new files are expected.
+    #[getter]
+    fn output_files(&self) -> i64 {
+        self.0.output_files
+    }
+
+    /// The length at which a new file ends.
+    #[getter]
+    fn output_file_bytes(&self) -> i64 {
+        self.0.output_file_bytes
+    }
+}
+
+/// What makes data files worth writing again; see `frazil.iceberg.operations.rewrite`.
+#[derive(FromPyObject)]
+pub(crate) struct Rules {
+    target_file_bytes: i64,
+    min_file_bytes: i64,
+    max_file_bytes: i64,
+    min_input_files: usize,
+    delete_file_threshold: usize,
+    delete_ratio_threshold: f64,
+    max_group_bytes: i64,
+    rewrite_all: bool,
+}
+
+/// The files of a plan that are worth writing again, in groups of one partition of a spec, or of all other specs.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts structs by value")]
+pub(crate) fn file_groups(py: Python<'_>, plan: &Plan, rules: Rules, spec_id: i32) -> PyResult<Vec<FileGroup>> {
+    let rules = RewriteRules {
+        target_file_bytes: rules.target_file_bytes,
+        min_file_bytes: rules.min_file_bytes,
+        max_file_bytes: rules.max_file_bytes,
+        min_input_files: rules.min_input_files,
+        delete_file_threshold: rules.delete_file_threshold,
+        delete_ratio_threshold: rules.delete_ratio_threshold,
+        max_group_bytes: rules.max_group_bytes,
+        rewrite_all: rules.rewrite_all,
+    };
+    let groups = interruptible(py, |context| rewrite::file_groups(plan.core(), &rules, spec_id, context))?;
+    Ok(groups.into_iter().map(FileGroup).collect())
+}
+
+/// Whether a newer plan still has all files of each group, with the same deletes; see [`rewrite::unchanged`].
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+pub(crate) fn unchanged_groups(
+    py: Python<'_>,
+    planned: &Plan,
+    newer: &Plan,
+    groups: Vec<PyRef<'_, FileGroup>>,
+    passes_over_equality_deletes: bool,
+) -> PyResult<Vec<bool>> {
+    let groups: Vec<Vec<usize>> = groups.iter().map(|group| group.0.places.clone()).collect();
+    interruptible(py, |_| {
+        let places: Vec<&[usize]> = groups.iter().map(Vec::as_slice).collect();
+        rewrite::unchanged(planned.core(), newer.core(), &places, passes_over_equality_deletes)
+    })
 }

@@ -89,6 +89,11 @@ impl RowDelta {
         })
     }
 
+    /// Lets those delete files go that apply to no data file but those that go; the plan is of all data files.
+    fn remove_dangling(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.with(CoreRowDelta::remove_dangling))
+    }
+
     /// The data files that lose rows and stay, by their places in the plan.
     fn staying(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         detached(py, || self.with(|delta| Ok(delta.staying())))

@@ -16,7 +16,7 @@ use frazil_iceberg::evolve::replace::ReplaceTable;
 use frazil_iceberg::files::TouchedFiles;
 use frazil_iceberg::snapshot::change::{FileChanges, Outcome, SnapshotChange};
 use frazil_iceberg::table::{State, Table as IcebergTable};
-use frazil_iceberg::validation::conflict::Validation as CoreValidation;
+use frazil_iceberg::validation::conflict::{NewEqualityDeletes, Validation as CoreValidation};
 use pyo3::prelude::*;
 
 use crate::catalog::pointer_at;
@@ -230,8 +230,10 @@ impl Transaction {
 
     /// Makes a snapshot of a branch.
     fn snapshot(&self, py: Python<'_>, request: SnapshotRequest<'_>) -> PyResult<()> {
-        let SnapshotRequest { options, files, delta, replace, validation, fast } = request;
-        let mut changes = FileChanges { properties: options.properties, fast, ..FileChanges::default() };
+        let SnapshotRequest { options, files, delta, replace, validation, fast, operation, data_sequence_number } =
+            request;
+        let mut changes =
+            FileChanges { properties: options.properties, fast, data_sequence_number, ..FileChanges::default() };
         for files in &files {
             match files {
                 NewFiles::Written(rows) => {
@@ -266,6 +268,11 @@ impl Transaction {
                     changes.operation = Some("overwrite");
                 }
                 other => return Err(Error::internal(format!("unknown kind of replacement: {other}"))),
+            }
+            match operation.as_deref() {
+                None => {}
+                Some("replace") => changes.operation = Some("replace"),
+                Some(other) => return Err(Error::internal(format!("unknown operation of a snapshot: {other}"))),
             }
             changes.validation = validation.map(|looked| looked.into_core(touched)).transpose()?;
             let change = SnapshotChange::new(self.files.clone(), &options.branch, changes)?;
@@ -345,6 +352,10 @@ struct SnapshotRequest<'py> {
     replace: String,
     validation: Option<Validation>,
     fast: bool,
+    /// What the snapshot calls itself: `replace`, or what its files tell.
+    operation: Option<String>,
+    /// The sequence number of the new data files; None for that of the snapshot.
+    data_sequence_number: Option<i64>,
 }
 
 /// What a user says of a snapshot.
@@ -363,6 +374,8 @@ struct Validation {
     filter: Filter,
     /// Whether deletes that were added since conflict, even those of data files that stay.
     refuses_new_deletes: bool,
+    /// Whether equality deletes that were added since do not conflict.
+    passes_over_equality_deletes: bool,
 }
 
 /// A filter for rows.
@@ -375,7 +388,8 @@ struct Filter {
 
 impl Validation {
     fn into_core(self, touched: TouchedFiles) -> Result<CoreValidation, Error> {
-        let Self { planned_on, isolation, filter: Filter { text, case_sensitive }, refuses_new_deletes } = self;
+        let Self { planned_on, isolation, filter, refuses_new_deletes, passes_over_equality_deletes } = self;
+        let Filter { text, case_sensitive } = filter;
         let filter = if text.is_empty() { Predicate::True } else { Predicate::parse(&text)? };
         Ok(CoreValidation {
             planned_on,
@@ -384,6 +398,11 @@ impl Validation {
             case_sensitive,
             refuses_new_deletes,
             refuses_new_files: false,
+            equality_deletes: if passes_over_equality_deletes {
+                NewEqualityDeletes::Apply
+            } else {
+                NewEqualityDeletes::Conflict
+            },
             touched,
         })
     }

@@ -24,6 +24,7 @@ from histories.iceberg.history import (
     Overwrite,
     Read,
     ReadAppends,
+    Rewrite,
     Step,
     Transaction,
     Update,
@@ -270,6 +271,14 @@ def _transaction(draw: Draw) -> Step:
     return Transaction(draw.handle, steps, meanwhile)
 
 
+def _rewrite(draw: Draw) -> Step:
+    branch, random = draw.branch, draw.random
+    where = draw.where(branch) if random.random() < 0.3 else None
+    kinds = random.sample((_append, _delete, _update, _dynamic), random.choice((0, 0, 1, 2)))
+    meanwhile = tuple(kind(draw) for kind in kinds)
+    return Rewrite(draw.handle, where, random.random() < 0.5, random.choice((None, None, 1000)), branch, meanwhile)
+
+
 def _read(draw: Draw) -> Step:
     random, state = draw.random, draw.state
     where = draw.where() if random.random() < 0.8 else None
@@ -341,6 +350,7 @@ STEPS: list[tuple[Callable[[Draw], Step], int]] = [
     (evolving.random_evolution, 14),
     (evolving.random_reference, 6),
     (_transaction, 6),
+    (_rewrite, 8),
     (_read, 14),
     (_read_appends, 3),
     (_load, 2),

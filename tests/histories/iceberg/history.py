@@ -294,6 +294,18 @@ class Elsewhere:
     branch: str = MAIN
 
 
+@dataclass(frozen=True)
+class Rewrite:
+    """Data files are written again; other writers make `meanwhile` theirs after the plan."""
+
+    handle: int
+    where: Filter | None = None
+    rewrite_all: bool = False
+    target_bytes: int | None = None
+    branch: str = MAIN
+    meanwhile: tuple[Step, ...] = ()
+
+
 # Several steps, handles, reads
 
 
@@ -335,7 +347,7 @@ class ReadAppends:
     where: Filter | None = None
 
 
-RowStep = Append | Overwrite | DynamicOverwrite | Delete | Update | Upsert | Merge | BadRows | Elsewhere
+RowStep = Append | Overwrite | DynamicOverwrite | Delete | Update | Upsert | Merge | BadRows | Elsewhere | Rewrite
 Evolution = EvolveSchema | EvolveSpec | EvolveOrder | SetProperties | Upgrade
 Reference = CreateRef | RemoveRef | FastForward | Rollback | SetCurrent | CherryPick
 Step = RowStep | Evolution | Reference | Transaction | Load | Read | ReadAppends

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import frazil
+from frazil.iceberg import WriteResult
 from histories.filters import constant, moment_text, sql
 from histories.iceberg.history import (
     AddColumn,
@@ -31,6 +32,7 @@ from histories.iceberg.history import (
     Overwrite,
     RemoveRef,
     RenameColumn,
+    Rewrite,
     Rollback,
     SetCurrent,
     SetDefault,
@@ -49,8 +51,7 @@ from histories.types import Simple, arrow_schema, arrow_type
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from frazil._write_result import WriteResult
-    from frazil.iceberg import Table
+    from frazil.iceberg import RewriteDataFiles, Table
     from frazil.iceberg._table import Transaction
     from histories.filters import Filter
     from histories.types import Type
@@ -84,6 +85,25 @@ def perform(table: Table | Transaction, step: Any, snapshot_ids: list[int]) -> W
             return _evolve(table, step)
         case _:
             return _references(table, step, snapshot_ids)
+
+
+def plan_rewrite(table: Table, step: Rewrite) -> RewriteDataFiles:
+    """Plan to write data files again, on the state that is the newest now."""
+    plan = table.rewrite_data_files(
+        _filter(step.where),
+        rewrite_all=step.rewrite_all,
+        target_file_size_bytes=step.target_bytes,
+        min_input_files=2,
+        branch=step.branch,
+    )
+    assert plan.input_files >= len(plan.groups)
+    return plan
+
+
+def apply_rewrite(plan: RewriteDataFiles) -> WriteResult:
+    """Write data files again; no row changes."""
+    snapshot_ids = plan.apply().snapshot_ids
+    return WriteResult(snapshot_ids[0] if snapshot_ids else None, deleted_rows=0)
 
 
 def _filter(where: Filter | None) -> str | bool:

@@ -21,6 +21,7 @@ from histories.iceberg.history import (
     Expression,
     Merge,
     Overwrite,
+    Rewrite,
     RowStep,
     Update,
     Upsert,
@@ -66,6 +67,8 @@ def change_rows(state: State, step: RowStep) -> Outcome:  # noqa: PLR0911 - one 
             return upsert(state, step) if isinstance(step, Upsert) else merge(state, step)
         case Elsewhere():
             return _elsewhere(state, step)
+        case Rewrite():
+            return _rewrite(state, step)
         case BadRows():
             raise Refused(f"{step.value!r} does not fit {step.column!r}")
     raise TypeError(step)
@@ -210,6 +213,17 @@ def _elsewhere(state: State, step: Elsewhere) -> Outcome:
         case _:
             snapshot = Snapshot(stored, state.columns, state.place_of(MAIN), "replace")
             return Outcome(state.with_snapshot(MAIN, snapshot))
+
+
+def _rewrite(state: State, step: Rewrite) -> Outcome:
+    if step.where is not None:
+        check_filter(step.where, state.columns)
+    stored, now = state.stored(step.branch), len(state.specs) - 1
+    # Which files are worth it is not known, and so not which rows change their spec.
+    spec = now if step.rewrite_all and step.where is None and not step.meanwhile else None
+    rows = tuple(row if row.spec == now else replace(row, spec=spec) for row in stored)
+    snapshot = Snapshot(rows, state.columns, state.place_of(step.branch), "replace")
+    return Outcome(state.with_snapshot(step.branch, snapshot))
 
 
 def with_changed(

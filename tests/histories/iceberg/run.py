@@ -20,10 +20,11 @@ from histories.iceberg.history import (
     Load,
     Read,
     ReadAppends,
+    Rewrite,
     RowStep,
     Transaction,
 )
-from histories.iceberg.perform import create, perform
+from histories.iceberg.perform import apply_rewrite, create, perform, plan_rewrite
 from histories.iceberg.references import move
 from histories.iceberg.row_changes import Outcome, change_rows
 from histories.iceberg.state import NotApplicable, Refused, State, new_state
@@ -88,8 +89,10 @@ class World:
                 self._transaction(step)
             case Elsewhere():
                 self._elsewhere(step)
+            case Rewrite():
+                self._rewrite(step)
             case _:
-                self._change(step)
+                self._change(step, lambda: perform(self.handles[step.handle], step, self.snapshot_ids))
 
     def finish(self) -> None:
         """Compare all changes of the history of `main` with its rows.
@@ -115,7 +118,17 @@ class World:
         else:
             self._adopt(table, outcome.state)
 
-    def _change(self, step: Any) -> None:
+    def _rewrite(self, step: Rewrite) -> None:
+        try:
+            apply(self.state, step)
+        except NotApplicable:
+            return
+        plan = plan_rewrite(self.handles[step.handle], step)
+        for other in step.meanwhile:
+            self.step(replace(other, handle=(step.handle + 1) % HANDLES))
+        self._change(step, lambda: apply_rewrite(plan))
+
+    def _change(self, step: Any, make: Callable[[], WriteResult | None]) -> None:
         table, before = self.handles[step.handle], self.state
         stale = self.seen(step.handle) is not before
         try:
@@ -125,7 +138,7 @@ class World:
         except NotApplicable:
             return
         try:
-            result = perform(table, step, self.snapshot_ids)
+            result = make()
         except frazil.FrazilError as error:
             self._refused(step, outcome, error, lenient=stale)
             return

@@ -5,6 +5,7 @@
 | `writes` | `Append`, `Overwrite`, `OverwritePartitions` |
 | `row_change` | `Delete`, `Update` |
 | `merge` | `Merge`, `Upsert` |
+| `rewrite` | `Rewrite` |
 | `evolve` | `Evolve` |
 
 `frazil._run` carries them out.

@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 
 from frazil import _native
 from frazil._read_ahead import read_parts
-from frazil.config import config
 from frazil.errors import InternalError, InvalidArgumentError
 from frazil.files.read.data_file import BATCH_ROWS
 from frazil.iceberg._position_deletes import write_position_deletes
-from frazil.iceberg._read import rows_of, with_deletes
+from frazil.iceberg.operations.file_plan import FilePlan, positions
 from frazil.iceberg.operations.values import Filter, Validation
 
 if TYPE_CHECKING:
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RowChangePlan", "RowRewriter", "TaskGroup"]
 
-_POSITION = "_pos"
-_LINEAGE = ("_row_id", "_last_updated_sequence_number")
-"""Metadata columns that rows of v3 keep when they move to another file."""
-
 _MODES = ("copy-on-write", "merge-on-read")
 
 
@@ -45,31 +40,20 @@ class TaskGroup:
     content: bytes
 
 
-class RowChangePlan:
+class RowChangePlan(FilePlan):
     """The data files of a branch whose rows may change, and what is known of their deleted rows."""
 
     def __init__(
         self, state: TableState, kind: Kind, branch: str, row_filter: Filter, tasks: bytes | None = None
     ) -> None:
         """Plan the files whose rows may match, or take `tasks`, some of those that another process planned."""
-        self.state = state
-        self._filter = row_filter
         self.merge_on_read = _is_merge_on_read(state, kind)
-        head = state.metadata.refs.get(branch)
-        # A scan of a branch that does not exist raises an error that names the branches.
-        self._branch = None if head is None and branch == "main" else branch
-        self.lineage = state.lineage()
-        self.found = self.scan(row_filter.text, [])
+        super().__init__(state, branch, row_filter, tasks)
         self.validation = Validation(
-            planned_on=None if head is None else head.snapshot_id,
+            planned_on=self.snapshot_id,
             isolation=state.properties.get(f"write.{kind}.isolation-level", "serializable"),
             filter=row_filter,
             refuses_new_deletes=kind != "delete",
-        )
-        # A worker that gets a group of tasks has one core.
-        self.workers = config.max_workers if tasks is None else 1
-        self.tasks: _native.Plan | _native.Tasks = (
-            self.found.plan(self.workers) if tasks is None else _native.Tasks(tasks, state.files)
         )
         self.delta = _native.RowDelta(self.tasks)
         self._lock = threading.Lock()
@@ -120,38 +104,12 @@ class RowChangePlan:
         with self._lock:
             self.matched_rows += len(deleted)
 
-    def open(
-        self, place: int, scan: _native.Scan, *, find: bool = False
-    ) -> tuple[_native.TaskReader, Iterator[pa.RecordBatch]]:
-        """Read the data file at a place of the plan with the columns and the filter of `scan`.
-
-        With `find`, the columns of the filter say first which row groups have rows that match; see `rows_of`.
-        """
-        task = self.tasks.task_for(place, scan)
-        reader = with_deletes(task)
-        finder = with_deletes(self.tasks.task_for(place, self.found)) if find else None
-        return reader, rows_of(task, reader, finder)
-
     def matching(self, columns: list[str] | None) -> _native.Scan:
         """Scan the rows that match: these columns, or all."""
         # A name with a dot would be taken for a field of a struct, one with quotes for the name inside of them.
         if columns is None or any("." in name or '"' in name for name in columns):
             return self.moving(self._filter.text)
-        return self.scan(self._filter.text, columns, _LINEAGE if self.lineage else ())
-
-    def moving(self, row_filter: str = "") -> _native.Scan:
-        """Scan what rows keep when they move to another file: all columns, and in v3 their ids."""
-        return self.scan(row_filter, ["*"], _LINEAGE if self.lineage else ())
-
-    def scan(self, row_filter: str, columns: list[str], kept: tuple[str, ...] = ()) -> _native.Scan:
-        """Bind a scan of the branch, with positions in the last column."""
-        return self.state.bind(
-            row_filter,
-            columns,
-            branch=self._branch,
-            case_sensitive=self._filter.case_sensitive,
-            metadata_columns=(*kept, _POSITION),
-        )
+        return self.scan(self._filter.text, columns, with_lineage=True)
 
     def write_deletes(self, paths: list[str]) -> None:
         """Write the deletes of the files that stay, and add each new path to `paths` before it is written."""
@@ -188,10 +146,10 @@ class RowRewriter:
         def change(place: int) -> Iterator[pa.RecordBatch]:
             reader, rows = plan.open(place, scan, find=matching and plan.is_long(place))
             for batch in rows:
-                touched, changed = choose(self._columns(batch))
+                touched, changed = choose(plan.columns(batch))
                 plan.delete(place, positions(batch).take(touched), reader)
                 if changed.num_rows:
-                    yield self._updated(batch, touched, changed)
+                    yield plan.changed(batch, touched, changed)
 
         return read_parts(range(len(plan.tasks)), change, workers=plan.workers)
 
@@ -203,7 +161,7 @@ class RowRewriter:
         def note(place: int) -> Iterator[pa.RecordBatch]:
             reader, rows = plan.open(place, scan)
             for batch in rows:
-                plan.delete(place, positions(batch).take(choose(self._columns(batch))[0]), reader)
+                plan.delete(place, positions(batch).take(choose(plan.columns(batch))[0]), reader)
             yield from ()
 
         for _ in read_parts(range(len(plan.tasks)), note, workers=plan.workers):
@@ -220,37 +178,12 @@ class RowRewriter:
         def rewrite(place: int) -> Iterator[pa.RecordBatch]:
             for batch in plan.open(place, scan)[1]:
                 gone = plan.delta.is_deleted(place, positions(batch))
-                staying = batch.filter(pc.invert(gone))
-                yield self._moved(self._columns(staying), staying.columns[-1 - len(plan.lineage) : -1])
+                yield plan.staying(batch.filter(pc.invert(gone)))
                 if choose is not None and gone.true_count:
                     rows = batch.filter(gone)
-                    yield self._updated(rows, *choose(self._columns(rows)))
+                    yield plan.changed(rows, *choose(plan.columns(rows)))
 
         return read_parts(rewritten, rewrite, workers=plan.workers)
-
-    def _columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Select the columns of the table; metadata columns come after them, and names do not tell them apart."""
-        return batch.select(range(batch.num_columns - 1 - len(self._plan.lineage)))
-
-    def _updated(self, batch: pa.RecordBatch, touched: pa.Array, changed: pa.RecordBatch) -> pa.RecordBatch:
-        """Return changed rows with their ids. The number of the commit is not known yet."""
-        if not self._plan.lineage:
-            return changed
-        numbers = touched.slice(len(touched) - changed.num_rows)
-        ids = batch.columns[-1 - len(self._plan.lineage)].take(numbers)
-        return self._moved(changed, [ids, pa.nulls(changed.num_rows, pa.int64())])
-
-    def _moved(self, rows: pa.RecordBatch, kept: list[pa.Array]) -> pa.RecordBatch:
-        """Return rows as they are written to another file, with what they keep."""
-        schema = rows.schema
-        for name in self._plan.lineage:
-            schema = schema.append(pa.field(name, pa.int64()))
-        return pa.RecordBatch.from_arrays([*rows.columns, *kept], schema=schema) if self._plan.lineage else rows
-
-
-def positions(batch: pa.RecordBatch) -> pa.Array:
-    """Return the positions of rows in their file: the last column of every scan here."""
-    return batch.columns[-1]
 
 
 def _is_merge_on_read(state: TableState, kind: Kind) -> bool:

@@ -56,6 +56,8 @@ class Validation:
     """The rows that were read."""
     refuses_new_deletes: bool
     """Whether deletes that were added since conflict, even those of data files that stay."""
+    passes_over_equality_deletes: bool = False
+    """Whether equality deletes that were added since do not conflict: they also apply to the new files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,10 @@ class SnapshotRequest:
     validation: Validation | None = None
     fast: bool = False
     """Whether small manifests stay as they are."""
+    operation: str | None = None
+    """What the snapshot calls itself; None for what its files tell."""
+    data_sequence_number: int | None = None
+    """The sequence number of the new data files; None for that of the snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

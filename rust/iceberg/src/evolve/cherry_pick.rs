@@ -27,7 +27,7 @@ use crate::spec::manifest_entries::Entries;
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent};
 use crate::spec::snapshot::{MAIN_BRANCH, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
-use crate::validation::conflict::{Isolation, Validation};
+use crate::validation::conflict::{Isolation, NewEqualityDeletes, Validation};
 
 /// The pick of one snapshot.
 #[derive(Debug)]
@@ -113,6 +113,7 @@ impl CherryPick {
                 case_sensitive: true,
                 refuses_new_deletes: true,
                 refuses_new_files: true,
+                equality_deletes: NewEqualityDeletes::Conflict,
                 touched: TouchedFiles { partitions, ..TouchedFiles::default() },
             });
         }

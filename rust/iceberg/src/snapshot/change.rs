@@ -53,6 +53,8 @@ pub struct FileChanges {
     pub properties: BTreeMap<String, String>,
     /// The operation that the snapshot calls itself; None for what its files tell.
     pub operation: Option<&'static str>,
+    /// The data sequence number of the data files that come; None for that of the snapshot.
+    pub data_sequence_number: Option<i64>,
     /// Whether small manifests are left as they are.
     pub fast: bool,
 }
@@ -165,7 +167,8 @@ impl SnapshotChange {
             }
             for AddedFiles { spec_id, data_files } in files.iter().filter(|files| !files.data_files.is_empty()) {
                 let partition = base.partition_type(base.spec(*spec_id).map_err(conflicting)?);
-                let entries = Entries::added(data_files, &partition, self.snapshot_id)?;
+                let number = if content == ManifestContent::Data { self.changes.data_sequence_number } else { None };
+                let entries = Entries::added(data_files, &partition, self.snapshot_id, number)?;
                 manifests.extend(self.manifests.write_new(entries, *spec_id, content, base)?);
             }
         }

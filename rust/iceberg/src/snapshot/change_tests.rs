@@ -20,7 +20,7 @@ use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 use crate::spec::types::StructType;
-use crate::validation::conflict::Isolation;
+use crate::validation::conflict::{Isolation, NewEqualityDeletes};
 
 const ROOT: &str = "memory://t/table";
 
@@ -368,6 +368,7 @@ fn rows_that_come_meanwhile_conflict_only_where_operations_are_serialized() {
             case_sensitive: true,
             refuses_new_deletes: false,
             refuses_new_files: false,
+            equality_deletes: NewEqualityDeletes::Conflict,
             touched: TouchedFiles::default(),
         });
         append(&storage, &names("c", 1)).unwrap();
@@ -395,6 +396,7 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
             case_sensitive: true,
             refuses_new_deletes: false,
             refuses_new_files: false,
+            equality_deletes: NewEqualityDeletes::Conflict,
             touched: TouchedFiles::default(),
         });
         transaction.add(Box::new(second), &context).unwrap();
@@ -495,6 +497,7 @@ fn looking(storage: &Arc<dyn Storage>, pointer: &dyn Pointer) -> Transaction {
         case_sensitive: true,
         refuses_new_deletes: false,
         refuses_new_files: false,
+        equality_deletes: NewEqualityDeletes::Conflict,
         touched: TouchedFiles::default(),
     });
     transaction.add(Box::new(change), &Context::default()).unwrap();
@@ -530,6 +533,7 @@ fn a_history_that_does_not_lead_back_is_refused() {
         case_sensitive: true,
         refuses_new_deletes: false,
         refuses_new_files: false,
+        equality_deletes: NewEqualityDeletes::Conflict,
         touched: TouchedFiles::default(),
     });
     assert_eq!(make(&storage, change).unwrap_err().kind(), ErrorKind::CommitValidation);

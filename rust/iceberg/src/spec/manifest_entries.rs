@@ -28,8 +28,13 @@ const EXISTING: i32 = 0;
 pub(crate) struct Entries(RecordBatch);
 
 impl Entries {
-    /// New files: added by `snapshot_id`, with a sequence number that they inherit.
-    pub(crate) fn added(data_files: &StructArray, partition: &StructType, snapshot_id: i64) -> Result<Self> {
+    /// New files: added by `snapshot_id`, with this data sequence number or one that they inherit.
+    pub(crate) fn added(
+        data_files: &StructArray,
+        partition: &StructType,
+        snapshot_id: i64,
+        sequence_number: Option<i64>,
+    ) -> Result<Self> {
         let len = data_files.len();
         let schema = rows_schema(&manifest_entry(3, partition.clone()));
         let expected = schema.field_with_name("data_file")?.data_type();
@@ -38,12 +43,11 @@ impl Entries {
                 Error::internal("new files have other fields than entries").with("found", data_files.data_type())
             );
         }
-        let null = || new_null_array(&DataType::Int64, len);
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int32Array::from_value(ADDED, len)),
             Arc::new(Int64Array::from_value(snapshot_id, len)),
-            null(),
-            null(),
+            Arc::new(std::iter::repeat_n(sequence_number, len).collect::<Int64Array>()),
+            new_null_array(&DataType::Int64, len),
             Arc::new(data_files.clone()),
         ];
         Ok(Self(RecordBatch::try_new(Arc::new(schema), columns)?))
@@ -198,6 +202,12 @@ impl Entries {
 /// A column of longs of `data_file`.
 pub(crate) fn file_long<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a Int64Array> {
     let column = files.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
+    column.ok_or_else(|| missing(name))
+}
+
+/// A column of ints of `data_file`.
+pub(crate) fn file_int<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a Int32Array> {
+    let column = files.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int32Type>());
     column.ok_or_else(|| missing(name))
 }
 

@@ -6,6 +6,7 @@
 //! | added rows that may match the filter | conflict | |
 //! | removed a data file that is removed or gets deletes here | conflict | conflict |
 //! | added deletes that apply to a data file that is rewritten here | conflict | conflict |
+//! | added equality deletes that also apply to what the data file is rewritten as | | |
 //! | added a deletion vector for a data file that gets one here | conflict | conflict |
 //! | added data files to partitions that are replaced here as they were | conflict | conflict |
 
@@ -25,8 +26,8 @@ use crate::scan::context::ReadContext;
 use crate::scan::output::Output;
 use crate::scan::partition::partition_keys;
 use crate::scan::plan::{Plan, PlanRequest, Selection, manifests_of};
-use crate::spec::manifest::{ADDED, DELETED};
-use crate::spec::manifest_entries::{Entries, file_text};
+use crate::spec::manifest::{ADDED, DELETED, FileContent};
+use crate::spec::manifest_entries::{Entries, file_int, file_text};
 use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_metadata::TableMetadata;
@@ -54,6 +55,16 @@ impl FromStr for Isolation {
     }
 }
 
+/// Equality deletes that others add meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NewEqualityDeletes {
+    /// They conflict, as other deletes do.
+    #[default]
+    Conflict,
+    /// They also apply to the new data files, which have the sequence number of what was read.
+    Apply,
+}
+
 /// What an operation looked at.
 #[derive(Debug, Clone)]
 pub struct Validation {
@@ -69,6 +80,8 @@ pub struct Validation {
     pub refuses_new_deletes: bool,
     /// Whether data files that others add to the partitions of `touched` matter: when these are replaced as they were.
     pub refuses_new_files: bool,
+    /// Whether equality deletes that others add matter.
+    pub equality_deletes: NewEqualityDeletes,
     /// The data files that lose rows.
     pub touched: TouchedFiles,
 }
@@ -187,7 +200,12 @@ impl Check<'_> {
             };
         }
         let (referenced, formats) = (file_text(files, "referenced_data_file")?, file_text(files, "file_format")?);
+        let contents = file_int(files, "content")?;
         for row in 0..added.len() {
+            let is_equality = contents.value(row) == FileContent::EqualityDeletes.code();
+            if is_equality && self.validation.equality_deletes == NewEqualityDeletes::Apply {
+                continue;
+            }
             let target = referenced.is_valid(row).then(|| referenced.value(row));
             let conflicts = if let Some(target) = target {
                 let vector = formats.value(row).eq_ignore_ascii_case("puffin");

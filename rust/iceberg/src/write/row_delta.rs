@@ -214,6 +214,32 @@ impl RowDelta {
         }
     }
 
+    /// Lets those delete files go that apply to no data file but those that go. The plan must be of all data files of
+    /// the snapshot. Data files that come later are newer than these deletes, or were written without the deleted rows.
+    pub fn remove_dangling(&mut self) -> Result<()> {
+        let DataFiles::Plan(plan) = &self.data_files else {
+            return Err(Error::internal("tasks of another process are not all data files"));
+        };
+        let mut applies = vec![false; plan.deletes().files().len()];
+        let mut place = 0;
+        for files in plan.files() {
+            for row in 0..files.entries().len() {
+                if !self.files.get(&place).is_some_and(|file| file.goes) {
+                    for &number in files.deletes().row(row) {
+                        let number = usize::try_from(number).ok();
+                        number.and_then(|number| applies.get_mut(number)).into_iter().for_each(|one| *one = true);
+                    }
+                }
+                place += 1;
+            }
+        }
+        for (deletes, _) in plan.deletes().files().iter().zip(applies).filter(|(_, applies)| !applies) {
+            let offset = deletes.content_range.map(|(offset, _)| offset);
+            self.removals.delete_files.insert((deletes.path.to_string(), offset));
+        }
+        Ok(())
+    }
+
     /// The files that go, and the data files that lose rows.
     pub fn removals(&self) -> Result<(Removals, TouchedFiles)> {
         let (mut removals, mut touched) = (self.removals.clone(), TouchedFiles::default());

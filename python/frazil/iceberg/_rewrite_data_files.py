@@ -1,0 +1,243 @@
+"""Compaction of data files: planned, looked at, and then applied."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from frazil._border import operation
+from frazil.errors import FrazilError, InvalidArgumentError
+from frazil.iceberg.operations.values import Filter, SnapshotOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from frazil import _native
+    from frazil._write_result import WriteResult
+    from frazil.iceberg._state import TableState
+    from frazil.iceberg.operations.rewrite import GroupPlan, Rewrite, RewriteRules, Rewriting
+
+__all__ = ["RewriteDataFiles", "RewriteOptions", "RewriteResult"]
+
+_MIN_SHARE, _MAX_SHARE = 0.75, 1.8
+_TARGET = "write.target-file-size-bytes"
+_NO_THRESHOLD = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteOptions:
+    """What is written again, and how; see `Table.rewrite_data_files`."""
+
+    filter: Filter = field(default_factory=Filter)
+    target_file_size_bytes: int | None = None
+    min_file_size_bytes: int | None = None
+    max_file_size_bytes: int | None = None
+    min_input_files: int = 5
+    delete_file_threshold: int | None = None
+    delete_ratio_threshold: float = 0.3
+    max_file_group_size_bytes: int = 100 << 30
+    rewrite_all: bool = False
+    max_commits: int = 1
+    snapshot: SnapshotOptions = field(default_factory=SnapshotOptions)
+
+    def __post_init__(self) -> None:
+        """Check the numbers that do not depend on the table.
+
+        Raises:
+            InvalidArgumentError: A number less than 1.
+        """
+        for name in ("min_input_files", "delete_file_threshold", "max_file_group_size_bytes", "max_commits"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                message = f"{name} is {value}, expected at least 1"
+                raise InvalidArgumentError(message)
+
+    def rules(self, properties: Mapping[str, str]) -> RewriteRules:
+        """Return the rules for a table with these properties.
+
+        Raises:
+            InvalidArgumentError: Sizes that do not rise from `min` to `target` to `max`.
+        """
+        from frazil.iceberg._writer_options import Properties
+        from frazil.iceberg.operations.rewrite import RewriteRules
+
+        target = self.target_file_size_bytes
+        target = Properties(properties).number(_TARGET) if target is None else target
+        least, most = self.min_file_size_bytes, self.max_file_size_bytes
+        rules = RewriteRules(
+            target_file_bytes=target,
+            min_file_bytes=int(target * _MIN_SHARE) if least is None else least,
+            max_file_bytes=int(target * _MAX_SHARE) if most is None else most,
+            min_input_files=self.min_input_files,
+            delete_file_threshold=_NO_THRESHOLD if self.delete_file_threshold is None else self.delete_file_threshold,
+            delete_ratio_threshold=self.delete_ratio_threshold,
+            max_group_bytes=self.max_file_group_size_bytes,
+            rewrite_all=self.rewrite_all,
+        )
+        if not 0 <= rules.min_file_bytes < rules.target_file_bytes < rules.max_file_bytes:
+            message = (
+                f"the sizes are min_file_size_bytes={rules.min_file_bytes}, target_file_size_bytes="
+                f"{rules.target_file_bytes} and max_file_size_bytes={rules.max_file_bytes}, expected each to be "
+                "greater than the one before"
+            )
+            hint = "otherwise every new file would have to be written again"
+            raise InvalidArgumentError(message, hint=hint)
+        return rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteResult:
+    """What a rewrite of data files replaced."""
+
+    snapshot_ids: tuple[int, ...] = ()
+    """The snapshots that were made."""
+    rewritten_files: int = 0
+    """The number of data files that were removed."""
+    rewritten_bytes: int = 0
+    """Their bytes."""
+    added_files: int = 0
+    """The number of new data files."""
+    added_bytes: int = 0
+    """Their bytes."""
+    removed_delete_files: int = 0
+    """The number of delete files and deletion vectors that were removed."""
+    refused_groups: int = 0
+    """The number of groups that stay as they are, because other writers changed their files meanwhile."""
+    seconds: float = 0.0
+
+
+class RewriteDataFiles:
+    """A plan to write data files again: nothing is changed before `apply` is called.
+
+    `groups`, `input_files`, `input_bytes` and `output_files` plan on the newest state of the table when the first of
+    them is asked for.
+
+    >>> import frazil, tempfile
+    >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
+    >>> for number in range(5):
+    ...     _ = table.append([{"id": number}])
+    >>> plan = table.rewrite_data_files()
+    >>> plan.input_files, plan.output_files
+    (5, 1)
+    >>> result = plan.apply()
+    >>> result.rewritten_files, result.added_files, sorted(table.scan().to_arrow()["id"].to_pylist())
+    (5, 1, [0, 1, 2, 3, 4])
+    """
+
+    def __init__(
+        self,
+        newest: Callable[[], TableState],
+        run: Callable[[Rewrite, Rewriting], WriteResult],
+        place: Callable[[], str],
+        options: RewriteOptions,
+    ) -> None:
+        """Use `Table.rewrite_data_files` instead."""
+        self._newest, self._run, self._place, self._options = newest, run, place, options
+        self._planned: GroupPlan | None = None
+
+    @property
+    def groups(self) -> pa.Table:
+        """The groups of files, each written by itself: of one partition, or of all partitions of earlier specs."""
+        import pyarrow as pa
+
+        plan = self._plan()
+        rows = [
+            {
+                "partition": _partition(plan, group),
+                "input_files": len(group.places),
+                "input_bytes": group.input_bytes,
+                "delete_files": group.delete_files,
+                "output_files": group.output_files,
+            }
+            for group in plan.groups
+        ]
+        schema = pa.schema([("partition", pa.string()), *((name, pa.int64()) for name in _COUNTS)])
+        return pa.Table.from_pylist(rows, schema=schema)
+
+    @property
+    def input_files(self) -> int:
+        """The number of data files that are written again."""
+        return sum(len(group.places) for group in self._plan().groups)
+
+    @property
+    def input_bytes(self) -> int:
+        """Their bytes."""
+        return sum(group.input_bytes for group in self._plan().groups)
+
+    @property
+    def output_files(self) -> int:
+        """About how many data files they become."""
+        return sum(group.output_files for group in self._plan().groups)
+
+    def apply(self) -> RewriteResult:
+        """Write the files, and replace the old ones in `max_commits` commits or fewer.
+
+        A group whose files other writers changed since the plan stays as it is; the others are committed.
+
+        Raises:
+            CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
+                Commits before that stay; the new files of this one are deleted.
+            CommitStateUnknownError: It is not known whether a commit was made; nothing was deleted.
+            CorruptDataFileError: A data file cannot be read.
+        """
+        from frazil.iceberg.operations.rewrite import Rewrite, Rewriting
+
+        began = time.perf_counter()
+        plan, self._planned = self._plan(), None
+        totals = dict.fromkeys(_TOTALS, 0)
+        snapshot_ids, refused = [], 0
+        for groups in _parts(plan.groups, self._options.max_commits):
+            rewriting = Rewriting(plan, groups)
+            with operation("rewrite_data_files", self._place):
+                done = self._run(Rewrite(options=self._options.snapshot), rewriting)
+            snapshot_ids += [] if done.snapshot_id is None else [done.snapshot_id]
+            totals["rewritten_files"] += done.removed_files
+            totals["rewritten_bytes"] += sum(group.input_bytes for group in rewriting.groups)
+            totals["added_files"] += done.added_files
+            totals["added_bytes"] += done.added_bytes
+            totals["removed_delete_files"] += done.removed_delete_files
+            refused += len(rewriting.refused)
+        seconds = time.perf_counter() - began
+        return RewriteResult(snapshot_ids=tuple(snapshot_ids), refused_groups=refused, seconds=seconds, **totals)
+
+    def _plan(self) -> GroupPlan:
+        from frazil.iceberg.operations.rewrite import GroupPlan
+
+        if self._planned is None:
+            with operation("rewrite_data_files", self._place):
+                state = self._newest()
+                rules = self._options.rules(state.properties)
+                self._planned = GroupPlan(state, self._options.snapshot.branch, self._options.filter, rules)
+        return self._planned
+
+    def __repr__(self) -> str:
+        """Return how many files become how many."""
+        what = ""
+        with contextlib.suppress(FrazilError):
+            count = len(self._plan().groups)
+            what = (
+                f": {self.input_files} files in {count} groups, {self.input_bytes} bytes -> {self.output_files} files"
+            )
+        return f"<frazil.iceberg.RewriteDataFiles {self._place()!r}{what}>"
+
+
+_COUNTS = ("input_files", "input_bytes", "delete_files", "output_files")
+_TOTALS = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "removed_delete_files")
+
+
+def _partition(plan: GroupPlan, group: _native.FileGroup) -> str | None:
+    """Return the partition of a group as in the path of its files; None if its files are of earlier specs."""
+    if group.changes_spec:
+        return None
+    values = plan.planned.task(group.places[0]).partition
+    return "/".join(f"{name}={'null' if value is None else value}" for name, value in values)
+
+
+def _parts(groups: list[_native.FileGroup], count: int) -> Iterator[list[_native.FileGroup]]:
+    """Divide groups into `count` parts or fewer, of about the same number."""
+    size = -(-len(groups) // count) if groups else 1
+    return (groups[start : start + size] for start in range(0, len(groups), size))

@@ -1,0 +1,200 @@
+"""Data files whose rows are written again, unchanged, into files of a better length."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from frazil import _native
+from frazil._progress import Together, reported
+from frazil._run import Done
+from frazil._write_result import RowCounts
+from frazil.config import config
+from frazil.errors import InternalError
+from frazil.iceberg._write import write_rows
+from frazil.iceberg.operations.file_plan import FilePlan
+from frazil.iceberg.operations.values import Filter, SnapshotOptions, SnapshotRequest, Validation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from frazil._run import States
+    from frazil.config import Progress
+    from frazil.files.write.writer import DataFileWriter
+    from frazil.iceberg._state import TableState
+
+    Written = DataFileWriter[_native.RowWriter]
+
+__all__ = ["GroupPlan", "Rewrite", "RewriteRules", "Rewriting"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteRules:
+    """What makes data files worth it. The native module reads the fields."""
+
+    target_file_bytes: int
+    min_file_bytes: int
+    max_file_bytes: int
+    min_input_files: int
+    delete_file_threshold: int
+    delete_ratio_threshold: float
+    max_group_bytes: int
+    rewrite_all: bool
+
+
+class GroupPlan(FilePlan):
+    """Groups of data files of a branch that are worth writing again."""
+
+    def __init__(self, state: TableState, branch: str, row_filter: Filter, rules: RewriteRules) -> None:
+        """Group the files that may have rows for which the filter is true."""
+        super().__init__(state, branch, row_filter)
+        self._rules = rules
+        self.branch = branch
+        self.groups = _native.file_groups(self.planned, rules, state.metadata.default_spec_id)
+
+    @property
+    def planned(self) -> _native.Plan:
+        """The plan of all files."""
+        if isinstance(self.tasks, _native.Tasks):
+            message = "groups are made where the plan is"
+            raise InternalError(message)
+        return self.tasks
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the plan is of all data files of the branch."""
+        return not self._filter.text
+
+    def at(self, state: TableState) -> FilePlan:
+        """Plan the same files in another state."""
+        return FilePlan(state, self.branch, self._filter)
+
+    @property
+    def data_sequence_number(self) -> int | None:
+        """The number up to which deletes are applied to the rows that are read; None if there are no numbers."""
+        snapshots = self.state.metadata.snapshots
+        number = next((one.sequence_number for one in snapshots if one.snapshot_id == self.snapshot_id), None)
+        return number if self.state.native.format_version > 1 else None
+
+
+class Rewriting:
+    """Some groups of a plan, of which each is written once.
+
+    New files have the sequence number of the snapshot that was read: equality deletes that come meanwhile apply to
+    them, too. The partitions that an equality delete is about are those of its own spec, so files that change their
+    spec get a new number, and then such a delete is a conflict.
+    """
+
+    def __init__(self, plan: GroupPlan, groups: Sequence[_native.FileGroup]) -> None:
+        """Take the groups; nothing is read yet."""
+        self._plan = plan
+        self.groups = list(groups)
+        """The groups that are to be committed."""
+        self.refused: list[_native.FileGroup] = []
+        """The groups that other writers changed meanwhile; they stay as they are."""
+        self._keeps_number = plan.data_sequence_number is not None and not any(one.changes_spec for one in groups)
+        self._written: list[Written] = []
+        self._validated_on = plan.snapshot_id
+
+    def write(self) -> Self:
+        """Write all groups, several at once; if it fails, no file stays."""
+        at_once = max(1, min(config.max_workers, len(self.groups)))
+        readers = max(1, config.max_workers // at_once)
+        with reported(config.progress) as tell, ThreadPoolExecutor(at_once, "frazil-rewrite") as pool:
+            together = None if tell is None else Together(tell)
+            writes = [
+                pool.submit(self._write, group, readers, None if together is None else together.part())
+                for group in self.groups
+            ]
+            try:
+                self._written = [write.result() for write in writes]
+            except BaseException:
+                for write in writes:
+                    write.cancel()
+                pool.shutdown()
+                for write in writes:
+                    if not write.cancelled() and write.exception() is None:
+                        write.result().abort()
+                raise
+        return self
+
+    def _write(self, group: _native.FileGroup, readers: int, progress: Progress | None) -> Written:
+        state = self._plan.state
+        return write_rows(
+            state.native,
+            state.properties,
+            self._plan.moved(group.places, readers),
+            lineage_of=state.native if state.lineage() else None,
+            file_bytes=group.output_file_bytes,
+            progress=progress or _nobody,
+        )
+
+    def fit(self, state: TableState) -> Self:
+        """Refuse the groups whose files or deletes are not those that were read; see `Ready.fit`."""
+        for written in self._written:
+            written.rows.check(state.native)
+        head = state.metadata.refs.get(self._plan.branch)
+        if head is None or head.snapshot_id == self._validated_on:
+            return self
+        newer = self._plan.at(state)
+        if isinstance(newer.tasks, _native.Plan):
+            kept = _native.unchanged_groups(self._plan.planned, newer.tasks, self.groups, self._keeps_number)
+            for stays, written in zip(kept, self._written, strict=True):
+                if not stays:
+                    written.abort()
+            self.refused += [group for group, stays in zip(self.groups, kept, strict=True) if not stays]
+            self._written = [written for written, stays in zip(self._written, kept, strict=True) if stays]
+            self.groups = [group for group, stays in zip(self.groups, kept, strict=True) if stays]
+        self._validated_on = head.snapshot_id
+        return self
+
+    def abort(self) -> None:
+        """Delete the new files."""
+        for written in self._written:
+            written.abort()
+
+    def request(self, options: SnapshotOptions) -> SnapshotRequest:
+        """Return the snapshot that replaces the files by the new ones."""
+        delta = _native.RowDelta(self._plan.planned)
+        for group in self.groups:
+            for place in group.places:
+                delta.remove_file(place)
+        if self.groups and self._plan.is_complete:
+            delta.remove_dangling()
+        return SnapshotRequest(
+            options=options,
+            files=[written.rows for written in self._written],
+            counts=RowCounts(0),
+            delta=delta,
+            validation=Validation(
+                planned_on=self._validated_on,
+                isolation="snapshot",
+                filter=Filter(),
+                refuses_new_deletes=False,
+                passes_over_equality_deletes=self._keeps_number,
+            ),
+            operation="replace",
+            data_sequence_number=self._plan.data_sequence_number if self._keeps_number else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """Replace data files by others with the same rows."""
+
+    replans: ClassVar[bool] = True
+    options: SnapshotOptions
+
+    def prepare(self, table: States[TableState], rows: Rewriting) -> Rewriting:
+        """Write the groups. The state at hand may be older than the one that they were planned on."""
+        table.newest()
+        return rows.write()
+
+    def plan(self, state: TableState, ready: Rewriting, tasks: bytes | None = None) -> Done[SnapshotRequest]:  # noqa: ARG002
+        """Return the snapshot."""
+        return Done(ready.request(self.options))
+
+
+def _nobody(rows: int, size: int, files: int) -> None:
+    """Take progress that nobody watches."""
