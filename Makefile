@@ -173,7 +173,8 @@ interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
 	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(abspath $(INTEROP))/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
 		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_replaces.py \
-		tests/interop/test_java_expires.py tests/interop/test_java_histories.py tests/interop/test_other_readers.py
+		tests/interop/test_java_expires.py tests/interop/test_java_maintains.py \
+		tests/interop/test_java_histories.py tests/interop/test_other_readers.py
 	$(call say,'Having Java read the Paimon tables that frazil writes')
 	FRAZIL_INTEROP=1 FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" $(BIN)/python -m pytest tests/interop/test_java_reads_paimon.py \
 		tests/interop/test_java_reads_golden_paimon.py tests/interop/test_paimon_catalogs.py

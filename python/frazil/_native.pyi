@@ -21,6 +21,7 @@ __all__ = [
     "FileGroup",
     "FileScanTask",
     "Files",
+    "Listing",
     "Merger",
     "PaimonChangePlan",
     "PaimonChangeScan",
@@ -994,6 +995,16 @@ def create_table(
 # Every file of a table, the current metadata file last: columns kind, location, size_bytes.
 def owned_files(table: Table, workers: int) -> pa.RecordBatch: ...
 def unreachable_files(before: Table, after: Table, workers: int) -> pa.RecordBatch: ...
+
+@final
+class Listing:
+    # What lies in a folder; its length is the number of all files.
+    def __new__(cls, table: Table, folder: str, older_than_ms: int, workers: int) -> Listing: ...
+    def __len__(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    # The old files that a state does not name, which was loaded later. Columns kind, location, size_bytes.
+    def orphans(self, table: Table, workers: int) -> pa.RecordBatch: ...
 
 class _RewriteRules(Protocol):
     # What makes data files worth writing again.

@@ -52,6 +52,7 @@ CHANGES = [
     "remove_properties",
     "expire_snapshots",
     "rewrite_data_files",
+    "remove_orphan_files",
 ]
 
 

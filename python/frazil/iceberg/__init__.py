@@ -4,6 +4,7 @@ from frazil._write_result import WriteResult
 from frazil.iceberg._expire import ExpireResult, ExpireSnapshots
 from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._load import load_table
+from frazil.iceberg._orphans import OrphanResult, RemoveOrphanFiles
 from frazil.iceberg._rewrite_data_files import RewriteDataFiles, RewriteResult
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import NestedField, PartitionField, PartitionSpec, Schema, SortField, SortOrder
@@ -23,8 +24,10 @@ __all__ = [
     "Inspect",
     "MetadataLogEntry",
     "NestedField",
+    "OrphanResult",
     "PartitionField",
     "PartitionSpec",
+    "RemoveOrphanFiles",
     "RewriteDataFiles",
     "RewriteResult",
     "Scan",

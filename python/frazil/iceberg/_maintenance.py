@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from frazil._arguments import flag, fraction, optional_number, whole_number
+from frazil._arguments import flag, fraction, milliseconds, optional_number, path_text, whole_number
 from frazil.iceberg._verbs import Verbs, row_filter_of, snapshot_options
 
 if TYPE_CHECKING:
     import datetime
+    import os
     from collections.abc import Iterable, Mapping
 
     from frazil.iceberg._expire import ExpireSnapshots
+    from frazil.iceberg._orphans import RemoveOrphanFiles
     from frazil.iceberg._rewrite_data_files import RewriteDataFiles
     from frazil.iceberg._state import TableState
 
@@ -143,3 +145,44 @@ class Maintenance(Verbs):
             max_commits=whole_number("max_commits", max_commits),
         )
         return RewriteDataFiles(self._newest, self._run, self._place, options)
+
+    def remove_orphan_files(
+        self,
+        older_than: int | str | datetime.datetime | None = None,
+        *,
+        location: str | os.PathLike[str] | None = None,
+        force: bool = False,
+    ) -> RemoveOrphanFiles:
+        """Plan to delete files in the folder of the table that nothing in it names; `apply` deletes them.
+
+        Such files are left by writes that failed or were killed. Files of all snapshots, branches and tags, statistics
+        and metadata files stay, and so do files whose names begin with `.` or `_`, and folders that hold another table.
+
+        Args:
+            older_than: Files stay that were changed after this; three days ago by default, 24 hours ago at least, so
+                that files of writes under way stay. Milliseconds since the epoch, a datetime or its ISO 8601 text.
+            location: The folder that is looked at, instead of that of the table. Files of another table that lie
+                there would be taken for orphans.
+            force: Delete even more than half of the bytes in the folder.
+
+        Raises:
+            InvalidArgumentError: `older_than` is less than 24 hours ago.
+            PathNotAllowedError: When it is planned: `location` is neither in the table nor in `allowed_locations`.
+            CommitValidationError: When it is planned: the table has `gc.enabled=false`, or names a file of the folder
+                by another scheme or host.
+            MissingFileError: When it is planned: a manifest is missing, so it is not known what is needed.
+
+        >>> import frazil, tempfile
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
+        >>> table.remove_orphan_files().files.num_rows
+        0
+        """
+        from frazil.iceberg._orphans import RemoveOrphanFiles
+
+        return RemoveOrphanFiles(
+            self._newest,
+            self._place,
+            older_than_ms=None if older_than is None else milliseconds(older_than, "older_than"),
+            location=None if location is None else path_text("location", location),
+            force=flag("force", force),
+        )

@@ -72,6 +72,10 @@ class ReadOnly:
         """Raise `UnsupportedError`."""
         self._refuse("rewrite_data_files", hint="call compact")
 
+    def remove_orphan_files(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`."""
+        self._refuse("remove_orphan_files")
+
     def _refuse(self, method: str, *, hint: str = "use Paimon's own connectors") -> NoReturn:
         message = f"{method}: frazil does not do this with Paimon tables yet, it reads, appends and overwrites"
         raise UnsupportedError(message, context={"table": self.location}, hint=hint)

@@ -14,7 +14,8 @@
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::{ObjectMeta, Storage};
 
-const HINT_FILE: &str = "version-hint.text";
+/// Which version of a Hadoop table is the newest, or was a moment ago.
+pub(crate) const HINT_FILE: &str = "version-hint.text";
 
 /// Hints are a number or a file name.
 const MAX_HINT_BYTES: u64 = 1024;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use frazil_core::error::Result;
 use frazil_iceberg::maintenance::expire::unreachable;
+use frazil_iceberg::maintenance::orphans::{ListedFile, Listing as CoreListing};
 use frazil_iceberg::maintenance::purge::files_of;
 use frazil_iceberg::maintenance::reach::OwnedFile;
 use frazil_iceberg::maintenance::rewrite::{self, FileGroup as CoreGroup, RewriteRules};
@@ -17,6 +18,7 @@ use crate::table::Table;
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FileGroup>()?;
+    module.add_class::<Listing>()?;
     module.add_function(wrap_pyfunction!(owned_files, module)?)?;
     module.add_function(wrap_pyfunction!(unreachable_files, module)?)?;
     module.add_function(wrap_pyfunction!(file_groups, module)?)?;
@@ -43,9 +45,18 @@ pub(crate) fn unreachable_files<'py>(
 }
 
 fn batch(files: &[OwnedFile]) -> Result<RecordBatch> {
-    let kinds: ArrayRef = Arc::new(files.iter().map(|file| Some(file.kind.name())).collect::<StringArray>());
-    let locations: ArrayRef = Arc::new(files.iter().map(|file| Some(&*file.location)).collect::<StringArray>());
-    let sizes: ArrayRef = Arc::new(files.iter().map(|file| Some(file.size_bytes)).collect::<UInt64Array>());
+    let kinds = files.iter().map(|file| file.kind.name());
+    file_batch(kinds, files.iter().map(|file| &*file.location), files.iter().map(|file| file.size_bytes))
+}
+
+fn file_batch<'a>(
+    kinds: impl Iterator<Item = &'a str>,
+    locations: impl Iterator<Item = &'a str>,
+    sizes: impl Iterator<Item = u64>,
+) -> Result<RecordBatch> {
+    let kinds: ArrayRef = Arc::new(kinds.map(Some).collect::<StringArray>());
+    let locations: ArrayRef = Arc::new(locations.map(Some).collect::<StringArray>());
+    let sizes: ArrayRef = Arc::new(sizes.map(Some).collect::<UInt64Array>());
     Ok(RecordBatch::try_from_iter([("kind", kinds), ("location", locations), ("size_bytes", sizes)])?)
 }
 
@@ -138,4 +149,40 @@ pub(crate) fn unchanged_groups(
         let places: Vec<&[usize]> = groups.iter().map(Vec::as_slice).collect();
         rewrite::unchanged(planned.core(), newer.core(), &places, passes_over_equality_deletes)
     })
+}
+
+/// What lies in a folder.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct Listing(CoreListing);
+
+#[pymethods]
+impl Listing {
+    /// Lists a folder, and what is below it; files that were changed before `older_than_ms` may be orphans.
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts strings by value")]
+    fn new(py: Python<'_>, table: &Table, folder: String, older_than_ms: i64, workers: usize) -> PyResult<Self> {
+        interruptible(py, |context| CoreListing::of(&table.0, &folder, older_than_ms, workers, context)).map(Self)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.files
+    }
+
+    /// The bytes of all files.
+    #[getter]
+    fn size_bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    /// The old files that nothing in `table` names, a state that was loaded after the listing; columns are those of
+    /// [`owned_files`].
+    fn orphans<'py>(&self, py: Python<'py>, table: &Table, workers: usize) -> PyResult<Bound<'py, PyAny>> {
+        let found = interruptible(py, |context| orphan_batch(&self.0.orphans(&table.0, workers, context)?))?;
+        arrow::record_batch(py, found)
+    }
+}
+
+fn orphan_batch(files: &[&ListedFile]) -> Result<RecordBatch> {
+    let kinds = files.iter().map(|_| "orphan");
+    file_batch(kinds, files.iter().map(|file| file.location.as_str()), files.iter().map(|file| file.size_bytes))
 }

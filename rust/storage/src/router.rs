@@ -115,6 +115,10 @@ impl Storage for Router {
         self.route(folder, |storage| storage.folders(folder))
     }
 
+    fn real_folder(&self, folder: &str) -> Option<String> {
+        self.route(folder, |storage| Ok(storage.real_folder(folder))).ok()?
+    }
+
     fn put(&self, location: &str, content: Bytes) -> Result<()> {
         self.route(location, |storage| storage.put(location, content))
     }

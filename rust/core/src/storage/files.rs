@@ -195,6 +195,11 @@ impl Files {
         self.0.storage.folders(&folder).map_err(|e| e.with("folder", redacted(recorded)))
     }
 
+    /// A recorded folder by the names that its links lead to; see [`Storage::real_folder`].
+    pub fn real_folder(&self, recorded: &str) -> Option<String> {
+        self.0.storage.real_folder(&self.resolve(recorded).ok()?)
+    }
+
     /// Where a file that is to be made will lie: below the places that the table may read, through no link that leads
     /// out.
     ///

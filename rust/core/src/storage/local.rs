@@ -89,6 +89,10 @@ impl Storage for LocalStorage {
         Ok(entries(folder)?.into_iter().filter(|(_, entry)| is_folder(entry)).map(|(name, _)| name).collect())
     }
 
+    fn real_folder(&self, folder: &str) -> Option<String> {
+        fs::canonicalize(path_of(folder).ok()?).ok()?.to_str().map(str::to_string)
+    }
+
     fn put(&self, location: &str, content: Bytes) -> Result<()> {
         let path = path_of(location)?;
         let temporary = Temporary::write(&path, &content).map_err(|e| map_error(&e, location))?;

@@ -100,6 +100,12 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// a store has no folders, they are what names of files have before a further `/`.
     fn folders(&self, folder: &str) -> Result<Vec<String>>;
 
+    /// A folder by the names that its links lead to; None where there are no links, or no such folder.
+    fn real_folder(&self, folder: &str) -> Option<String> {
+        let _ = folder;
+        None
+    }
+
     /// Writes a file, replacing what is there.
     fn put(&self, location: &str, content: Bytes) -> Result<()>;
 

@@ -17,12 +17,10 @@ use frazil_core::storage::publish::{Swap, publish};
 use frazil_core::storage::{Files, Turn};
 
 use super::pointer::Pointer;
-use crate::locate::{locate, version_of};
+use crate::locate::{HINT_FILE, locate, version_of};
 use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::{METADATA_LIMIT_BYTES, State, read_metadata};
-
-const HINT_FILE: &str = "version-hint.text";
 
 /// The folder of a table.
 #[derive(Debug, Clone)]

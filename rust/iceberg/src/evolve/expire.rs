@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::error::{Error, Result};
 use serde::Deserialize;
 
 use crate::commit::update::TableUpdate;
@@ -42,12 +42,7 @@ pub struct Expired {
 
 impl ExpireSnapshots {
     pub(super) fn updates(&self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
-        if !base.flag(&properties::GC_ENABLED) {
-            let message = "the table has gc.enabled=false: others may use its files";
-            return Err(Error::new(ErrorKind::CommitValidation, message)
-                .with("table", &base.location)
-                .hint("set the property gc.enabled to true if they do not"));
-        }
+        base.check_owns_files().map_err(|e| e.hint("set the property gc.enabled to true if they do not"))?;
         let Expired { snapshot_ids, refs } = self.expired(base)?;
         let mut updates: Vec<TableUpdate> = refs.into_iter().map(TableUpdate::RemoveRef).collect();
         if !snapshot_ids.is_empty() {

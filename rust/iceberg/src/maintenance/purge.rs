@@ -5,11 +5,10 @@
 //! it names would be left or, worse, be taken for somebody else's.
 
 use frazil_core::context::Context;
-use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::error::Result;
 use frazil_core::parallel;
 
 use super::reach::{FileKind, Owned, OwnedFile, entries, owned_file};
-use crate::properties;
 use crate::table::Table;
 
 /// Every file that a table owns, each once, in the order in which they can be deleted: what names others comes after
@@ -20,12 +19,8 @@ use crate::table::Table;
 /// for a file that lies where the table may not read, and so not delete.
 pub fn files_of(table: &Table, workers: usize, context: &Context) -> Result<Vec<OwnedFile>> {
     let metadata = table.metadata();
-    if !metadata.flag(&properties::GC_ENABLED) {
-        let message = "the table has gc.enabled=false: others may use its files";
-        return Err(Error::new(ErrorKind::CommitValidation, message)
-            .with("table", &metadata.location)
-            .hint("drop it without deleting files, or set the property gc.enabled to true first"));
-    }
+    let hint = "drop it without deleting files, or set the property gc.enabled to true first";
+    metadata.check_owns_files().map_err(|e| e.hint(hint))?;
     let mut owned = Owned::new(table.files());
     let manifests = owned.manifests(&metadata.snapshots, workers, context)?;
     let decoded = parallel::map(&manifests, workers, |manifest| entries(table.files(), manifest, context))?;

@@ -291,6 +291,18 @@ impl TableMetadata {
         let text = self.properties.get(property.key).map_or(property.default, String::as_str);
         text.eq_ignore_ascii_case("true")
     }
+
+    /// Refuses to delete files that others may use.
+    ///
+    /// # Errors
+    /// `CommitValidation` if `gc.enabled` is false.
+    pub(crate) fn check_owns_files(&self) -> Result<()> {
+        if self.flag(&properties::GC_ENABLED) {
+            return Ok(());
+        }
+        let message = "the table has gc.enabled=false: others may use its files";
+        Err(Error::new(ErrorKind::CommitValidation, message).with("table", &self.location))
+    }
 }
 
 impl fmt::Debug for TableMetadata {

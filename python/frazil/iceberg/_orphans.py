@@ -1,0 +1,146 @@
+"""Removal of orphan files: planned, looked at, and then applied."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from frazil import _native
+from frazil._border import operation
+from frazil._deletion import DeletionPlan
+from frazil.config import config
+from frazil.errors import CommitValidationError, FrazilError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from frazil.iceberg._state import TableState
+
+__all__ = ["OrphanResult", "RemoveOrphanFiles"]
+
+HOUR_MS = 3_600_000
+DEFAULT_AGE_MS = 72 * HOUR_MS
+LEAST_AGE_MS = 24 * HOUR_MS
+_MOST_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrphanResult:
+    """What a removal of orphan files deleted."""
+
+    deleted_files: int = 0
+    deleted_bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    listing: _native.Listing
+    state: TableState
+    """The newest state after the folder was listed."""
+    deletion: DeletionPlan
+
+
+class RemoveOrphanFiles:
+    """A plan to delete files that nothing in the table names: nothing is deleted before `apply` is called.
+
+    `files` and `size_bytes` list the folder when the first of them is asked for.
+
+    >>> import frazil, os, pathlib, tempfile
+    >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
+    >>> _ = table.append([{"id": 1}])
+    >>> stray = pathlib.Path(table.location, "data", "stray.parquet")
+    >>> _ = stray.write_bytes(b"rows"), os.utime(stray, (0, 0))
+    >>> plan = table.remove_orphan_files()
+    >>> [location.rpartition("/")[2] for location in plan.files["location"].to_pylist()], plan.size_bytes
+    (['stray.parquet'], 4)
+    >>> plan.apply().deleted_files, stray.exists(), table.scan().count()
+    (1, False, 1)
+    """
+
+    def __init__(
+        self,
+        newest: Callable[[], TableState],
+        place: Callable[[], str],
+        *,
+        older_than_ms: int | None,
+        location: str | None,
+        force: bool,
+    ) -> None:
+        """Use `Table.remove_orphan_files` instead.
+
+        Raises:
+            InvalidArgumentError: Files of writes that are under way could be taken for orphans.
+        """
+        now_ms = time.time_ns() // 1_000_000
+        self._older_than_ms = now_ms - DEFAULT_AGE_MS if older_than_ms is None else older_than_ms
+        if self._older_than_ms > now_ms - LEAST_AGE_MS:
+            message = "older_than is less than 24 hours ago: files of writes that are under way would be deleted"
+            raise InvalidArgumentError(message, hint="choose an earlier time; by default it is three days ago")
+        self._newest, self._place, self._location, self._force = newest, place, location, force
+        self._planned: _Plan | None = None
+
+    @property
+    def files(self) -> pa.RecordBatch:
+        """The orphan files: `kind` (`orphan`), `location` and `size_bytes` of each."""
+        return self._plan().deletion.batch
+
+    @property
+    def size_bytes(self) -> int:
+        """Their bytes."""
+        return self._plan().deletion.size_bytes
+
+    def apply(self) -> OrphanResult:
+        """Delete the files that the newest state of the table does not name either.
+
+        Raises:
+            CommitValidationError: More than half of the bytes in the folder would be deleted, and `force` is not set.
+            StorageError: Some files could not be deleted; the others are gone.
+        """
+        began = time.perf_counter()
+        with operation("remove_orphan_files", self._place):
+            plan, self._planned = self._plan(), None
+            deletion, newest = plan.deletion, self._newest()
+            if newest.native.metadata_location != plan.state.native.metadata_location:
+                deletion = _deletion(plan.listing, newest)
+            self._check_share(plan.listing, deletion)
+            deletion.delete_files("the table is unchanged", {"table": self._place()})
+        seconds = time.perf_counter() - began
+        return OrphanResult(deleted_files=len(deletion), deleted_bytes=deletion.size_bytes, seconds=seconds)
+
+    def _check_share(self, listing: _native.Listing, deletion: DeletionPlan) -> None:
+        if self._force or deletion.size_bytes <= listing.size_bytes * _MOST_SHARE:
+            return
+        message = (
+            f"{len(deletion)} of {len(listing)} files, {deletion.size_bytes} of {listing.size_bytes} bytes, would be "
+            "deleted: more than half of what lies in the folder"
+        )
+        hint = "look at `files` of the plan; if these are orphans, pass force=True"
+        raise CommitValidationError(message, context={"table": self._place()}, hint=hint)
+
+    def _plan(self) -> _Plan:
+        if self._planned is None:
+            with operation("remove_orphan_files", self._place):
+                before = self._newest()
+                folder = self._location or before.metadata.location
+                listing = _native.Listing(before.native, folder, self._older_than_ms, config.max_workers)
+                # Loaded after the listing: a commit in between names its files in this state.
+                state = self._newest()
+                self._planned = _Plan(listing=listing, state=state, deletion=_deletion(listing, state))
+        return self._planned
+
+    def __repr__(self) -> str:
+        """Return how many files are orphans."""
+        what = ""
+        with contextlib.suppress(FrazilError):
+            plan = self._plan()
+            what = f": {len(plan.deletion)} of {len(plan.listing)} files, {plan.deletion.size_bytes} bytes"
+        return f"<frazil.iceberg.RemoveOrphanFiles {self._place()!r}{what}>"
+
+
+def _deletion(listing: _native.Listing, state: TableState) -> DeletionPlan:
+    return DeletionPlan(batch=listing.orphans(state.native, config.max_workers), files=state.files)

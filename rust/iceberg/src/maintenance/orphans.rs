@@ -1,0 +1,261 @@
+//! Files in the folder of a table that no state of the table names: what failed writes left.
+//!
+//! The folder is listed first, and what the table names is looked up on a later state: a file of a commit in between is
+//! either not listed or named.
+
+use std::collections::{HashMap, HashSet};
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::parallel;
+use frazil_core::storage::Files;
+use frazil_core::storage::location::Location;
+
+use super::reach::{entries, manifests_of};
+use crate::locate::HINT_FILE;
+use crate::spec::table_metadata::TableMetadata;
+use crate::table::{Table, read_metadata};
+
+/// Folders below a table are looked at to this depth.
+const DEPTH_LIMIT: usize = 64;
+
+/// A file that lies in the folder of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedFile {
+    /// Where it lies, as the table would record it.
+    pub location: String,
+    /// Its length.
+    pub size_bytes: u64,
+}
+
+/// What lies in a folder: the files that may be orphans, and how much there is in all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The files that are old enough.
+    pub old: Vec<ListedFile>,
+    /// The number of all files.
+    pub files: usize,
+    /// The bytes of all files.
+    pub bytes: u64,
+}
+
+impl Listing {
+    /// Lists a folder and the folders below it; old files are those that were changed before `older_than_ms`.
+    ///
+    /// Names that begin with `.` or `_` are passed over, unless they are the partitions of a field that is called so. So
+    /// are folders that hold another table.
+    ///
+    /// # Errors
+    /// `CommitValidation` if the table has `gc.enabled=false`; what the storage says of a folder that cannot be listed;
+    /// `LimitExceeded` for folders that are nested too deeply.
+    pub fn of(table: &Table, folder: &str, older_than_ms: i64, workers: usize, context: &Context) -> Result<Self> {
+        let hint = "set the property gc.enabled to true if they do not";
+        table.metadata().check_owns_files().map_err(|e| e.hint(hint))?;
+        let files = table.files();
+        let hidden = HiddenNames::of(table.metadata());
+        let mut found = Self::default();
+        let mut level = vec![folder.trim_end_matches('/').to_string()];
+        for depth in 0.. {
+            if depth > DEPTH_LIMIT {
+                let message = format!("folders are nested more than {DEPTH_LIMIT} deep");
+                return Err(Error::new(ErrorKind::LimitExceeded, message).with("folder", folder));
+            }
+            let listed = parallel::map(&level, workers, |folder| {
+                context.check()?;
+                list(files, folder, depth == 0, &hidden, older_than_ms)
+            })?;
+            let mut below = Vec::new();
+            for (part, folders) in listed {
+                found.files += part.files;
+                found.bytes = found.bytes.saturating_add(part.bytes);
+                found.old.extend(part.old);
+                below.extend(folders);
+            }
+            if below.is_empty() {
+                break;
+            }
+            level = below;
+        }
+        found.old.sort_by(|a, b| a.location.cmp(&b.location));
+        Ok(found)
+    }
+
+    /// The old files that nothing in `table` names: no snapshot, statistics or metadata file. The state must have been
+    /// loaded after the folder was listed.
+    ///
+    /// # Errors
+    /// What the storage says of a manifest that cannot be read: what it names would be taken for orphans.
+    /// `CommitValidation` if the table names a file of the same path in another store: which of both is meant is unknown.
+    pub fn orphans(&self, table: &Table, workers: usize, context: &Context) -> Result<Vec<&ListedFile>> {
+        let files = table.files();
+        let named = named_by(table, workers, context)?;
+        let keys: HashSet<String> = named.iter().map(|location| files.same_file_key(location)).collect();
+        let left = self.old.iter().filter(|file| !keys.contains(&files.same_file_key(&file.location)));
+        let mut left: Vec<&ListedFile> = left.collect();
+        if left.is_empty() {
+            return Ok(left);
+        }
+        // Folders of the table may be reached through links, by other names than those that were listed.
+        let mut links = Links { files, folders: HashMap::new() };
+        let real: HashSet<String> = named.iter().filter_map(|location| links.real_path(location)).collect();
+        left.retain(|file| links.real_path(&file.location).is_none_or(|path| !real.contains(&path)));
+        let paths: HashSet<String> = named.iter().filter_map(|location| path_of(location)).collect();
+        for file in &left {
+            if path_of(&file.location).is_some_and(|path| paths.contains(&path)) {
+                let message = "the table names a file of this path by another scheme or host";
+                return Err(Error::new(ErrorKind::CommitValidation, message)
+                    .with("file", &file.location)
+                    .hint("nothing is deleted; open the table with `relocate` to say that both are the same place"));
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// Where files lie whose folders are reached through links.
+struct Links<'a> {
+    files: &'a Files,
+    folders: HashMap<String, Option<String>>,
+}
+
+impl Links<'_> {
+    fn real_path(&mut self, location: &str) -> Option<String> {
+        let (folder, name) = location.rsplit_once('/')?;
+        if !self.folders.contains_key(folder) {
+            self.folders.insert(folder.to_string(), self.files.real_folder(folder));
+        }
+        let folder = self.folders.get(folder)?.as_ref()?;
+        Some(format!("{folder}/{name}"))
+    }
+}
+
+/// Which names are passed over.
+struct HiddenNames {
+    /// Names of partition fields that look hidden.
+    fields: Vec<String>,
+}
+
+impl HiddenNames {
+    fn of(table: &TableMetadata) -> Self {
+        let fields = table.partition_specs.iter().flat_map(|spec| &spec.fields);
+        Self { fields: fields.map(|field| format!("{}=", field.name)).filter(|name| looks_hidden(name)).collect() }
+    }
+
+    fn is_hidden(&self, name: &str) -> bool {
+        looks_hidden(name) && !self.fields.iter().any(|field| name.starts_with(field))
+    }
+}
+
+fn looks_hidden(name: &str) -> bool {
+    name.starts_with(['.', '_'])
+}
+
+/// The files of one folder, and the folders below it that are looked at.
+fn list(
+    files: &Files,
+    folder: &str,
+    is_root: bool,
+    hidden: &HiddenNames,
+    older_than_ms: i64,
+) -> Result<(Listing, Vec<String>)> {
+    let mut folders = files.folders(folder)?;
+    if !is_root && is_table(files, folder, &folders)? {
+        return Ok((Listing::default(), Vec::new()));
+    }
+    let mut found = Listing::default();
+    for object in files.list(folder)? {
+        let name = object.location.rsplit('/').next().unwrap_or_default();
+        if hidden.is_hidden(name) {
+            continue;
+        }
+        found.files += 1;
+        found.bytes = found.bytes.saturating_add(object.size_bytes);
+        if object.modified_ms < older_than_ms && name != HINT_FILE {
+            // The recorded location, which need not be that at which it lies.
+            found.old.push(ListedFile { location: format!("{folder}/{name}"), size_bytes: object.size_bytes });
+        }
+    }
+    folders.retain(|name| !hidden.is_hidden(name));
+    Ok((found, folders.into_iter().map(|name| format!("{folder}/{name}")).collect()))
+}
+
+/// Whether a folder holds a table of its own: of Iceberg, Paimon, Delta Lake or Hudi.
+fn is_table(files: &Files, folder: &str, folders: &[String]) -> Result<bool> {
+    let has = |name: &str| folders.iter().any(|own| own == name);
+    if has("_delta_log") || has(".hoodie") || (has("snapshot") && has("schema")) {
+        return Ok(true);
+    }
+    let is_metadata = |name: &str| name.contains(".metadata.json") || name == HINT_FILE;
+    Ok(has("metadata") && !files.list_named(&format!("{folder}/metadata"), &is_metadata)?.is_empty())
+}
+
+/// The locations that a table names: files of all snapshots, statistics, metadata files and those that they follow.
+fn named_by(table: &Table, workers: usize, context: &Context) -> Result<Vec<String>> {
+    let (files, metadata) = (table.files(), table.metadata());
+    let mut named: Vec<String> = vec![table.state().metadata_location.clone()];
+    let listed = parallel::map(&metadata.snapshots, workers, |snapshot| {
+        context.check()?;
+        manifests_of(files, snapshot, context).map_err(|error| error.with("snapshot", snapshot.snapshot_id))
+    })?;
+    let (mut seen, mut manifests) = (HashSet::new(), Vec::new());
+    for (list, own) in listed {
+        named.extend(list.map(|list| list.location.to_string()));
+        manifests.extend(own.into_iter().filter(|manifest| seen.insert(manifest.manifest_path.clone())));
+    }
+    named.extend(manifests.iter().map(|manifest| manifest.manifest_path.to_string()));
+    let read = parallel::map(&manifests, workers, |manifest| entries(files, manifest, context))?;
+    named.extend(read.into_iter().flatten().map(|file| file.location.to_string()));
+    named.extend(metadata.statistics.iter().map(|file| file.path.clone()));
+    named.extend(metadata.partition_statistics.iter().map(|file| file.path.clone()));
+    named.extend(earlier_metadata(files, metadata)?);
+    Ok(named)
+}
+
+/// The metadata files that a state follows, also those that its log does not reach: the oldest that is there has a log of
+/// its own.
+fn earlier_metadata(files: &Files, metadata: &TableMetadata) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut log: Vec<String> = metadata.metadata_log.iter().map(|entry| entry.metadata_file.clone()).collect();
+    let mut known: HashSet<String> = HashSet::new();
+    loop {
+        let new = log.iter().filter(|location| known.insert(files.same_file_key(location))).count();
+        found.extend(log.iter().cloned());
+        if new == 0 {
+            return Ok(found);
+        }
+        log = oldest_of(files, &log)?
+            .map_or_else(Vec::new, |oldest| oldest.metadata_log.into_iter().map(|entry| entry.metadata_file).collect());
+    }
+}
+
+/// The oldest of these metadata files that is there.
+fn oldest_of(files: &Files, log: &[String]) -> Result<Option<TableMetadata>> {
+    for location in log {
+        match files.openable(location).and_then(|location| read_metadata(files, &location)) {
+            Ok(metadata) => return Ok(Some(metadata)),
+            Err(error) if error.kind() == ErrorKind::MissingFile => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// The path of a location, without scheme and host.
+fn path_of(location: &str) -> Option<String> {
+    Location::parse(location).ok().map(|location| location.key().trim_start_matches('/').to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_hidden_unless_a_partition_field_is_called_so() {
+        let hidden = HiddenNames { fields: vec!["_day=".to_string()] };
+        for (name, expected) in
+            [("_SUCCESS", true), (".a.crc", true), ("_day=1", false), ("_days=1", true), ("a", false), ("_day", true)]
+        {
+            assert_eq!(hidden.is_hidden(name), expected, "{name}");
+        }
+    }
+}

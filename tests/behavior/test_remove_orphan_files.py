@@ -1,0 +1,258 @@
+"""Removal of orphan files: what is taken for one, what never is, and what other writers do meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil.errors import (
+    CommitValidationError,
+    FrazilError,
+    InvalidArgumentError,
+    MissingFileError,
+    PathNotAllowedError,
+    UnsupportedError,
+)
+from support.cases import golden_cases
+from support.garbage import metadata_of, path_of, reachable
+
+if TYPE_CHECKING:
+    from support.cases import Case
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
+DAY_S = 86_400
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids), "p": ["ab"[one % 2] for one in ids]}, schema=SCHEMA)
+
+
+def made(folder: Path, **arguments: Any) -> Any:
+    table = frazil.create_table(folder / "t", SCHEMA, **arguments)
+    table.append(rows(1, 2))
+    table.overwrite(rows(3, 4))
+    table.append(rows(5, 6))
+    return table
+
+
+def grow_old(folder: Path, days: float = 10) -> None:
+    """Let all files be as old as this."""
+    moment = time.time() - days * DAY_S
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            os.utime(path, (moment, moment))
+
+
+def stray(path: Path, days: float = 10, content: bytes = b"left by a failed write") -> Path:
+    """Write a file that nothing names."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    moment = time.time() - days * DAY_S
+    os.utime(path, (moment, moment))
+    return path
+
+
+def planned(table: Any, **arguments: Any) -> set[Path]:
+    plan = table.remove_orphan_files(**arguments)
+    return {path_of(location) for location in plan.files["location"].to_pylist()}
+
+
+def files_in(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_files_that_nothing_names_go(tmp_path: Path, version: int) -> None:
+    table = made(tmp_path, format_version=version, partition_by=["p"])
+    strays = {
+        stray(Path(table.location, *parts))
+        for parts in [
+            ("data", "p=a", "00000-0-x-00001.parquet"),
+            ("data", "p=c", "a b%2Fc#d=ä?.parquet"),
+            ("metadata", "snap-1-1-x.avro"),
+            ("metadata", "00099-x.metadata.json"),
+            ("elsewhere", "deep", "er", "x"),
+        ]
+    }
+    grow_old(tmp_path)
+    before = files_in(tmp_path)
+    plan = table.remove_orphan_files()
+    assert {path_of(location) for location in plan.files["location"].to_pylist()} == strays
+    assert plan.size_bytes == sum(path.stat().st_size for path in strays)
+    assert f"5 of {len(before)} files, {plan.size_bytes} bytes" in repr(plan)
+    assert files_in(tmp_path) == before
+    size = plan.size_bytes
+    result = plan.apply()
+    assert (result.deleted_files, result.deleted_bytes) == (5, size)
+    assert files_in(tmp_path) == before - strays
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [3, 4, 5, 6]
+    assert plan.apply().deleted_files == 0
+
+
+def test_young_files_stay(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    folder = Path(table.location, "data")
+    old, young = stray(folder / "old", 3.1), stray(folder / "young", 2.9)
+    stray(folder / "now", 0)
+    assert planned(table) == {old}
+    moment = int((time.time() - 2.5 * DAY_S) * 1000)
+    assert planned(table, older_than=moment) == {old, young}
+    assert planned(table, older_than=0) == set()
+    with pytest.raises(InvalidArgumentError, match="less than 24 hours ago"):
+        table.remove_orphan_files(older_than=int(time.time() * 1000) - DAY_S * 1000 + 60_000)
+
+
+def test_hidden_names_and_folders_of_other_tables_stay(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "t", {"id": "long", "_p": "string"}, partition_by=["_p"])
+    table.append([{"id": 1, "_p": "a"}])
+    frazil.create_table(tmp_path / "t" / "inner", SCHEMA).append(rows(1))
+    root = Path(table.location)
+    for parts in [("data", "_SUCCESS"), (".hidden", "x"), ("_temporary", "0", "x"), ("data", ".x.crc")]:
+        stray(root.joinpath(*parts))
+    for mark in [("delta", "_delta_log", "0.json"), ("hudi", ".hoodie", "x"), ("paimon", "schema", "schema-0")]:
+        stray(root.joinpath(*mark))
+        stray(root.joinpath(mark[0], "rows.parquet"))
+    (root / "paimon" / "snapshot").mkdir()
+    found = stray(root / "data" / "_p=a" / "x")
+    grow_old(tmp_path)
+    assert planned(table) == {found}
+
+
+def test_what_any_snapshot_names_stays(tmp_path: Path) -> None:
+    table = made(tmp_path, properties={"write.wap.enabled": "true", "write.metadata.previous-versions-max": "2"})
+    table.append(rows(7), snapshot_properties={"wap.id": "staged"})
+    table.manage_snapshots().create_tag(table.snapshots()[0].snapshot_id, "first").commit()
+    table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "dev").commit()
+    table.append(rows(8), branch="dev")
+    table.manage_snapshots().rollback_to_snapshot(table.snapshots()[0].snapshot_id).commit()
+    assert len(table.metadata.metadata_log) == 2
+    grow_old(tmp_path)
+    # All metadata files are named, also those that the log of the newest one does not reach.
+    assert planned(table) == set()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_tables_lose_what_an_oracle_says(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311
+    table = made(tmp_path, format_version=chance.choice([1, 2, 3]), properties={"write.delete.mode": "merge-on-read"})
+    for number in range(10):
+        match chance.randrange(5):
+            case 0:
+                table.overwrite(rows(number))
+            case 1:
+                table.delete(f"id = {chance.randrange(10)}")
+            case 2:
+                table.expire_snapshots(older_than="2100-01-01T00:00:00Z", retain_last=2).apply()
+            case 3:
+                stray(Path(table.location, chance.choice(["data", "metadata"]), f"{number}.avro"))
+            case _:
+                table.append(rows(number))
+    grow_old(tmp_path)
+    kept = {path for path in files_in(tmp_path) if path.name.endswith((".metadata.json", "version-hint.text"))}
+    assert planned(table) == files_in(tmp_path) - kept - reachable(metadata_of(table))
+    before = table.scan().to_arrow()
+    table.remove_orphan_files(force=True).apply()
+    assert table.refresh().scan().to_arrow() == before
+    assert planned(table) == set()
+
+
+# Other writers
+
+
+def test_files_that_are_committed_after_the_plan_stay(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    other = table.refresh()
+    with table.transaction() as changes:
+        changes.append(rows(7))
+        grow_old(tmp_path)
+        plan = other.remove_orphan_files()
+        listed = {path_of(location) for location in plan.files["location"].to_pylist()}
+        assert any(path.suffix == ".parquet" for path in listed)
+    assert plan.apply().deleted_files == 0
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [3, 4, 5, 6, 7]
+
+
+# Refusals
+
+
+def test_more_than_half_goes_only_by_force(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    found = stray(Path(table.location, "data", "x"), content=bytes(1 << 20))
+    with pytest.raises(CommitValidationError, match=r"1 of \d+ files, 1048576 of \d+ bytes, .* more than half"):
+        table.remove_orphan_files().apply()
+    assert found.exists()
+    assert table.remove_orphan_files(force=True).apply().deleted_files == 1
+    assert not found.exists()
+
+
+def test_a_missing_manifest_stops_the_removal(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    found = stray(Path(table.location, "data", "x"))
+    manifest = path_of(table.inspect.manifests().to_pylist()[0]["path"])
+    manifest.rename(manifest.with_suffix(".gone"))
+    with pytest.raises(MissingFileError, match=manifest.name):
+        table.remove_orphan_files().apply()
+    assert found.exists()
+
+
+def test_shared_files_are_not_deleted(tmp_path: Path) -> None:
+    table = made(tmp_path, properties={"gc.enabled": "false"})
+    with pytest.raises(CommitValidationError, match=r"gc\.enabled=false"):
+        _ = table.remove_orphan_files().files
+
+
+def test_only_folders_that_the_table_may_access_are_looked_at(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    found = stray(tmp_path / "elsewhere" / "x")
+    with pytest.raises(PathNotAllowedError, match="elsewhere"):
+        _ = table.remove_orphan_files(location=tmp_path / "elsewhere").files
+    opened = frazil.load_table(table.location, allowed_locations=[tmp_path / "elsewhere"])
+    assert planned(opened, location=tmp_path / "elsewhere") == {found}
+    assert planned(table, location=Path(table.location, "nowhere")) == set()
+    inside = stray(Path(table.location, "data", "x"))
+    assert planned(table, location=Path(table.location, "data")) == {inside}
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    outside = stray(tmp_path / "outside" / "x")
+    Path(table.location, "link").symlink_to(outside.parent)
+    assert planned(table) == set()
+
+
+def test_data_below_a_link_is_not_taken_for_orphans(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    data = Path(table.location, "data")
+    shutil.move(data, tmp_path / "t" / "moved")
+    data.symlink_to(tmp_path / "t" / "moved")
+    grow_old(tmp_path)
+    assert table.scan().count() == 4
+    assert planned(table) == set()
+    found = stray(tmp_path / "t" / "moved" / "x")
+    assert planned(table) == {found}
+
+
+@pytest.mark.parametrize("case", list(golden_cases()), ids=lambda case: case.id)
+def test_tables_that_others_wrote_lose_nothing_that_they_need(case: Case, tmp_path: Path) -> None:
+    folder = tmp_path / case.root.name
+    shutil.copytree(case.root, folder)
+    try:
+        table = frazil.load_table(folder, format="iceberg")
+        before = {one.snapshot_id: table.scan(snapshot_id=one.snapshot_id).count() for one in table.snapshots()}
+    except FrazilError:
+        pytest.skip("the table is damaged")
+    grow_old(tmp_path)
+    with contextlib.suppress(UnsupportedError, CommitValidationError, MissingFileError):
+        table.remove_orphan_files(force=True).apply()
+    again = frazil.load_table(folder, format="iceberg")
+    assert again.metadata_location == table.metadata_location
+    assert {one.snapshot_id: again.scan(snapshot_id=one.snapshot_id).count() for one in again.snapshots()} == before
