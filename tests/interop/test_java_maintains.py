@@ -81,6 +81,8 @@ def test_java_writes_the_same_files_again(java: Java, warehouse: Path, seed: int
     after.rewrite_data_files(rewrite_all=True).apply()
     java.sql(f"refresh table {name}")
     assert sorted(map(repr, java.sql(f"table {name}").to_pylist())) == before
+    # What was of an earlier spec may now share its partition with another new file.
+    after.rewrite_data_files(min_input_files=2).apply()
     assert after.rewrite_data_files(min_input_files=2).input_files == 0
 
 
