@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil.errors import UnsupportedError
 
-_EXTRA_OF = {"pyspark": "spark", "sqlalchemy": "sql", "sqlglot": "spark", "yaml": "yaml"}
+_EXTRA_OF = {"pyspark": "spark", "requests": "rest", "sqlalchemy": "sql", "sqlglot": "spark", "yaml": "yaml"}
 _SHOWN = {"sqlalchemy": "SQLAlchemy", "pyspark": "PySpark", "yaml": "PyYAML", "polars": "Polars", "duckdb": "DuckDB"}
 
 

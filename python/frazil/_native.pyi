@@ -3,7 +3,7 @@ from typing import ClassVar, Final, Literal, Protocol, TypeAlias, final
 
 import pyarrow as pa
 
-from frazil.iceberg._row import CatalogRow
+from frazil.iceberg._row import CatalogRow, ServerRow
 
 __all__ = [
     "DEBUG",
@@ -143,8 +143,8 @@ class Table:
     def to_json(self) -> bytes: ...
     def refresh(self, files: Files, location: str) -> Table: ...
     # The table at its newest metadata, where a change begins; `row` is that of the catalog that keeps the table.
-    def newest(self, row: CatalogRow | None = None) -> Table: ...
-    def check_writable(self, row: CatalogRow | None = None) -> None: ...
+    def newest(self, row: CatalogRow | ServerRow | None = None) -> Table: ...
+    def check_writable(self, row: CatalogRow | ServerRow | None = None) -> None: ...
     @property
     def files(self) -> Files: ...
     @property
@@ -251,7 +251,7 @@ class Attempts:
     def __new__(cls) -> Attempts: ...
     # Goes on to the next when others were ahead, after the wait that the table asks for, and with a turn among the
     # writers of this machine; False where it asks for none.
-    def again(self, table: Table, row: CatalogRow | None) -> bool: ...
+    def again(self, table: Table, row: CatalogRow | ServerRow | None) -> bool: ...
     def end_turn(self) -> None: ...
 
 class _SnapshotOptions(Protocol):
@@ -323,7 +323,7 @@ class SnapshotOutcome:
 @final
 class Transaction:
     # Changes of a table on their way to be committed.
-    def __new__(cls, table: Table, row: CatalogRow | None = None) -> Transaction: ...
+    def __new__(cls, table: Table, row: CatalogRow | ServerRow | None = None) -> Transaction: ...
     # With a table that the commit makes; the arguments are those of `create_table`.
     @staticmethod
     def creating(
@@ -334,7 +334,7 @@ class Transaction:
         sort_order: str,
         format_version: int,
         properties: dict[str, str],
-        row: CatalogRow | None = None,
+        row: CatalogRow | ServerRow | None = None,
     ) -> Transaction: ...
     # Another definition of the table; the arguments are those of `create_table`, and None keeps what it has.
     def replace(
@@ -989,7 +989,7 @@ def create_table(
     sort_order: str,
     format_version: int,
     properties: dict[str, str],
-    row: CatalogRow | None = None,
+    row: CatalogRow | ServerRow | None = None,
 ) -> Table: ...
 
 # Every file of a table, the current metadata file last: columns kind, location, size_bytes.

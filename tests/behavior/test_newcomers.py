@@ -246,7 +246,7 @@ def test_a_moment_is_text_of_iso_8601(table: Any, moment: str) -> None:
         (lambda t: t.scan(snapshot_id="5"), "whole number"),
         (lambda t: t.scan(ref="nope"), "`main`"),
         (lambda t: t.set_properties({"write.format.default": "csv"}), "parquet, orc, avro"),
-        (lambda _: frazil.load_catalog("c", type="sqlite"), "hadoop, local, memory, paimon, sql"),
+        (lambda _: frazil.load_catalog("c", type="sqlite"), "hadoop, local, memory, paimon, rest, sql"),
     ],
 )
 def test_a_wrong_value_names_the_choices(table: Any, call: Callable[[Any], Any], expected: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import frazil
 from frazil import errors
+from support.rest_server import RestServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +31,13 @@ def properties_of(kind: str, root: Path) -> dict[str, str]:
         return {"type": kind, "path": f"{root}/lake"}
     if kind == "sql":
         return {"type": kind, "uri": f"sqlite:///{root}/catalog.db", "warehouse": f"{root}/warehouse"}
+    if kind == "rest":
+        return {"type": kind, "uri": RestServer(root / "warehouse").uri}
     (root / "warehouse").mkdir(exist_ok=True)
     return {"type": kind, "warehouse": f"{root}/warehouse"}
 
 
-@pytest.fixture(params=["hadoop", "sql", "memory", "local"])
+@pytest.fixture(params=["hadoop", "sql", "memory", "local", "rest"])
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
     made = frazil.load_catalog("c", **properties_of(request.param, tmp_path))
     made.create_namespace("ns")
@@ -158,6 +161,11 @@ def test_only_errors_of_creating_name_create_namespace(catalog: Catalog[Any]) ->
 
 
 def test_a_table_without_a_namespace_is_listed_at_the_root(catalog: Catalog[Any]) -> None:
+    if catalog.type == "rest":
+        with pytest.raises(errors.InvalidArgumentError, match="lie in a namespace"):
+            catalog.create_table("t", SCHEMA)
+        assert catalog.list_tables() == []
+        return
     catalog.create_table("t", SCHEMA).append(ROWS)
     catalog.create_table("ns.t", SCHEMA)
     assert catalog.list_tables() == catalog.list_tables(()) == [("t",)]
@@ -169,10 +177,11 @@ def test_a_table_without_a_namespace_is_listed_at_the_root(catalog: Catalog[Any]
 
 
 def test_a_metadata_table_exists_if_it_can_be_loaded(catalog: Catalog[Any]) -> None:
+    other = "ns.u" if catalog.type == "rest" else "u"
     catalog.create_table("ns.t", SCHEMA)
-    catalog.create_table("u", SCHEMA)
+    catalog.create_table(other, SCHEMA)
     found = {}
-    for table in ("ns.t", "ns.none", "u", "none"):
+    for table in ("ns.t", "ns.none", other, "none"):
         for ending in (
             "$files",
             ".files",
@@ -194,7 +203,9 @@ def test_a_metadata_table_exists_if_it_can_be_loaded(catalog: Catalog[Any]) -> N
             else:
                 assert found[name], name
     kept = ("$files", ".files", "$position_deletes", ".refs")
-    assert {name for name, exists in found.items() if exists} >= {t + ending for t in ("ns.t", "u") for ending in kept}
+    assert {name for name, exists in found.items() if exists} >= {
+        t + ending for t in ("ns.t", other) for ending in kept
+    }
     assert not any(exists for name, exists in found.items() if "none" in name)
 
 

@@ -34,13 +34,12 @@ def test_the_type_follows_from_the_properties(properties: dict[str, str], expect
 
 @pytest.mark.parametrize(
     "properties",
-    [{"type": name} for name in ("rest", "hive", "glue", "dynamodb", "bigquery")]
-    + [{"uri": "http://localhost:8181"}, {"uri": "https://host", "warehouse": "wh"}, {"uri": "thrift://host:9083"}],
+    [{"type": name} for name in ("hive", "glue", "dynamodb", "bigquery")] + [{"uri": "thrift://host:9083"}],
 )
 def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
     with pytest.raises(UnsupportedError, match="yet") as caught:
         load_catalog("c", **properties)
-    assert caught.value.hint == "the types of catalogs are hadoop, local, memory, paimon, sql"
+    assert caught.value.hint == "the types of catalogs are hadoop, local, memory, paimon, rest, sql"
 
 
 @pytest.mark.parametrize(

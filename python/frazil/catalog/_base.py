@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from frazil.catalog._identifiers import Identifier, Levels
     from frazil.iceberg._creation import CreateTableTransaction
     from frazil.iceberg._new_table import NewTable
-    from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._row import CatalogRow, ServerRow
     from frazil.iceberg._table import Table as IcebergTable
     from frazil.iceberg._table import Transaction
 
@@ -124,7 +124,7 @@ class Catalog(Lookups[T]):
         files = self._files_of_new(levels, new)
         begun = new.begin(files, self.row(levels))
         allowed = [*self.allowed_for(levels), *new.own_locations()]
-        options = opened_with(self._readable(), self.storage_properties, allowed)
+        options = opened_with(self._readable(), self.storage_for(levels), allowed)
         return CreateTableTransaction(
             self._staged(levels, begun.staged(), files, new.location, options),
             begun,
@@ -340,7 +340,7 @@ class Catalog(Lookups[T]):
         """Pickle by name and properties, which hold the credentials that it was loaded with."""
         return self.recipe()
 
-    def row(self, levels: Levels) -> CatalogRow | None:
+    def row(self, levels: Levels) -> CatalogRow | ServerRow | None:
         """Give the place that names the newest state of a table; None where the folder of the table does.
 
         Raises:
@@ -367,7 +367,7 @@ class Catalog(Lookups[T]):
     def _files_of_new(self, levels: Levels, new: NewTable) -> _native.Files:
         """Return the files that a new table may access: also those that its creator names in its properties."""
         allowed = [*self.allowed_for(levels), *new.own_locations()]
-        return table_files(new.location, self._readable(), self.storage_properties, allowed)
+        return table_files(new.location, self._readable(), self.storage_for(levels), allowed)
 
     def _folder_of(self, namespace: Levels) -> str | None:
         """Where the tables of a namespace go."""

@@ -66,7 +66,7 @@ class HadoopCatalog(Catalog[CatalogTable]):
     def _staged(
         self, levels: Levels, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]
     ) -> CatalogTable:
-        return CatalogTable.staged(self, levels, native, files, location, options)
+        return CatalogTable.of_state(self, levels, native, files, location, options)
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:
         if new.location != self._warehouse.place(*levels):

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from frazil.catalog._paimon import PaimonCatalog
     from frazil.catalog._table import CatalogTable
 
-TYPES = ("hadoop", "local", "memory", "paimon", "sql")
+TYPES = ("hadoop", "local", "memory", "paimon", "rest", "sql")
 """The types of catalogs that exist."""
 
-_LATER = ("bigquery", "dynamodb", "glue", "hive", "nessie", "rest")
+_LATER = ("bigquery", "dynamodb", "glue", "hive", "nessie")
 _ALIASES = {"jdbc": "sql", "in-memory": "memory"}
 _BY_SCHEME = {
     "http": "rest",
@@ -39,7 +39,7 @@ _BY_SCHEME = {
 def load_catalog(
     name: str | None = "default",
     *,
-    type: Literal["hadoop", "local", "memory", "sql"],
+    type: Literal["hadoop", "local", "memory", "rest", "sql"],
     **properties: str | Mapping[str, str] | None,
 ) -> Catalog[CatalogTable]: ...
 @overload
@@ -57,10 +57,10 @@ def load_catalog(
 
     Args:
         name: The name in configuration files and in environment variables, and in the rows of a SQL catalog.
-        **properties: `type` (`local`, `hadoop`, `sql`, `memory`, `paimon`), `path`, `warehouse`, `uri`, and options of
-            the storage such as `s3.endpoint`; keys with dots and hyphens go in as `**{"s3.endpoint": ...}`. Without a
-            `type`, the scheme of `uri` tells it, a `path` alone is a lake in a folder: `local`, and a `warehouse`
-            alone is a folder of tables: `hadoop`. A `metastore` (`filesystem`, `jdbc`) is of type `paimon`.
+        **properties: `type` (`local`, `hadoop`, `rest`, `sql`, `memory`, `paimon`), `path`, `warehouse`, `uri`, and
+            options of the storage such as `s3.endpoint`; keys with dots and hyphens go in as `**{"s3.endpoint": ...}`.
+            Without a `type`, the scheme of `uri` tells it, a `path` alone is a lake in a folder: `local`, and a
+            `warehouse` alone is a folder of tables: `hadoop`. A `metastore` (`filesystem`, `jdbc`) is of type `paimon`.
             `relocate` maps recorded prefixes to where the files lie now, for warehouses that were moved or copied.
 
     Configuration comes from `FRAZIL_CATALOG__<NAME>__<KEY>` and `.frazil.yaml`, then from `PYICEBERG_CATALOG__...` and
@@ -95,6 +95,10 @@ def load_catalog(
         return MemoryCatalog(name, merged, mapping)
     if catalog_type == "paimon":
         return _paimon_catalog(name, merged, mapping)
+    if catalog_type == "rest":
+        from frazil.catalog._rest import RestCatalog
+
+        return RestCatalog(name, merged, mapping)
     if catalog_type == "local":
         from frazil.catalog._local import LocalCatalog
 

@@ -42,6 +42,10 @@ class Lookups(ABC, Generic[T]):
         """The properties that go to the storage of the tables."""
         return of_storage(self.properties)
 
+    def storage_for(self, levels: Levels) -> Properties:  # noqa: ARG002 - of servers that give credentials for tables
+        """Return the properties that go to the storage of one table."""
+        return self.storage_properties
+
     @property
     def allowed_locations(self) -> list[str]:
         """The locations that tables of this catalog may access besides their own and those of the warehouse."""

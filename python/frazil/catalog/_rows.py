@@ -38,7 +38,7 @@ class RowCatalog(Catalog[CatalogTable]):
     def _staged(
         self, levels: Levels, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]
     ) -> CatalogTable:
-        return CatalogTable.staged(self, levels, native, files, location, options)
+        return CatalogTable.of_state(self, levels, native, files, location, options)
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:  # noqa: ARG002 - any folder will do
         if self._has_table(levels):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from frazil import _native
     from frazil.catalog._base import Catalog
     from frazil.catalog._identifiers import Levels
-    from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._row import CatalogRow, ServerRow
     from frazil.iceberg._state import TableState
 
 
@@ -59,7 +59,7 @@ class CatalogTable(NamedTable, Table):
         opened = cls.open(
             location,
             relocate=relocate,
-            storage=catalog.storage_properties,
+            storage=catalog.storage_for(levels),
             allowed_locations=catalog.allowed_for(levels),
             recorded=recorded,
         )
@@ -69,7 +69,7 @@ class CatalogTable(NamedTable, Table):
         return table
 
     @classmethod
-    def staged(
+    def of_state(
         cls,
         catalog: Catalog[CatalogTable],
         levels: Levels,
@@ -78,13 +78,13 @@ class CatalogTable(NamedTable, Table):
         location: str,
         options: dict[str, Any],
     ) -> CatalogTable:
-        """Return a new table as a transaction has it, before its commit."""
+        """Return the table at a state that is at hand: of a server, or of a transaction before its commit."""
         table = cls(native, files, location, options)
         table.catalog, table.levels = catalog, levels
         return table
 
     @property
-    def _row(self) -> CatalogRow | None:
+    def _row(self) -> CatalogRow | ServerRow | None:
         return self.catalog.row(self.levels)
 
     def refresh(self) -> CatalogTable:

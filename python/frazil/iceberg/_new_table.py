@@ -19,7 +19,7 @@ from frazil.iceberg._schema_input import schema_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._row import CatalogRow, ServerRow
 
 
 _OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
@@ -48,7 +48,7 @@ class NewTable:
         """Return the locations that the caller names for files of the table, inside or outside its folder."""
         return own_locations(property_texts(self.properties))
 
-    def make(self, files: _native.Files, row: CatalogRow | None) -> _native.Table:
+    def make(self, files: _native.Files, row: CatalogRow | ServerRow | None) -> _native.Table:
         """Create the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""
         folder = local_path(self.location)
         with (
@@ -57,7 +57,7 @@ class NewTable:
         ):
             return _native.create_table(files, self.location, *self._parts(), row)
 
-    def begin(self, files: _native.Files, row: CatalogRow | None) -> _native.Transaction:
+    def begin(self, files: _native.Files, row: CatalogRow | ServerRow | None) -> _native.Transaction:
         """Begin a transaction whose commit creates the table, where there is none by then."""
         with operation("create_table_transaction", lambda: self.location):
             return _native.Transaction.creating(files, self.location, *self._parts(), row)

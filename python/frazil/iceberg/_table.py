@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from frazil._write_result import WriteResult
     from frazil.iceberg._changes import Changes
     from frazil.iceberg._location import Location
-    from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._row import CatalogRow, ServerRow
     from frazil.iceberg._scan import Scan
     from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
     from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef
@@ -124,7 +124,7 @@ class Table(Opened, Maintenance):
         return cls(native, files, location, options)
 
     @property
-    def _row(self) -> CatalogRow | None:
+    def _row(self) -> CatalogRow | ServerRow | None:
         """Where the catalog keeps the newest state; None for a table without a catalog."""
         return None
 

@@ -9,7 +9,7 @@ from frazil.iceberg._staged import StagedTable
 from frazil.iceberg._state import TableState
 
 if TYPE_CHECKING:
-    from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._row import CatalogRow, ServerRow
 
 __all__ = ["Target"]
 
@@ -17,7 +17,7 @@ __all__ = ["Target"]
 class Target:
     """A table that one operation changes: the state at hand, and where the newest one is found."""
 
-    def __init__(self, state: TableState, row: CatalogRow | None) -> None:
+    def __init__(self, state: TableState, row: CatalogRow | ServerRow | None) -> None:
         """Take the state of a handle, and the row of its catalog.
 
         Raises:

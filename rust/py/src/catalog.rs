@@ -5,12 +5,16 @@ use frazil_core::storage::files::Files;
 use frazil_iceberg::commit::catalog::{CatalogPointer, CatalogRow};
 use frazil_iceberg::commit::hadoop::HadoopPointer;
 use frazil_iceberg::commit::pointer::Pointer;
+use frazil_iceberg::commit::rest::{RestPointer, RestTable};
 use pyo3::prelude::*;
 
 /// Where the newest state of a table is found, whether there is one or not: by the `row` of its catalog, or in its folder
 /// without one.
 pub(crate) fn pointer_at(files: &Files, location: &str, row: Option<Py<PyAny>>) -> Box<dyn Pointer> {
     match row {
+        Some(row) if Python::attach(|py| row.bind(py).hasattr("commit")).unwrap_or(false) => {
+            Box::new(RestPointer::new(Box::new(PythonServer(row))))
+        }
         Some(row) => Box::new(CatalogPointer::new(files.clone(), Box::new(PythonRow(row)))),
         None => Box::new(HadoopPointer::new(files.clone(), location)),
     }
@@ -31,6 +35,26 @@ impl CatalogRow for PythonRow {
     fn replace(&self, expected: Option<&str>, new: &str) -> Result<bool> {
         Python::attach(|py| {
             let answer = self.0.bind(py).call_method1("replace", (expected, new)).and_then(|answer| answer.extract());
+            answer.map_err(|raised| of_python(py, raised))
+        })
+    }
+}
+
+/// A `frazil.iceberg.row.ServerRow`.
+#[derive(Debug)]
+struct PythonServer(Py<PyAny>);
+
+impl RestTable for PythonServer {
+    fn load(&self) -> Result<Option<(String, Vec<u8>)>> {
+        Python::attach(|py| {
+            let answer = self.0.bind(py).call_method0("load").and_then(|answer| answer.extract());
+            answer.map_err(|raised| of_python(py, raised))
+        })
+    }
+
+    fn commit(&self, request: &str) -> Result<Option<(String, Vec<u8>)>> {
+        Python::attach(|py| {
+            let answer = self.0.bind(py).call_method1("commit", (request,)).and_then(|answer| answer.extract());
             answer.map_err(|raised| of_python(py, raised))
         })
     }

@@ -226,7 +226,8 @@ fn attempted(
         match pointer.swap(base.as_ref(), &next) {
             Swap::Done(metadata_location) => {
                 delete_dropped(pointer, &next, &dropped);
-                let state = State { metadata: Arc::new(next), metadata_location };
+                let metadata = pointer.completed(&metadata_location).unwrap_or_else(|| Arc::new(next));
+                let state = State { metadata, metadata_location };
                 return Ok(Committed { state, attempts: attempts.number });
             }
             Swap::Refused(error) => return Err(error),

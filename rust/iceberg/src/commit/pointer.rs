@@ -1,6 +1,7 @@
 //! Where the newest state of a table is found, and how the next one takes its place.
 
 use std::fmt;
+use std::sync::Arc;
 
 use frazil_core::error::Result;
 use frazil_core::storage::Turn;
@@ -27,6 +28,12 @@ pub trait Pointer: fmt::Debug + Send + Sync {
     /// [`Swap::Done`]. What fails before anything can have happened is [`Swap::Refused`]; what may have happened is
     /// looked up, and [`Swap::Unknown`] where that does not tell.
     fn swap(&self, base: Option<&State>, next: &TableMetadata) -> Swap;
+
+    /// The metadata that the last swap made, if it is not exactly what was given: a server completes it.
+    fn completed(&self, metadata_file: &str) -> Option<Arc<TableMetadata>> {
+        let _ = metadata_file;
+        None
+    }
 
     /// Waits for a turn among the writers of this machine, where that can spare them attempts that lose.
     fn turn(&self, base: Option<&State>) -> Option<Turn> {

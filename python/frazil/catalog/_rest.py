@@ -1,0 +1,260 @@
+"""Catalogs behind the Iceberg REST API, such as Polaris, Lakekeeper, Nessie, Gravitino and Unity Catalog."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from frazil import _native, errors
+from frazil._arguments import place_of_new, table_files
+from frazil._opened import opened_with
+from frazil.catalog._base import Catalog
+from frazil.catalog._identifiers import dotted
+from frazil.catalog._properties import Properties, of_storage
+from frazil.catalog._rest_client import Conflict, RestClient
+from frazil.catalog._table import CatalogTable
+from frazil.errors import InvalidArgumentError, NoSuchNamespaceError, NoSuchTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from frazil.catalog._identifiers import Levels
+    from frazil.catalog._purge import PurgePlan
+    from frazil.iceberg._new_table import NewTable
+
+_OF_THE_CLIENT = (
+    "audience",
+    "credential",
+    "namespace-separator",
+    "oauth2-server-uri",
+    "prefix",
+    "resource",
+    "scope",
+    "token",
+)
+_GONE = (NoSuchTableError, NoSuchNamespaceError)
+"""What a server answers of a table that does not exist, or whose namespace does not."""
+_EMPTY_SCHEMA = {"type": "struct", "schema-id": 0, "fields": []}
+
+
+class RestCatalog(Catalog[CatalogTable]):
+    """The tables of a server, which makes the changes of their metadata itself."""
+
+    type: ClassVar[str] = "rest"
+    _lists_fast = True
+
+    def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
+        """Ask the server at `uri` for its configuration.
+
+        Raises:
+            InvalidArgumentError: The `uri` is not that of a server.
+            UnauthorizedError: The server does not accept the credential.
+            UnavailableError: The server gives no answer.
+        """
+        super().__init__(name, properties, relocate)
+        self._given = Properties(properties)
+        self._client = RestClient(name, properties)
+        defaults, overrides = self._client.configure()
+        self.properties = Properties({**defaults, **properties, **overrides})
+        self._vended: dict[Levels, dict[str, str]] = {}
+
+    @property
+    def storage_properties(self) -> Properties:
+        """The properties that go to the storage of the tables: given by the user, or by the server."""
+        own = of_storage(self._given)
+        kept = {key: value for key, value in own.items() if not _is_of_the_client(key)}
+        return Properties({**_of_storage_only(self.properties), **kept})
+
+    def storage_for(self, levels: Levels) -> Properties:
+        """Return the properties for one table, with the credentials that the server gave for it."""
+        return Properties({**self.storage_properties, **self._vended.get(levels, {})})
+
+    def recipe(self) -> tuple[Any, tuple[Any, ...]]:
+        """Return what makes this catalog again: a function and its arguments."""
+        return type(self), (self.name, dict(self._given), dict(self._relocate))
+
+    def row(self, levels: Levels) -> _Row:
+        """Return the table as the server keeps it, whether there is one or not."""
+        return _Row(self, levels)
+
+    def load_answer(self, levels: Levels) -> dict[str, Any]:
+        """Return what the server says of a table, and note the credentials for its files."""
+        answer = self._client.get(self._client.table(levels), {"snapshots": "all"})
+        self._note_credentials(levels, answer)
+        return answer
+
+    def commit(self, levels: Levels, request: str) -> dict[str, Any] | None:
+        """Send a commit; return the answer, and None if something is otherwise than it requires."""
+        # The identifier is optional, and old servers ask for it.
+        body = {"identifier": _identifier(levels), **json.loads(request)}
+        try:
+            return self._client.post(self._client.table(levels), body, is_commit=True)
+        except Conflict:
+            return None
+
+    def _note_credentials(self, levels: Levels, answer: Mapping[str, Any]) -> None:
+        found = dict(answer.get("config") or {})
+        location = str((answer.get("metadata") or {}).get("location") or "")
+        offered = answer.get("storage-credentials") or []
+        matching = [one for one in offered if location.startswith(str(one.get("prefix") or ""))]
+        # Of several credentials, the one for the longest prefix counts.
+        for one in sorted(matching, key=lambda one: len(str(one.get("prefix") or ""))):
+            found |= one.get("config") or {}
+        self._vended[levels] = _of_storage_only(found)
+
+    def _readable(self) -> dict[str, str]:
+        # The warehouse is a name.
+        return self._mapping()
+
+    def _open(self, levels: Levels) -> CatalogTable:
+        try:
+            answer = self.load_answer(levels)
+        except _GONE:
+            raise self._no_such_table(levels) from None
+        metadata, place = answer.get("metadata"), answer.get("metadata-location")
+        if not isinstance(metadata, dict) or not isinstance(place, str) or not metadata.get("location"):
+            message = f"the server of catalog {self.name!r} names no metadata of table {dotted(levels)!r}"
+            raise errors.CatalogError(message, context={"catalog": self.name, "table": dotted(levels)})
+        location = self._relocated(str(metadata["location"]))
+        options = opened_with(self._readable(), self.storage_for(levels), self.allowed_for(levels))
+        files = table_files(location, **options)
+        native = _native.Table.restore(files, place, json.dumps(metadata).encode())
+        return CatalogTable.of_state(self, levels, native, files, location, options)
+
+    def _staged(
+        self, levels: Levels, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]
+    ) -> CatalogTable:
+        return CatalogTable.of_state(self, levels, native, files, location, options)
+
+    def _check_namespace_of_new(self, namespace: Levels) -> None:
+        if not namespace:
+            message = f"tables of catalog {self.name!r} lie in a namespace, as in every REST catalog"
+            raise InvalidArgumentError(message, context={"catalog": self.name}, hint="name the table ns.t")
+        super()._check_namespace_of_new(namespace)
+
+    def _location_of_new(self, levels: Levels, location: str | None) -> str:
+        """Ask the server where a table would go; that creates nothing."""
+        body: dict[str, Any] = {"name": levels[-1], "schema": _EMPTY_SCHEMA, "stage-create": True}
+        if location is not None:
+            body["location"] = place_of_new(location)
+        try:
+            answer = self._client.post(f"{self._client.namespace(levels[:-1])}/tables", body)
+        except (Conflict, errors.AlreadyExistsError):
+            raise self._exists_already(levels) from None
+        self._note_credentials(levels, answer)
+        found = str((answer.get("metadata") or {}).get("location") or "")
+        return place_of_new(found or location or super()._location_of_new(levels, None))
+
+    def _check_new(self, levels: Levels, new: NewTable) -> None:  # noqa: ARG002 - the server chooses the folder
+        if self._has_table(levels):
+            raise self._exists_already(levels)
+
+    def _register(self, levels: Levels, metadata_location: str) -> None:
+        body = {"name": levels[-1], "metadata-location": metadata_location}
+        try:
+            self._client.post(f"{self._client.namespace(levels[:-1])}/register", body)
+        except (Conflict, errors.AlreadyExistsError):
+            raise self._exists_already(levels) from None
+
+    def _rename(self, old: Levels, new: Levels) -> None:
+        try:
+            self._client.post("tables/rename", {"source": _identifier(old), "destination": _identifier(new)})
+        except _GONE:
+            raise self._no_such_table(old) from None
+        except (Conflict, errors.AlreadyExistsError):
+            raise self._exists_already(new) from None
+
+    def _drop(self, levels: Levels, expected: str | None) -> None:
+        try:
+            if expected is not None and self.load_answer(levels).get("metadata-location") != expected:
+                raise self._changed_meanwhile(levels)
+            self._client.delete(self._client.table(levels), {"purgeRequested": "false"})
+        except _GONE:
+            raise self._no_such_table(levels) from None
+
+    def _purge(self, plan: PurgePlan) -> None:
+        self._drop(plan.identifier, plan.metadata_location)
+        plan.delete()
+
+    def _child_namespaces(self, levels: Levels) -> set[Levels]:
+        found = self._client.pages("namespaces", "namespaces", self._client.parent(levels))
+        return {tuple(namespace) for namespace in found}
+
+    def _tables(self, levels: Levels) -> set[Levels]:
+        if not levels:
+            return set()
+        found = self._client.pages(f"{self._client.namespace(levels)}/tables", "identifiers")
+        return {(*one["namespace"], one["name"]) for one in found}
+
+    def _has_table(self, levels: Levels) -> bool:
+        return len(levels) > 1 and self._client.has(self._client.table(levels))
+
+    def _has_namespace(self, levels: Levels) -> bool:
+        return not levels or self._client.has(self._client.namespace(levels))
+
+    def _namespace_properties(self, levels: Levels) -> dict[str, str]:
+        if not levels:
+            return {}
+        return dict(self._client.get(self._client.namespace(levels)).get("properties") or {})
+
+    def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
+        try:
+            self._client.post("namespaces", {"namespace": levels, "properties": dict(properties)})
+        except (Conflict, errors.AlreadyExistsError):
+            return False
+        return True
+
+    def _drop_namespace(self, levels: Levels) -> bool:
+        try:
+            self._client.delete(self._client.namespace(levels))
+        except Conflict:
+            return False
+        return True
+
+    def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
+        body = {"removals": sorted(removed), "updates": dict(updated)}
+        try:
+            answer = self._client.post(f"{self._client.namespace(levels)}/properties", body)
+        except Conflict as error:
+            raise errors.CatalogError(str(error), context={"catalog": self.name}) from None
+        return set(answer.get("removed") or ())
+
+
+class _Row:
+    """A table as the server keeps it. Commits call it, on other threads too."""
+
+    def __init__(self, catalog: RestCatalog, levels: Levels) -> None:
+        self._catalog, self._levels = catalog, levels
+
+    def load(self) -> tuple[str, bytes] | None:
+        """Return the newest state: its metadata file and its metadata; None if there is no such table."""
+        try:
+            return _state(self._catalog.load_answer(self._levels))
+        except _GONE:
+            return None
+
+    def commit(self, request: str) -> tuple[str, bytes] | None:
+        """Send a commit; return the new state, and None if something is otherwise than it requires.
+
+        Raises:
+            CatalogError: The server refused, and nothing changed.
+            CommitStateUnknownError: The commit may have been made.
+        """
+        answer = self._catalog.commit(self._levels, request)
+        return None if answer is None else _state(answer)
+
+
+def _state(answer: Mapping[str, Any]) -> tuple[str, bytes]:
+    return str(answer["metadata-location"]), json.dumps(answer["metadata"]).encode()
+
+
+def _identifier(levels: Levels) -> dict[str, Any]:
+    return {"namespace": list(levels[:-1]), "name": levels[-1]}
+
+
+def _is_of_the_client(key: str) -> bool:
+    return key in _OF_THE_CLIENT or key.startswith(("header.", "rest."))
+
+
+def _of_storage_only(properties: Mapping[str, str]) -> dict[str, str]:
+    return {key: str(value) for key, value in properties.items() if _native.is_storage_option(key)}

@@ -1,0 +1,328 @@
+"""Catalogs behind the REST API: what they send, what answers mean, and what happens if answers are lost."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from frazil.errors import (
+    AlreadyExistsError,
+    CatalogError,
+    CommitConflictError,
+    CommitStateUnknownError,
+    InvalidArgumentError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnauthorizedError,
+    UnavailableError,
+    UnsupportedError,
+)
+from support.rest_server import RestServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from support.rest_server import Handler
+
+ROWS = [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}]
+SCHEMA = {"id": "long", "p": "string"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RestServer]:
+    made = RestServer(tmp_path / "warehouse")
+    yield made
+    made.close()
+
+
+def opened(server: RestServer, **properties: str) -> Any:
+    return frazil.load_catalog("c", type="rest", uri=server.uri, **properties)
+
+
+@pytest.fixture
+def catalog(server: RestServer) -> Any:
+    made = opened(server)
+    made.create_namespace("ns")
+    return made
+
+
+def ids(table: Any, **arguments: Any) -> list[int]:
+    return sorted(table.scan(**arguments).to_arrow()["id"].to_pylist())
+
+
+def lose(_: Handler) -> bool:
+    """Close the connection instead of an answer."""
+    return True
+
+
+def fail(status: int) -> Any:
+    def answer(handler: Handler) -> bool:
+        handler.send(status, {"error": {"message": "busy", "type": "ServiceFailure", "code": status}})
+        return True
+
+    return answer
+
+
+def sent(server: RestServer) -> list[str]:
+    """Return what was asked of tables."""
+    return [f"{method} {path.rpartition('/')[2]}" for method, path in server.requests]
+
+
+def change_in_every_way(catalog: Any, name: str, version: int) -> Any:
+    """Create a table, and change it in each way in which tables change."""
+    table = catalog.create_table(
+        name, SCHEMA, partition_by=["p"], sort_order=["id"], properties={"a": "b"}, format_version=version
+    )
+    table.append(ROWS)
+    table.append([{"id": 3, "p": "a"}])
+    table.delete("id = 1")
+    with table.update_schema() as update:
+        update.add_column("x", "int")
+        update.rename_column("p", "q")
+    table.update_spec().add_field("bucket(2, id)").commit()
+    table.update_sort_order().desc("x").commit()
+    table.set_properties({"a": "c", "d": "e"})
+    table.remove_properties("a")
+    table.append([{"id": 4, "q": "z", "x": 5}])
+    table.manage_snapshots().create_tag(table.snapshots()[0].snapshot_id, "first").commit()
+    table.manage_snapshots().create_branch(table.snapshots()[1].snapshot_id, "dev").commit()
+    table.append([{"id": 9, "q": "z", "x": 5}], branch="dev")
+    assert ids(table) == [2, 3, 4]
+    assert ids(table, ref="first") == [1, 2]
+    assert ids(table, ref="dev") == [1, 2, 3, 9]
+    with table.transaction() as changes:
+        changes.append([{"id": 5, "q": "y", "x": None}])
+        changes.delete("id = 2")
+        changes.set_properties({"f": "g"})
+    table.manage_snapshots().remove_branch("dev").commit()
+    table.rewrite_data_files(rewrite_all=True).apply()
+    table.expire_snapshots("2100-01-01T00:00:00Z").apply()
+    if version < 3:
+        table.upgrade(3)
+    return table
+
+
+def check_changed(table: Any) -> None:
+    """Compare a table with what `change_in_every_way` made."""
+    assert (ids(table), ids(table, ref="first")) == ([3, 4, 5], [1, 2])
+    assert (table.properties["d"], table.properties["f"], table.properties.get("a")) == ("e", "g", None)
+    assert (table.format_version, set(table.refs()), len(table.snapshots())) == (3, {"main", "first"}, 2)
+    assert [field.name for field in table.schema().fields] == ["id", "q", "x"]
+    assert [field.name for field in table.spec().fields] == ["p", "id_bucket_2"]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_every_kind_of_change_is_made_by_the_server(server: RestServer, catalog: Any, version: int) -> None:
+    table = change_in_every_way(catalog, "ns.t", version)
+    for read in (table, opened(server).load_table("ns.t"), table.refresh()):
+        check_changed(read)
+        assert read.metadata_location == server.tables["ns", "t"]["metadata-location"]
+
+
+def test_a_table_is_created_with_its_rows_in_one_commit(server: RestServer, catalog: Any) -> None:
+    with catalog.create_table_transaction("ns.t", SCHEMA) as changes:
+        changes.append(ROWS)
+        assert ("ns", "t") not in server.tables
+    assert ids(catalog.load_table("ns.t")) == [1, 2]
+    with catalog.replace_table_transaction("ns.t", {"id": "long", "z": "date"}) as changes:
+        changes.append([{"id": 7, "z": None}])
+    table = catalog.load_table("ns.t")
+    assert (ids(table), len(table.snapshots())) == ([7], 2)
+    with pytest.raises(AlreadyExistsError, match=r"'ns\.t'"):
+        catalog.create_table("ns.t", SCHEMA)
+    with pytest.raises(NoSuchNamespaceError, match="nowhere"):
+        catalog.create_table("nowhere.t", SCHEMA)
+    with pytest.raises(NoSuchTableError, match=r"no table 'ns\.u'.*'ns\.t'"):
+        catalog.load_table("ns.u")
+
+
+def test_tables_and_namespaces_are_renamed_registered_and_dropped(catalog: Any) -> None:
+    catalog.create_namespace("ns.inner", {"k": "v"})
+    catalog.create_namespace(("a.b c", "dé&?"))
+    table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    assert set(catalog.list_namespaces()) == {("ns",), ("a.b c",)}
+    assert catalog.list_namespaces("ns") == [("ns", "inner")]
+    assert catalog.load_namespace_properties("ns.inner") == {"k": "v"}
+    summary = catalog.update_namespace_properties("ns.inner", ["k", "x"], {"y": "z"})
+    assert (summary.removed, summary.updated, summary.missing) == (["k"], ["y"], ["x"])
+    moved = catalog.rename_table("ns.t", "ns.inner.u")
+    assert (ids(moved), catalog.list_tables("ns"), catalog.list_tables("ns.inner")) == (
+        [1, 2],
+        [],
+        [("ns", "inner", "u")],
+    )
+    place = moved.metadata_location
+    with pytest.raises(CatalogError, match="not empty"):
+        catalog.drop_namespace("ns.inner")
+    catalog.drop_table("ns.inner.u")
+    assert not catalog.table_exists("ns.inner.u")
+    assert ids(catalog.register_table("ns.back", place)) == [1, 2]
+    plan = catalog.purge_table("ns.back")
+    assert plan.by_kind()["data"][0] == 1
+    catalog.drop_namespace("ns.inner")
+    assert not catalog.namespace_exists("ns.inner")
+
+
+def test_lists_come_in_pages(tmp_path: Path) -> None:
+    server = RestServer(tmp_path, page_size=2)
+    catalog = opened(server)
+    for name in "abcde":
+        catalog.create_namespace(name)
+        catalog.create_table(f"a.{name}", {"id": "int"})
+    assert [name for (name,) in catalog.list_namespaces()] == list("abcde")
+    assert [name for _, name in catalog.list_tables("a")] == list("abcde")
+    server.close()
+
+
+# Other writers, lost answers
+
+
+def test_writers_of_one_table_lose_nothing(server: RestServer, catalog: Any) -> None:
+    catalog.create_table("ns.t", SCHEMA, properties={"commit.retry.num-retries": "50", "commit.retry.min-wait-ms": "1"})
+    handles = [opened(server).load_table("ns.t") for _ in range(4)]
+
+    def write(number: int) -> None:
+        for step in range(5):
+            handles[number].append([{"id": number * 5 + step, "p": "a"}])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert ids(catalog.load_table("ns.t")) == list(range(20))
+
+
+def test_a_conflict_is_planned_again_or_raised(catalog: Any) -> None:
+    table = catalog.create_table("ns.t", SCHEMA, properties={"commit.retry.num-retries": "0"})
+    table.append(ROWS)
+    first, second = catalog.load_table("ns.t"), catalog.load_table("ns.t")
+    first.append([{"id": 3, "p": "c"}])
+    with pytest.raises(CommitConflictError):
+        second.append([{"id": 4, "p": "d"}])
+    assert ids(catalog.load_table("ns.t")) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("fault", [lose, fail(500), fail(502), fail(503), fail(504), fail(409)])
+def test_a_commit_whose_answer_is_lost_is_found(server: RestServer, catalog: Any, fault: Any) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    server.faults.append(fault)
+    assert table.append(ROWS).added_records == 2
+    assert (ids(table), ids(catalog.load_table("ns.t"))) == ([1, 2], [1, 2])
+    assert len(table.snapshots()) == 1
+    server.faults.append(fault)
+    created = catalog.create_table("ns.u", SCHEMA)
+    assert created.uuid == catalog.load_table("ns.u").uuid
+    assert sent(server).count("POST t") == 2
+
+
+def test_a_commit_whose_fate_is_unknown_deletes_nothing(server: RestServer, catalog: Any) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+
+    def vanish(_: Handler) -> bool:
+        server.token = "another"  # noqa: S105 - the next requests are refused
+        return True
+
+    server.faults.append(vanish)
+    with pytest.raises(CommitStateUnknownError):
+        table.append(ROWS)
+    server.token = None
+    assert ids(catalog.load_table("ns.t")) == [1, 2]
+
+
+def test_a_commit_that_was_refused_leaves_no_file(server: RestServer, catalog: Any, tmp_path: Path) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    server.token = "another"  # noqa: S105
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(UnauthorizedError):
+        table.append(ROWS)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+# Authorization and configuration
+
+
+def test_a_credential_is_exchanged_for_a_token(server: RestServer) -> None:
+    server.token = "none"  # noqa: S105
+    with pytest.raises(UnauthorizedError, match="Not authorized"):
+        opened(server)
+    with pytest.raises(UnauthorizedError, match="no token for catalog 'c'") as caught:
+        opened(server, credential="me:wrong")
+    assert "wrong" not in str(caught.value).replace("wrong secret", "")
+    catalog = opened(server, credential="me:secret")
+    catalog.create_namespace("ns")
+    table = catalog.create_table("ns.t", SCHEMA)
+    # The server forgets the token: another one is fetched.
+    server.tokens += 1
+    table.append(ROWS)
+    assert ids(pickle.loads(pickle.dumps(table))) == [1, 2]  # noqa: S301
+    assert pickle.loads(pickle.dumps(table)).append(ROWS).added_records == 2  # noqa: S301
+    assert "secret" not in repr(catalog)
+
+
+def test_a_token_is_sent_as_it_is(server: RestServer) -> None:
+    server.token = "abc"  # noqa: S105
+    catalog = opened(server, token="abc")  # noqa: S106
+    assert catalog.list_namespaces() == []
+    assert "abc" not in repr(catalog)
+
+
+def test_the_server_configures_the_catalog(server: RestServer) -> None:
+    server.config = {
+        "defaults": {"s3.region": "eu", "clients": "4", "s3.endpoint": "http://a"},
+        "overrides": {"prefix": "p1", "s3.endpoint": "http://b"},
+    }
+    catalog = opened(server, warehouse="wh", **{"s3.region": "us", "header.X-Mine": "1"})
+    catalog.create_namespace("ns")
+    catalog.create_table("ns.t", SCHEMA)
+    assert ("POST", "/v1/p1/namespaces/ns/tables/t") in server.requests
+    assert dict(catalog.storage_properties) == {"s3.region": "us", "s3.endpoint": "http://b"}
+
+
+def test_credentials_of_a_table_are_those_for_the_longest_prefix(server: RestServer, catalog: Any) -> None:
+    server.table_config = {"s3.access-key-id": "of-the-table", "expiration-time": "1"}
+    catalog.create_table("ns.t", SCHEMA)
+    assert dict(catalog.storage_for(("ns", "t"))) == {"s3.access-key-id": "of-the-table"}
+    place = str(server.warehouse)
+    answer = {
+        "metadata": {"location": f"{place}/ns/t"},
+        "config": {"s3.access-key-id": "1", "s3.region": "r"},
+        "storage-credentials": [
+            {"prefix": f"{place}/ns/t", "config": {"s3.access-key-id": "3"}},
+            {"prefix": place, "config": {"s3.access-key-id": "2", "s3.session-token": "x"}},
+            {"prefix": f"{place}/ns/other", "config": {"s3.access-key-id": "4"}},
+        ],
+    }
+    catalog._note_credentials(("ns", "t"), answer)
+    found = {"s3.access-key-id": "3", "s3.region": "r", "s3.session-token": "x"}
+    assert dict(catalog.storage_for(("ns", "t"))) == found
+
+
+def test_a_busy_server_is_asked_again(server: RestServer, catalog: Any) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    server.busy = 2
+    table.append(ROWS)
+    assert (ids(table), server.busy) == ([1, 2], 0)
+    server.busy = 9
+    with pytest.raises(CatalogError, match="429: slow down"):
+        table.append(ROWS)
+    server.busy = 0
+    assert ids(catalog.load_table("ns.t")) == [1, 2]
+
+
+def test_signed_requests_are_refused(server: RestServer) -> None:
+    with pytest.raises(UnsupportedError, match=r"rest\.sigv4-enabled"):
+        opened(server, **{"rest.sigv4-enabled": "true"})
+
+
+def test_what_is_no_catalog_says_so(server: RestServer) -> None:
+    with pytest.raises(InvalidArgumentError, match="must begin with http"):
+        frazil.load_catalog("c", type="rest", uri="localhost:8181")
+    with pytest.raises(InvalidArgumentError, match="must begin with http"):
+        frazil.load_catalog("c", type="rest")
+    server.close()
+    with pytest.raises(UnavailableError, match="gives no answer"):
+        opened(server)
