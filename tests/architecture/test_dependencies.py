@@ -18,7 +18,7 @@ PYTHON = Path(__file__).parents[2] / "python"
 FORMATS = ("frazil.iceberg", "frazil.paimon")
 # Who opens a table, or creates it by a statement, chooses its format.
 ABOVE_FORMATS = ("frazil._formats", "frazil._table", "frazil.catalog", "frazil.sql")
-OUTERMOST = ("frazil.spark", "frazil.cli", "pyspark_frazil")
+OUTERMOST = ("frazil.spark", "frazil.cli", "frazil.__main__", "pyspark_frazil")
 DATA_FILES = "frazil.files"
 # What of the native module names no format.
 SHARED_NATIVES = {"BatchReader", "Files", "Upload", "int96_timestamps"}

@@ -1,0 +1,5 @@
+"""The command `frazil`: look into tables, read and write rows, and maintain tables from a shell."""
+
+from frazil.cli._app import main
+
+__all__ = ["main"]

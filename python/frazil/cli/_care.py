@@ -1,0 +1,131 @@
+"""Commands that maintain a table: they show a plan first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from frazil.cli._names import moment, of_table, open_table, size
+from frazil.cli._output import confirmed, human_size, output_option, write_rows
+from frazil.errors import InvalidArgumentError
+
+_DRY_RUN = click.option("--dry-run", "-d", is_flag=True, help="Only show the plan.")
+_YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+
+
+@click.command()
+@of_table
+@click.option("--filter", "-f", "row_filter", metavar="SQL", help="Only files that may have such rows.")
+@click.option("--all", "rewrite_all", is_flag=True, help="Write all files again.")
+@click.option("--target-size", metavar="SIZE", help="The length of new files, such as 512MB.")
+@click.option("--min-input-files", type=int, default=5, show_default=True, help="Leave fewer files alone.")
+@click.option("--max-commits", type=int, default=1, show_default=True, help="Commit in so many snapshots.")
+@_DRY_RUN
+def compact(
+    table: str,
+    row_filter: str | None,
+    rewrite_all: bool,
+    target_size: str | None,
+    min_input_files: int,
+    max_commits: int,
+    dry_run: bool,
+    **place: Any,
+) -> None:
+    """Write data files of TABLE again that are too short, too long or full of deletes.
+
+    Of a Paimon table, the files of each bucket become fewer; a filter is about partitions.
+    """
+    opened = open_table(table, **place)
+    if opened.format == "paimon":
+        if dry_run or target_size or rewrite_all or max_commits != 1:
+            message = "of the options of compact, --filter alone is for Paimon tables"
+            raise InvalidArgumentError(message)
+        done = opened.compact(where=row_filter or True)
+        click.echo(f"{done.removed_files} files -> {done.added_files} files, snapshot {done.snapshot_id}")
+        return
+    plan = opened.rewrite_data_files(
+        row_filter or True,
+        rewrite_all=rewrite_all,
+        target_file_size_bytes=size("--target-size", target_size),
+        min_input_files=min_input_files,
+        max_commits=max_commits,
+    )
+    click.echo(
+        f"{plan.input_files} files, {human_size(plan.input_bytes)}, in {plan.groups.num_rows} groups "
+        f"-> about {plan.output_files} files"
+    )
+    if dry_run or not plan.input_files:
+        return
+    result = plan.apply()
+    click.echo(
+        f"{result.rewritten_files} files, {human_size(result.rewritten_bytes)} -> {result.added_files} files, "
+        f"{human_size(result.added_bytes)}; {result.removed_delete_files} delete files removed; {result.seconds:.1f} s"
+    )
+    if result.refused_groups:
+        click.echo(f"{result.refused_groups} groups stay as they are: other writers changed them", err=True)
+
+
+@click.command()
+@of_table
+@click.option("--older-than", metavar="TIME", help="2024-02-29T12:00:00Z, or 7d for days ago; by default 5 days.")
+@click.option("--retain-last", type=int, metavar="N", help="Keep so many snapshots of each branch.")
+@click.option("--snapshot-id", "snapshot_ids", type=int, multiple=True, metavar="ID", help="A snapshot that expires.")
+@_DRY_RUN
+@_YES
+def expire(
+    table: str,
+    older_than: str | None,
+    retain_last: int | None,
+    snapshot_ids: tuple[int, ...],
+    dry_run: bool,
+    yes: bool,
+    **place: Any,
+) -> None:
+    """Remove old snapshots of TABLE, and the files that only they need."""
+    opened = open_table(table, **place)
+    plan = opened.expire_snapshots(moment(older_than), retain_last=retain_last, snapshot_ids=snapshot_ids)
+    refs = f", branches and tags: {', '.join(plan.refs)}" if plan.refs else ""
+    kinds = ", ".join(f"{count} {kind}" for kind, (count, _) in plan.by_kind().items()) or "no"
+    click.echo(f"{len(plan.snapshot_ids)} snapshots{refs}; {kinds} files, {human_size(plan.size_bytes)}")
+    if dry_run or not (plan.snapshot_ids or plan.refs):
+        return
+    confirmed(f"remove them from {table} and delete the files", yes=yes)
+    result = plan.apply()
+    deleted = sum(result.deleted_files.values())
+    click.echo(f"{len(result.snapshot_ids)} snapshots removed, {deleted} files deleted; {result.seconds:.1f} s")
+
+
+@click.command()
+@of_table
+@click.option("--older-than", metavar="TIME", help="2024-02-29T12:00:00Z, or 7d for days ago; by default 3 days.")
+@click.option("--location", metavar="FOLDER", help="The folder that is looked at, instead of that of the table.")
+@click.option("--force", is_flag=True, help="Delete even more than half of the bytes in the folder.")
+@_DRY_RUN
+@_YES
+@output_option
+def orphans(
+    table: str,
+    older_than: str | None,
+    location: str | None,
+    force: bool,
+    dry_run: bool,
+    yes: bool,
+    output: str,
+    **place: Any,
+) -> None:
+    """Delete files that nothing in TABLE names, such as those of writes that failed."""
+    import pyarrow as pa
+
+    opened = open_table(table, **place)
+    plan = opened.remove_orphan_files(moment(older_than), location=location, force=force)
+    found = pa.Table.from_batches([plan.files]).select(["location", "size_bytes"])
+    if dry_run:
+        write_rows(found, output)
+        return
+    click.echo(f"{found.num_rows} files, {human_size(plan.size_bytes)}")
+    if not found.num_rows:
+        return
+    confirmed(f"delete them from the folder of {table}", yes=yes)
+    result = plan.apply()
+    click.echo(f"{result.deleted_files} files deleted, {human_size(result.deleted_bytes)}; {result.seconds:.1f} s")

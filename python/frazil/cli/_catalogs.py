@@ -1,0 +1,32 @@
+"""Commands about catalogs."""
+
+from __future__ import annotations
+
+import click
+
+from frazil.catalog._identifiers import dotted
+from frazil.catalog._settings import configured_names
+from frazil.cli._names import open_catalog
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--catalog", metavar="NAME", help="The catalog, instead of the first level of NAME.")
+@click.option("--property", "-p", "properties", multiple=True, metavar="KEY=VALUE", help="A property of the catalog.")
+def ls(name: str | None, catalog: str | None, properties: tuple[str, ...]) -> None:
+    """List what is in NAME: the namespaces of a catalog, or the namespaces and tables of a namespace.
+
+    Without a name, list the configured catalogs. Namespaces end with a dot.
+    """
+    if name is None and catalog is None and not properties:
+        for known in configured_names():
+            click.echo(known)
+        return
+    rest = name or ""
+    if catalog is None and not properties:
+        catalog, _, rest = rest.partition(".")
+    opened = open_catalog(catalog or "default", properties)
+    for namespace in opened.list_namespaces(rest):
+        click.echo(f"{dotted(namespace)}.")
+    for table in opened.list_tables(rest):
+        click.echo(dotted(table))

@@ -1,0 +1,136 @@
+"""Commands that show what a table is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pyarrow as pa
+
+from frazil.cli._names import of_table, open_table
+from frazil.cli._output import human_size, lines, output_option, write_rows
+from frazil.errors import InvalidArgumentError, UnsupportedError
+
+_FILE_COLUMNS = ("content", "file_path", "file_format", "partition", "record_count", "file_size_in_bytes")
+_SHOWN_PROPERTIES = 20
+
+
+@click.command()
+@of_table
+def describe(table: str, **place: Any) -> None:
+    """Show what TABLE is: schema, partitions, snapshots, properties."""
+    opened = open_table(table, **place)
+    if not hasattr(opened, "format"):
+        lines([("metadata table", opened.name)])
+        _columns(opened.schema())
+        return
+    lines([("format", opened.format), ("location", opened.location), *_of_format(opened)])
+    click.echo("\ncolumns")
+    _columns(opened.scan().schema())
+    properties = sorted(opened.properties.items())
+    if properties:
+        click.echo("\nproperties")
+        lines([(f"  {key}", value) for key, value in properties[:_SHOWN_PROPERTIES]])
+        if len(properties) > _SHOWN_PROPERTIES:
+            click.echo(f"  and {len(properties) - _SHOWN_PROPERTIES} more")
+
+
+def _of_format(table: Any) -> list[tuple[str, object]]:
+    snapshot = table.current_snapshot()
+    if table.format == "paimon":
+        return [
+            ("primary keys", ", ".join(table.primary_keys) or None),
+            ("partition keys", ", ".join(table.partition_keys) or None),
+            ("branch", table.branch),
+            ("snapshots", len(table.snapshots())),
+            ("snapshot", None if snapshot is None else snapshot.snapshot_id),
+            ("tags", ", ".join(sorted(table.tags())) or None),
+        ]
+    summary = {} if snapshot is None else snapshot.summary
+    size = summary.get("total-files-size")
+    return [
+        ("metadata file", table.metadata_location),
+        ("version", table.format_version),
+        ("uuid", table.uuid),
+        ("partitions", ", ".join(f"{field.name}: {field.transform}" for field in table.spec().fields) or None),
+        ("sort order", ", ".join(map(str, table.sort_order().fields)) or None),
+        ("snapshots", len(table.snapshots())),
+        ("snapshot", None if snapshot is None else f"{snapshot.snapshot_id} ({snapshot.operation})"),
+        ("rows", summary.get("total-records")),
+        ("data files", summary.get("total-data-files")),
+        ("size", None if size is None else human_size(int(size))),
+        ("delete files", summary.get("total-delete-files")),
+        ("branches", ", ".join(sorted(name for name, ref in table.refs().items() if ref.type == "branch")) or None),
+        ("tags", ", ".join(sorted(name for name, ref in table.refs().items() if ref.type == "tag")) or None),
+    ]
+
+
+@click.command()
+@of_table
+@output_option
+def schema(table: str, output: str, **place: Any) -> None:
+    """Show the columns of TABLE."""
+    opened = open_table(table, **place)
+    columns = opened.schema() if not hasattr(opened, "format") else opened.scan().schema()
+    if output == "table":
+        _columns(columns, indent="")
+        return
+    rows = [{"name": field.name, "type": str(field.type), "nullable": field.nullable} for field in columns]
+    fields = pa.schema([("name", pa.string()), ("type", pa.string()), ("nullable", pa.bool_())])
+    write_rows(pa.Table.from_pylist(rows, schema=fields), output)
+
+
+def _columns(columns: pa.Schema, indent: str = "  ") -> None:
+    width = max((len(field.name) for field in columns), default=0)
+    for field in columns:
+        required = "" if field.nullable else " NOT NULL"
+        click.echo(f"{indent}{field.name.ljust(width)}  {field.type}{required}")
+
+
+@click.command()
+@of_table
+@output_option
+def snapshots(table: str, output: str, **place: Any) -> None:
+    """List the snapshots of TABLE."""
+    write_rows(_inspected(open_table(table, **place), "snapshots").scan().to_arrow_batch_reader(), output)
+
+
+@click.command()
+@of_table
+@click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `record_count > 1000`.")
+@output_option
+def files(table: str, row_filter: str | None, output: str, **place: Any) -> None:
+    """List the data and delete files of TABLE."""
+    found = _inspected(open_table(table, **place), "files")
+    names = found.schema().names
+    columns = [name for name in _FILE_COLUMNS if name in names] if output == "table" else ["*"]
+    write_rows(found.scan(row_filter or True, columns).to_arrow_batch_reader(), output)
+
+
+@click.command()
+@of_table
+@click.argument("name", required=False)
+@click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `status = 1`.")
+@click.option("--select", "-c", metavar="COLUMNS", help="Names with commas between them; all by default.")
+@output_option
+def inspect(
+    table: str, name: str | None, row_filter: str | None, select: str | None, output: str, **place: Any
+) -> None:
+    """Read the metadata table or system table NAME of TABLE; without a name, list them."""
+    opened = open_table(table, **place)
+    if name is None:
+        if not hasattr(opened, "inspect"):
+            message = f"{table!r} is a metadata table itself"
+            raise InvalidArgumentError(message)
+        for known in opened.inspect.names():
+            click.echo(known)
+        return
+    columns = ["*"] if select is None else [one.strip() for one in select.split(",")]
+    write_rows(_inspected(opened, name).scan(row_filter or True, columns).to_arrow_batch_reader(), output)
+
+
+def _inspected(table: Any, name: str) -> Any:
+    if not hasattr(table, "inspect"):
+        message = f"{table.name!r} is a metadata table, which has none itself"
+        raise UnsupportedError(message)
+    return table.inspect[name]

@@ -1,0 +1,178 @@
+"""Rows for people and for programs."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import pyarrow as pa
+
+from frazil.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["confirmed", "human_size", "lines", "output_option", "write_rows"]
+
+FORMATS = ("table", "json", "csv", "arrow")
+_MOST_ROWS = 100
+_MOST_WIDTH = 60
+
+
+def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option `--output`."""
+    return click.option(
+        "--output",
+        "-o",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="For people, one JSON object a line, CSV, or an Arrow stream.",
+    )(command)
+
+
+def write_rows(reader: pa.RecordBatchReader | pa.Table, output: str) -> None:
+    """Write rows to the standard output. All but tables for people are streamed."""
+    if isinstance(reader, pa.Table):
+        reader = reader.to_reader()
+    match output:
+        case "arrow":
+            with pa.ipc.new_stream(sys.stdout.buffer, reader.schema) as stream:
+                for batch in reader:
+                    stream.write_batch(batch)
+        case "csv":
+            _write_csv(reader)
+        case "json":
+            for batch in reader:
+                for row in batch.to_pylist():
+                    click.echo(json.dumps(_plain(row), ensure_ascii=False))
+        case _:
+            _write_table(reader)
+
+
+def _write_csv(reader: pa.RecordBatchReader) -> None:
+    import csv
+
+    writer = csv.writer(sys.stdout)
+    writer.writerow(reader.schema.names)
+    for batch in reader:
+        columns = [column.to_pylist() for column in batch.columns]
+        writer.writerows([_cell(value) for value in row] for row in zip(*columns, strict=True))
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, list | dict | bytes | bool | dt.date | dt.time | dt.timedelta):
+        return _text(value)
+    return value
+
+
+def _write_table(reader: pa.RecordBatchReader) -> None:
+    rows: list[dict[str, Any]] = []
+    is_cut = False
+    for batch in reader:
+        rows += batch.to_pylist()
+        is_cut = len(rows) > _MOST_ROWS
+        if is_cut:
+            break
+    names = reader.schema.names
+    numbers = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in reader.schema.types]
+    cells = [[_short(row[name]) for name in names] for row in rows[:_MOST_ROWS]]
+    _print_cells(names, numbers, cells)
+    if is_cut:
+        click.echo(f"the first {_MOST_ROWS} rows; -o json, csv or arrow writes all", err=True)
+
+
+def _print_cells(names: list[str], numbers: list[bool], cells: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+
+    def line(row: list[str]) -> str:
+        padded = (
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(row, widths, numbers, strict=True)
+        )
+        return "  ".join(padded).rstrip()
+
+    click.echo(line(names))
+    click.echo("  ".join("-" * width for width in widths))
+    for row in cells:
+        click.echo(line(row))
+
+
+def _short(value: Any) -> str:
+    text = "NULL" if value is None else _text(value)
+    text = text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    if len(text) <= _MOST_WIDTH:
+        return text
+    # The end of a path tells it apart.
+    is_path = "/" in text and not text.startswith(("{", "["))
+    return f"…{text[1 - _MOST_WIDTH :]}" if is_path else f"{text[: _MOST_WIDTH - 1]}…"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | dict | bool):
+        return json.dumps(_plain(value), ensure_ascii=False)
+    return str(_plain(value))
+
+
+def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
+    """Return what JSON has for a value. Numbers that it does not have become text, and so do bytes, in base 64."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dt.date() | dt.time():
+            return value.isoformat()
+        case dict():
+            return {str(key): _plain(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+    return str(value)
+
+
+def human_size(count: int) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> human_size(0), human_size(1536), human_size(5 << 30)
+    ('0 B', '1.5 KiB', '5.0 GiB')
+    """
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:  # noqa: PLR2004 - a unit
+            return f"{amount:.1f} {unit}" if unit != "B" else f"{count} B"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def confirmed(what: str, *, yes: bool) -> None:
+    """Ask whether to go on, unless the user has said so.
+
+    Raises:
+        click.Abort: The answer is no.
+        UnsupportedError: Nobody is there to answer.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        message = f"cannot ask whether to {what}: there is no terminal"
+        raise UnsupportedError(message, hint="pass --yes")
+    click.confirm(f"{what[0].upper()}{what[1:]}?", abort=True)
+
+
+def lines(pairs: Iterable[tuple[str, object]]) -> None:
+    """Write names and values, one pair a line."""
+    kept = [(name, str(value)) for name, value in pairs if value is not None]
+    width = max((len(name) for name, _ in kept), default=0)
+    for name, value in kept:
+        click.echo(f"{name.ljust(width)}  {value}")

@@ -1,0 +1,163 @@
+"""Commands that read and write rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from frazil.cli._names import moment, of_table, open_table
+from frazil.cli._output import confirmed, output_option, write_rows
+from frazil.errors import InvalidArgumentError, MissingFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+
+def _of_scan(command: Callable[..., Any]) -> Callable[..., Any]:
+    for add in (
+        click.option("--as-of", metavar="TIME", help="What was current: 2024-02-29T12:00:00Z, or 7d for days ago."),
+        click.option("--ref", metavar="NAME", help="A branch or tag."),
+        click.option("--snapshot-id", type=int, metavar="ID", help="A snapshot."),
+        click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `id > 10 and name like 'a%'`."),
+    ):
+        command = add(command)
+    return command
+
+
+def _scan(table: Any, row_filter: str | None, **choice: Any) -> Any:
+    if not hasattr(table, "format"):
+        if any(value is not None for key, value in choice.items() if key in ("snapshot_id", "ref", "as_of")):
+            message = "metadata tables are read as they are now"
+            raise InvalidArgumentError(message)
+        known = {key: value for key, value in choice.items() if key not in ("snapshot_id", "ref", "as_of")}
+        return table.scan(row_filter or True, **known)
+    given = {key: value for key, value in choice.items() if value is not None}
+    if "as_of" in given:
+        given["as_of"] = moment(given["as_of"])
+    return table.scan(row_filter or True, **given)
+
+
+@click.command()
+@of_table
+@_of_scan
+@click.option("--select", "-c", metavar="COLUMNS", help="Names with commas between them; all by default.")
+@click.option("--limit", "-n", type=click.IntRange(min=0), help="At most so many rows.")
+@output_option
+def scan(
+    table: str,
+    row_filter: str | None,
+    select: str | None,
+    limit: int | None,
+    output: str,
+    snapshot_id: int | None,
+    ref: str | None,
+    as_of: str | None,
+    **place: Any,
+) -> None:
+    """Read rows of TABLE."""
+    columns = ("*",) if select is None else tuple(one.strip() for one in select.split(","))
+    choice = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
+    found = _scan(open_table(table, **place), row_filter, selected_fields=columns, limit=limit, **choice)
+    write_rows(found.to_arrow_batch_reader(), output)
+
+
+@click.command()
+@of_table
+@_of_scan
+def count(
+    table: str, row_filter: str | None, snapshot_id: int | None, ref: str | None, as_of: str | None, **place: Any
+) -> None:
+    """Count rows of TABLE, by metadata alone where it tells."""
+    choice = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
+    click.echo(_scan(open_table(table, **place), row_filter, **choice).count())
+
+
+@click.command()
+@of_table
+@_of_scan
+def explain(
+    table: str, row_filter: str | None, snapshot_id: int | None, ref: str | None, as_of: str | None, **place: Any
+) -> None:
+    """Show which files of TABLE a filter leaves out."""
+    choice = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
+    click.echo(_scan(open_table(table, **place), row_filter, **choice).explain())
+
+
+@click.command()
+@of_table
+@click.option("--from", "first", metavar="ID", help="The snapshot after which to begin; the first by default.")
+@click.option("--to", "last", metavar="ID", help="The last snapshot; the current one by default.")
+@click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `id > 10`.")
+@click.option("--net", is_flag=True, help="Leave out changes that later ones undo.")
+@output_option
+def changes(
+    table: str,
+    first: str | None,
+    last: str | None,
+    row_filter: str | None,
+    net: bool,
+    output: str,
+    **place: Any,
+) -> None:
+    """Read the rows that were inserted and deleted between two snapshots of TABLE."""
+    opened = open_table(table, **place)
+    span = [None if one is None else int(one) if one.lstrip("-").isdigit() else one for one in (first, last)]
+    found = opened.changes(*span, row_filter=row_filter or True, **({"net_changes": True} if net else {}))
+    write_rows(found.to_arrow_batch_reader(), output)
+
+
+@click.command()
+@of_table
+@click.argument("files", nargs=-1, required=True)
+@click.option("--branch", default="main", show_default=True, help="The branch that gets the rows.")
+def append(table: str, files: tuple[str, ...], branch: str, **place: Any) -> None:
+    """Append the rows of FILES to TABLE in one commit.
+
+    The format of a file follows from its name: .parquet, .csv, .json (one object a line), .arrow or .feather.
+    """
+    opened = open_table(table, **place)
+    if branch != "main" and opened.format == "paimon":
+        opened = opened.with_branch(branch)
+    rows = _read(files)
+    result = opened.append(rows, branch=branch) if opened.format == "iceberg" else opened.append(rows)
+    click.echo(f"{result.added_records} rows in {result.added_files} files, snapshot {result.snapshot_id}")
+
+
+def _read(files: tuple[str, ...]) -> pa.RecordBatchReader:
+    """Stream the rows of all files, with the columns of the first."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    formats = {"parquet": "parquet", "csv": "csv", "json": "json", "arrow": "feather", "feather": "feather"}
+    parts = []
+    for file in files:
+        path = Path(file)
+        kind = formats.get(path.suffix.lower().lstrip("."))
+        if kind is None:
+            message = f"the format of {file} does not follow from its name: expected .{', .'.join(formats)}"
+            raise InvalidArgumentError(message)
+        if not path.is_file():
+            message = f"there is no file {file}"
+            raise MissingFileError(message, context={"file": file})
+        try:
+            parts.append(ds.dataset(str(path), format=kind))
+        except (pa.ArrowInvalid, OSError) as error:
+            message = f"{file} cannot be read as {kind}: {error}"
+            raise InvalidArgumentError(message, context={"file": file}) from None
+    return ds.dataset(parts).scanner().to_reader()
+
+
+@click.command()
+@of_table
+@click.argument("row_filter", metavar="FILTER")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def delete(table: str, row_filter: str, yes: bool, **place: Any) -> None:
+    """Delete the rows of TABLE for which FILTER, such as `id = 7`, is true."""
+    opened = open_table(table, **place)
+    confirmed(f"delete {opened.scan(row_filter).count()} rows of {table}", yes=yes)
+    result = opened.delete(row_filter)
+    click.echo(f"{result.deleted_rows} rows deleted, snapshot {result.snapshot_id}")

@@ -1,0 +1,263 @@
+"""The command `frazil`: what it prints, what it changes, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import frazil
+from frazil.cli import main
+from frazil.cli._app import COMMANDS
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+PAIMON = str(GOLDEN / "paimon" / "g.db" / "cl_lookup_avro")
+DAY_S = 86_400
+
+Run = "Callable[..., tuple[int, str, str]]"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process; return its exit code, and what it wrote to both outputs."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main([str(one) for one in arguments])
+        return code, *capsys.readouterr()
+
+    return command
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Any:
+    made = frazil.create_table(tmp_path / "t", {"id": "long", "p": "string"}, partition_by=["p"])
+    for number in range(6):
+        made.append([{"id": number, "p": "ab"[number % 2]}])
+    return made
+
+
+def test_help_names_every_command_and_imports_nothing_heavy() -> None:
+    code = "import sys; from frazil.cli import main; main(['--help']); print('pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.endswith("False\n")
+    for name, command in COMMANDS.items():
+        assert f"  {name} " in done.stdout
+        assert command.summary.split()[0] in done.stdout
+
+
+def test_every_command_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in page for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(run: Run, name: str) -> None:
+    code, out, _ = run(name, "--help")
+    assert code == 0
+    assert out.startswith(f"Usage: frazil {name} ")
+
+
+def test_a_table_is_described(run: Run, table: Any) -> None:
+    code, out, _ = run("describe", table.location)
+    assert code == 0
+    for text in ("iceberg", table.location, "p: identity", "6", "id", "int64"):
+        assert text in out
+    code, out, _ = run("describe", PAIMON)
+    assert (code, "primary keys" in out, "paimon" in out) == (0, True, True)
+    code, out, _ = run("describe", f"{table.location}$files")
+    assert (code, "file_path" in out) == (0, True)
+    assert run("schema", table.location)[1].splitlines() == ["id  int64", "p   string"]
+
+
+def test_rows_are_read_in_each_form(run: Run, tmp_path: Path, table: Any) -> None:
+    code, out, _ = run("scan", table.location, "-f", "id < 3 and p = 'a'", "-o", "json")
+    assert (code, sorted((json.loads(line) for line in out.splitlines()), key=lambda row: row["id"])) == (
+        0,
+        [{"id": 0, "p": "a"}, {"id": 2, "p": "a"}],
+    )
+    _, out, _ = run("scan", table.location, "-c", "id", "-o", "csv")
+    assert sorted(csv.reader(io.StringIO(out))) == [["0"], ["1"], ["2"], ["3"], ["4"], ["5"], ["id"]]
+    _, out, _ = run("scan", table.location, "-n", "1")
+    assert out.splitlines()[0].split() == ["id", "p"]
+    path = tmp_path / "rows.arrow"
+    with path.open("wb") as file:
+        command = [sys.executable, "-m", "frazil", "scan", table.location, "-o", "arrow"]
+        subprocess.run(command, stdout=file, check=True)  # noqa: S603
+    assert pa.ipc.open_stream(path.read_bytes()).read_all().num_rows == 6
+    assert run("count", table.location, "-f", "p = 'a'")[1] == "3\n"
+    first = table.snapshots()[0]
+    assert run("count", table.location, "--snapshot-id", str(first.snapshot_id))[1] == "1\n"
+    assert run("count", table.location, "--as-of", str(first.timestamp_ms))[1] == "1\n"
+    assert run("count", table.location, "--ref", "main")[1] == "6\n"
+    assert run("count", f"{table.location}$snapshots")[1] == "6\n"
+    assert "6 of 6 files" in run("explain", table.location)[1]
+    _, out, _ = run("changes", table.location, "--from", str(table.snapshots()[3].snapshot_id), "-o", "json")
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [4, 5]
+
+
+def test_values_of_every_type_are_written(run: Run, tmp_path: Path) -> None:
+    row = {
+        "f": float("nan"),
+        "b": b"\x00\xff",
+        "d": "2024-02-29",
+        "n": None,
+        "s": {"x": [1, None], "y": "a\nb"},
+        "m": [("k", 1.5)],
+    }
+    schema = pa.schema(
+        [
+            ("f", pa.float64()),
+            ("b", pa.binary()),
+            ("d", pa.string()),
+            ("n", pa.int32()),
+            ("s", pa.struct([("x", pa.list_(pa.int32())), ("y", pa.string())])),
+            ("m", pa.map_(pa.string(), pa.float64())),
+        ]
+    )
+    made = frazil.create_table(tmp_path / "v", schema)
+    made.append(pa.Table.from_pylist([row], schema=schema))
+    _, out, _ = run("scan", made.location, "-o", "json")
+    assert json.loads(out, parse_constant=pytest.fail) == {
+        "f": "nan",
+        "b": "AP8=",
+        "d": "2024-02-29",
+        "n": None,
+        "s": {"x": [1, None], "y": "a\nb"},
+        "m": [["k", 1.5]],
+    }
+    _, out, _ = run("scan", made.location, "-o", "csv")
+    assert list(csv.reader(io.StringIO(out)))[1] == [
+        "nan",
+        "AP8=",
+        "2024-02-29",
+        "",
+        '{"x": [1, null], "y": "a\\nb"}',
+        '[["k", 1.5]]',
+    ]
+    _, out, _ = run("scan", made.location)
+    assert (len(out.splitlines()), "NULL" in out) == (3, True)
+
+
+def test_long_tables_are_cut_for_people_only(run: Run, tmp_path: Path) -> None:
+    made = frazil.create_table(tmp_path / "long", {"id": "long"})
+    made.append(pa.table({"id": range(1000)}))
+    _, out, err = run("scan", made.location)
+    assert (len(out.splitlines()), "first 100 rows" in err) == (102, True)
+    assert len(run("scan", made.location, "-o", "json")[1].splitlines()) == 1000
+
+
+def test_metadata_tables_are_listed_and_read(run: Run, table: Any) -> None:
+    assert "snapshots" in run("inspect", table.location)[1].split()
+    _, out, _ = run("inspect", table.location, "files", "-c", "record_count, content", "-o", "json")
+    assert [json.loads(line) for line in out.splitlines()] == [{"record_count": 1, "content": 0}] * 6
+    assert len(run("files", table.location, "-f", "partition.p = 'a'")[1].splitlines()) == 2 + 3
+    assert len(run("snapshots", table.location)[1].splitlines()) == 2 + 6
+    code, _, err = run("inspect", table.location, "filez")
+    assert (code, "files" in err) == (2, True)
+
+
+def test_rows_are_appended_and_deleted(run: Run, tmp_path: Path, table: Any) -> None:
+    pq.write_table(pa.table({"id": [10, 11], "p": ["a", "b"]}), tmp_path / "x.parquet")
+    (tmp_path / "y.csv").write_text("id,p\n12,c\n", encoding="utf-8")
+    code, out, _ = run("append", table.location, str(tmp_path / "x.parquet"), str(tmp_path / "y.csv"))
+    assert (code, out.startswith("3 rows in 3 files")) == (0, True)
+    code, out, err = run("delete", table.location, "id >= 10")
+    assert (code, "--yes" in err, table.refresh().scan().count()) == (4, True, 9)
+    code, out, _ = run("delete", table.location, "id >= 10", "--yes")
+    assert (code, out.startswith("3 rows deleted"), table.refresh().scan().count()) == (0, True, 6)
+    for file, message in [
+        ("no.parquet", "no file"),
+        (__file__, "does not follow"),
+        (str(tmp_path / "bad.json"), "read"),
+    ]:
+        (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+        code, _, err = run("append", table.location, file)
+        assert (code in (2, 3), message in err) == (True, True)
+
+
+def test_a_table_is_maintained(run: Run, table: Any) -> None:
+    code, out, _ = run("compact", table.location, "--min-input-files", "2", "--dry-run")
+    assert (code, out.startswith("6 files")) == (0, True)
+    assert table.refresh().current_snapshot().snapshot_id == table.current_snapshot().snapshot_id
+    code, out, _ = run("compact", table.location, "--min-input-files", "2", "--target-size", "64MB")
+    assert (code, "6 files" in out.splitlines()[1], "-> 2 files" in out) == (0, True, True)
+    code, out, err = run("expire", table.location, "--older-than", "0m")
+    assert (code, "6 snapshots" in out, "--yes" in err) == (4, True, True)
+    code, out, _ = run("expire", table.location, "--older-than", "0m", "--dry-run")
+    assert (code, len(table.refresh().snapshots())) == (0, 7)
+    code, out, _ = run("expire", table.location, "--older-than", "0m", "--yes")
+    assert (code, "6 snapshots removed" in out, len(table.refresh().snapshots())) == (0, True, 1)
+    left = Path(table.location, "data", "left")
+    left.write_bytes(b"x")
+    os.utime(left, (time.time() - 10 * DAY_S,) * 2)
+    code, out, _ = run("orphans", table.location, "-d", "-o", "json")
+    assert (code, json.loads(out)) == (0, {"location": str(left), "size_bytes": 1})
+    code, out, _ = run("orphans", table.location, "--yes")
+    assert (code, "1 files deleted" in out, left.exists()) == (0, True, False)
+    assert run("orphans", table.location, "--older-than", "1h")[0] == 2
+
+
+def test_tables_are_found_by_name(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = frazil.load_catalog("lake", type="local", path=str(tmp_path / "lake"))
+    catalog.create_namespace("ns")
+    catalog.create_table("ns.t", {"id": "long"}).append([{"id": 1}])
+    path = ("-p", "type=local", "-p", f"path={tmp_path / 'lake'}")
+    assert run("count", "ns.t", *path)[1] == "1\n"
+    assert run("ls", *path)[1] == "ns.\n"
+    assert run("ls", "ns", *path)[1] == "ns.t\n"
+    monkeypatch.setenv("FRAZIL_CATALOG__MY_LAKE__TYPE", "local")
+    monkeypatch.setenv("FRAZIL_CATALOG__MY_LAKE__PATH", str(tmp_path / "lake"))
+    assert run("ls")[1].splitlines() == ["my-lake"]
+    assert run("ls", "my-lake")[1] == "ns.\n"
+    assert run("ls", "my-lake.ns")[1] == "ns.t\n"
+    assert run("count", "my-lake.ns.t")[1] == "1\n"
+    assert run("count", "ns.t", "--catalog", "my-lake")[1] == "1\n"
+    assert run("scan", "my-lake.ns.t$snapshots", "-c", "operation", "-o", "csv")[1].split() == ["operation", "append"]
+    code, _, err = run("count", "ns.t")
+    assert (code, "'ns.t' is neither a path that exists nor a name" in err, "my-lake" in err) == (2, True, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["scam"], 2, "No such command 'scam'"),
+        (["scan"], 2, "Missing argument 'TABLE'"),
+        (["scan", "{t}", "-o", "xml"], 2, "'xml' is not one of"),
+        (["scan", "{t}", "-f", "nothing = 1"], 2, "nothing"),
+        (["scan", "{t}", "-c", "nothing"], 2, "nothing"),
+        (["scan", "{t}", "--ref", "nope"], 3, "nope"),
+        (["scan", "{t}", "--as-of", "yesterday"], 2, "yesterday"),
+        (["scan", "{t}$files", "--ref", "main"], 2, "metadata tables are read as they are now"),
+        (["scan", "{t}/data"], 3, "pass the folder of the table"),
+        (["scan", "/no/such/table"], 3, "the folder does not exist"),
+        (["scan", "ns.t", "-p", "type"], 2, "KEY=VALUE"),
+        (["scan", "ns.t", "-p", "type=local"], 2, "path"),
+        (["compact", "{t}", "--target-size", "big"], 2, "--target-size is a number of bytes such as 512MB"),
+        (["compact", PAIMON, "--all"], 2, "--filter alone is for Paimon"),
+        (["expire", PAIMON, "--yes"], 4, "not do this with Paimon tables yet"),
+        (["delete", "{t}", "id ="], 2, "id ="),
+        (["expire", "{t}", "--retain-last", "0"], 2, "retain_last is 0"),
+    ],
+)
+def test_wrong_uses_say_what_is_wrong(run: Run, table: Any, arguments: list[str], code: int, message: str) -> None:
+    found, out, err = run(*(one.replace("{t}", table.location) for one in arguments))
+    assert (found, out) == (code, "")
+    assert message.lower() in err.lower()
+    assert "Traceback" not in err
+    assert table.refresh().metadata_location == table.metadata_location
+
+
+def test_a_pipe_that_closes_is_no_error(table: Any) -> None:
+    command = f"'{sys.executable}' -m frazil scan '{table.location}' -o json | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)  # noqa: S603, S607
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
