@@ -94,7 +94,7 @@ def test_every_change_goes_through_the_catalog(catalog: Catalog[Any]) -> None:
     other.overwrite([{"id": 5, "name": "e"}], "id = 2")
     assert sorted(catalog.load_table("ns.t").scan().to_arrow()["id"].to_pylist()) == [3, 5]
     plan = catalog.plan_purge("ns.t")
-    assert plan.by_kind()["deletes"][0] >= 1
+    assert plan.by_kind()["position-deletes"][0] >= 1
     catalog.purge_table("ns.t", plan)
     assert not catalog.table_exists("ns.t")
 

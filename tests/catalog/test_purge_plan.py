@@ -16,11 +16,11 @@ NAMES = sorted(path.parent.name for path in GOLDEN.glob("*/metadata"))
 def read_by(name: str) -> set[tuple[str, str]]:
     """Give what scans of all snapshots read, by name: files lie elsewhere than some tables record."""
     table = frazil.load_table(GOLDEN / name, format="iceberg")
-    found = set()
+    found, kinds = set(), {1: "position-deletes", 2: "equality-deletes"}
     for snapshot in table.snapshots():
         for task in table.scan(snapshot_id=snapshot.snapshot_id).plan_files():
             found.add(("data", task.file.file_path.rpartition("/")[2]))
-            found |= {("deletes", delete.file_path.rpartition("/")[2]) for delete in task.delete_files}
+            found |= {(kinds[delete.content], delete.file_path.rpartition("/")[2]) for delete in task.delete_files}
         if snapshot.manifest_list:
             found.add(("manifest-list", snapshot.manifest_list.rpartition("/")[2]))
     return found

@@ -221,6 +221,36 @@ def test_statements_of_spark_go_to_spark(lake: Lake[DataFrame], spark: SparkSess
     assert values(lake.sql("SELECT 1 AS one")) == [(1,)]
 
 
+def test_procedures_take_what_spark_evaluates(lake: Lake[DataFrame]) -> None:
+    lake.script(walk_through.STATEMENTS)
+    table = lake.table("local.db.table")
+    for number in range(100, 105):
+        table.append([{"id": number, "data": "x"}])
+    head = table.current_snapshot().snapshot_id
+    first = table.snapshots()[0].snapshot_id
+    result = lake.sql(f"CALL local.system.rollback_to_snapshot('db.table', {first})")
+    assert result.columns == ["previous_snapshot_id", "current_snapshot_id"]
+    assert values(result) == [(head, first)]
+    lake.sql(f"CALL local.system.set_current_snapshot('db.table', CAST('{head}' AS BIGINT))")
+    rewritten = lake.sql(
+        "CALL local.system.rewrite_data_files(table => 'db.table', options => map('min-input-files', '1' || ''), "
+        "where => concat('id', ' >= 100'))"
+    )
+    assert values(rewritten.select("rewritten_data_files_count")) == [(5,)]
+    expired = lake.sql(
+        "CALL local.system.expire_snapshots(table => 'db.table', older_than => current_timestamp() + INTERVAL 1 DAY, "
+        f"snapshot_ids => array({first}), retain_last => 1)"
+    )
+    [(deleted,)] = values(expired.select("deleted_data_files_count"))
+    assert deleted >= 5
+    assert len(lake.table("local.db.table").snapshots()) == 1
+    orphans = (
+        "CALL local.system.remove_orphan_files(table => 'db.table', older_than => TIMESTAMP '2020-01-01 00:00:00')"
+    )
+    assert values(lake.sql(orphans)) == []
+    assert values(lake.sql("SELECT count(*) FROM local.db.table WHERE id >= 100")) == [(5,)]
+
+
 REJECTED = [
     "DELETE FROM local.db.table WHERE id = 1",
     "UPDATE local.db.table SET data = 'x'",
@@ -228,8 +258,8 @@ REJECTED = [
     "TRUNCATE TABLE local.db.table",
     "ALTER TABLE local.db.table ADD COLUMN x INT",
     "ALTER TABLE local.db.table SET TBLPROPERTIES ('a' = 'b')",
-    "CALL local.system.rollback_to_snapshot('db.table', 1)",
-    "CALL local.system.expire_snapshots(table => 'db.table')",
+    "CALL local.system.rewrite_manifests('db.table')",
+    "CALL local.system.rewrite_data_files(table => 'db.table', strategy => 'sort')",
     "ALTER TABLE local.db.table ADD PARTITION FIELD bucket(4, id)",
     "ALTER TABLE local.db.table CREATE BRANCH b",
     "ALTER TABLE local.db.table RENAME TO local.db.other",

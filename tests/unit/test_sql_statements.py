@@ -120,7 +120,6 @@ def test_the_kind_of_a_statement(text: str, kind: type) -> None:
         ("UPDATE t SET x = 1", "t"),
         ("MERGE INTO `a b`.c USING s ON true", "`a b`.c"),
         ("SHOW COLUMNS IN t", "t"),
-        ("CALL a.system.compact('t')", "None"),
         ("TRUNCATE TABLE a.", "None"),
     ],
 )

@@ -35,7 +35,8 @@ class ExpireResult:
     refs: tuple[str, ...] = ()
     """The branches and tags."""
     deleted_files: Mapping[str, int] = field(default_factory=dict)
-    """The number of files by kind: `data`, `deletes`, `manifest`, `manifest-list` and `statistics`."""
+    """The number of files by kind: `data`, `position-deletes`, `equality-deletes`, `manifest`, `manifest-list` and
+    `statistics`."""
     deleted_bytes: int = 0
     """The bytes of these files."""
     seconds: float = 0.0

@@ -107,6 +107,8 @@ class RewriteResult:
     """The number of delete files and deletion vectors that were removed."""
     refused_groups: int = 0
     """The number of groups that stay as they are, because other writers changed their files meanwhile."""
+    refused_files: int = 0
+    """The number of their data files."""
     seconds: float = 0.0
 
 
@@ -201,6 +203,7 @@ class RewriteDataFiles:
             totals["added_bytes"] += done.added_bytes
             totals["removed_delete_files"] += done.removed_delete_files
             refused += len(rewriting.refused)
+            totals["refused_files"] += sum(len(group.places) for group in rewriting.refused)
         seconds = time.perf_counter() - began
         return RewriteResult(snapshot_ids=tuple(snapshot_ids), refused_groups=refused, seconds=seconds, **totals)
 
@@ -226,7 +229,7 @@ class RewriteDataFiles:
 
 
 _COUNTS = ("input_files", "input_bytes", "delete_files", "output_files")
-_TOTALS = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "removed_delete_files")
+_TOTALS = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "removed_delete_files", "refused_files")
 
 
 def _partition(plan: GroupPlan, group: _native.FileGroup) -> str | None:

@@ -67,6 +67,11 @@ class SparkEngine:
         row = self._spark.sql(f"SELECT {', '.join(f'CAST({text} AS STRING)' for text in texts)}").first()
         return [] if row is None else list(row)
 
+    def values(self, texts: Sequence[str]) -> list[Any]:
+        """Return the values of expressions without columns."""
+        row = self._spark.sql(f"SELECT {', '.join(texts)}").first() if texts else None
+        return [] if row is None else list(row)
+
     def overwrites_partitions(self) -> bool:
         """Return whether `spark.sql.sources.partitionOverwriteMode` is dynamic."""
         return str(self._spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")).lower() == "dynamic"
@@ -98,22 +103,18 @@ class SparkEngine:
         """Write the rows of a query into a table, assigned to its columns as Spark does for INSERT."""
         insert(frame, table, insertion, self.snapshot_properties())
 
-    def frame(self, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> DataFrame:
-        """Return rows of text as a DataFrame; a column is a name, or a name and the type boolean."""
-        from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+    def frame(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> DataFrame:
+        """Return rows as a DataFrame; a column is a name of text, or a name and a type, such as `count bigint`."""
+        from pyspark.sql.types import StructType
 
         if not columns:
             # Most statements have this result.
             if self._empty is None:
                 self._empty = self._spark.createDataFrame([], StructType([]))
             return self._empty
-        names = [column.partition(" ") for column in columns]
-        fields = [StructField(name, BooleanType() if kind else StringType(), nullable=False) for name, _, kind in names]
-        values = [
-            tuple(value == "true" if kind else value for value, (_, _, kind) in zip(row, names, strict=True))
-            for row in rows
-        ]
-        return self._spark.createDataFrame(values, StructType(fields))
+        parts = [column.partition(" ") for column in columns]
+        fields = ", ".join(f"`{name}` {kind or 'string NOT NULL'}" for name, _, kind in parts)
+        return self._spark.createDataFrame(list(rows), fields)
 
     def columns(self, table: Any) -> list[tuple[str, ...]]:
         """Return name, type and comment of each column."""

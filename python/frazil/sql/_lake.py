@@ -22,6 +22,7 @@ from frazil.sql._lexer import in_place, invalid, place_of, statements, unsupport
 from frazil.sql._names import Names, Resolved
 from frazil.sql._other import instead
 from frazil.sql._parse import parse
+from frazil.sql._procedures import arguments, procedure, typed
 from frazil.sql._reader import Reader, quoted
 from frazil.sql._references import mentions, references, replaced
 from frazil.sql._sources import Sources
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 Frame = TypeVar("Frame")
 """The result of a query in the engine."""
 
-Cells = tuple[str, ...]
+Cells = tuple[Any, ...]
 
 Args: TypeAlias = "Mapping[str, Any] | Sequence[Any] | None"
 """Values of the parameters of a query, by name or by position."""
@@ -64,6 +65,10 @@ class Engine(Protocol[Frame]):
         """Return the values of literals as text."""
         ...
 
+    def values(self, texts: Sequence[str]) -> list[Any]:
+        """Return the values of expressions without columns."""
+        ...
+
     def overwrites_partitions(self) -> bool:
         """Return whether INSERT OVERWRITE replaces only the partitions that have new rows."""
         ...
@@ -83,7 +88,7 @@ class Engine(Protocol[Frame]):
         ...
 
     def frame(self, columns: Sequence[str], rows: Sequence[Cells]) -> Frame:
-        """Return rows of text as a result."""
+        """Return rows as a result. A column is a name of text, or a name and a type of SQL, and may be NULL then."""
         ...
 
     def columns(self, table: Any) -> list[Cells]:
@@ -191,6 +196,7 @@ class Lake(Generic[Frame]):
 
     def _run(self, statement: st.Statement, text: str, args: Args) -> Frame:
         handlers: dict[type[Any], Callable[[Any, str], Frame]] = {
+            st.Call: self._call,
             st.CreateNamespace: self._namespace,
             st.CreateTable: lambda create, _: self._create(create, text, args),
             st.CreateView: lambda view, _: self._view(view, text, args),
@@ -303,11 +309,11 @@ class Lake(Generic[Frame]):
         if where is None:
             return self._engine.query(text, ())
         rows = [
-            (_dotted(levels[:-1]), levels[-1], "false")
+            (_dotted(levels[:-1]), levels[-1], False)
             for levels in where.catalog.catalog.list_tables(where.levels)
             if _is_like(levels[-1], statement.pattern)
         ]
-        return self._engine.frame(("namespace", "tableName", "isTemporary boolean"), rows)
+        return self._engine.frame(("namespace", "tableName", "isTemporary boolean NOT NULL"), rows)
 
     def _show_namespaces(self, statement: st.ShowNamespaces, text: str) -> Frame:
         current = self._names.current
@@ -394,6 +400,16 @@ class Lake(Generic[Frame]):
             message = "DESCRIBE EXTENDED of a Paimon table is not supported"
             raise UnsupportedError(message, hint="use lake.table(…).options")
         return self._engine.frame(("col_name", "data_type", "comment"), rows)
+
+    def _call(self, statement: st.Call, text: str) -> Frame:
+        where = self._names.procedure(statement.procedure.parts)
+        if where is None:
+            return self._spark(text)
+        found = procedure(where, text, statement.procedure.start)
+        given = arguments(found, statement, text)
+        values = self._engine.values([typed(kind, value.text) for kind, value in given.values()])
+        rows = found.run(self._names, where.catalog, dict(zip(given, values, strict=True)))
+        return self._engine.frame(found.columns, rows)
 
     def _insert(self, statement: st.Insert, text: str, args: Args) -> Frame:
         where = self._where(statement.name)

@@ -96,6 +96,12 @@ class Names:
             return None
         return Resolved(self.current, (*self.namespace, *parts) if len(parts) == 1 else parts)
 
+    def procedure(self, parts: tuple[str, ...]) -> Resolved | None:
+        """Return where a procedure of this name is; None if that is not in a catalog of the lake."""
+        if self.current is not None and len(parts) == 2 and parts[0].lower() == "system":  # noqa: PLR2004 - `system.name`
+            return Resolved(self.current, parts)
+        return self.table(parts)
+
     def in_namespace(self, parts: tuple[str, ...]) -> Resolved | None:
         """Return where a name of two parts is if the current namespace stands before it; None if that is not meant."""
         if len(parts) != 2 or self.current is None or not self.namespace or parts[0] in self.catalogs:  # noqa: PLR2004 - a table and a selector

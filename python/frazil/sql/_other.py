@@ -37,7 +37,6 @@ _FORMS = (
     _Form(("ALTER", "TABLE"), (), _ALTER, None),
     _Form(("ALTER", "VIEW"), None, None, None),
     _Form(("ALTER",), None, "lake.catalog(…).update_namespace_properties(…)", None),
-    _Form(("CALL",), None, "lake.table(…).manage_snapshots(), or compact() of a Paimon table", None),
     _Form(("CREATE", "VIEW"), None, _VIEW, None),
     _Form(("CREATE", "OR", "REPLACE"), None, _VIEW, None),
     _Form(("CREATE", "TEMPORARY"), None, _VIEW, None),

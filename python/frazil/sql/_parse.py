@@ -8,6 +8,8 @@ from frazil.sql._other import other
 from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
 from frazil.sql._reader import Name, Reader
 from frazil.sql._statements import (
+    Argument,
+    Call,
     CreateNamespace,
     CreateTable,
     CreateView,
@@ -399,6 +401,41 @@ def _create_view(reader: Reader) -> Statement | None:
     return CreateView(name, reader.rest(), columns, replaces, is_global)
 
 
+def _call(reader: Reader) -> Call:
+    """Read CALL.
+
+    >>> found = _call(Reader("CALL c.system.expire_snapshots(table => 'db.t', retain_last => 5)"))
+    >>> str(found.procedure), [(one.name, one.value.text) for one in found.arguments]
+    ('c.system.expire_snapshots', [('table', "'db.t'"), ('retain_last', '5')])
+    """
+    reader.expect("CALL")
+    procedure = reader.name("the name of a procedure")
+    reader.expect("(")
+    arguments = [] if reader.at(")") else list(_arguments(reader))
+    reader.expect(")")
+    return Call(procedure, tuple(arguments))
+
+
+def _arguments(reader: Reader) -> Iterator[Argument]:
+    while True:
+        name = None
+        if (following := reader.peek(1)) is not None and following.text in ("=>", "="):
+            name = reader.identifier("the name of an argument")
+            if not reader.accept("=>"):
+                reader.expect("=", ">")
+        first = reader.peek()
+        while not (reader.at_end or reader.at(",") or reader.at(")")):
+            if reader.at("("):
+                reader.skip_parentheses()
+            else:
+                reader.take("a value")
+        if first is None or not (value := reader.since(first)).text:
+            reader.fail("expected a value")
+        yield Argument(name, value)
+        if not reader.accept(","):
+            return
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]], ...] = (
     (("CREATE", "TABLE"), _create_table),
     (("CREATE", "OR", "REPLACE", "TABLE"), _create_table),
@@ -416,6 +453,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("DESC",), _describe),
     *((("CREATE", *words), _create_view) for words in (("TEMPORARY",), ("TEMP",), ("GLOBAL",), ("OR", "REPLACE"))),
     (("EXPLAIN",), _explain),
+    (("CALL",), _call),
     (("INSERT", "INTO"), insert),
     (("INSERT", "OVERWRITE"), insert),
     (("WITH",), insert),

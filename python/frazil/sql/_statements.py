@@ -140,6 +140,22 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a procedure: an expression without columns, with or without a name."""
+
+    name: str | None
+    value: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`CALL catalog.system.procedure(argument, name => argument)`."""
+
+    procedure: Name
+    arguments: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A query, which Spark runs."""
 
@@ -191,6 +207,7 @@ Statement = (
     | ShowCurrent
     | Describe
     | Insert
+    | Call
     | Query
     | Explain
     | CreateView

@@ -17,8 +17,10 @@ use crate::spec::snapshot::Snapshot;
 pub enum FileKind {
     /// Rows.
     Data,
-    /// Position deletes, deletion vectors or equality deletes.
-    Deletes,
+    /// Position deletes or deletion vectors.
+    PositionDeletes,
+    /// Equality deletes.
+    EqualityDeletes,
     /// A manifest.
     Manifest,
     /// A manifest list.
@@ -34,7 +36,8 @@ impl FileKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
-            Self::Deletes => "deletes",
+            Self::PositionDeletes => "position-deletes",
+            Self::EqualityDeletes => "equality-deletes",
             Self::Manifest => "manifest",
             Self::ManifestList => "manifest-list",
             Self::Statistics => "statistics",
@@ -138,7 +141,8 @@ pub(super) fn entries(files: &Files, manifest: &ManifestFile, context: &Context)
         .map_err(|e| e.with("file", path))?;
     let (paths, sizes, contents) = (entries.paths()?, entries.file_sizes()?, entries.contents()?);
     let kind = |row: usize| match contents.and_then(|contents| contents.values().get(row).copied()) {
-        Some(code) if code != FileContent::Data.code() => FileKind::Deletes,
+        Some(code) if code == FileContent::EqualityDeletes.code() => FileKind::EqualityDeletes,
+        Some(code) if code != FileContent::Data.code() => FileKind::PositionDeletes,
         _ => FileKind::Data,
     };
     let rows = paths.iter().zip(sizes.iter()).enumerate();

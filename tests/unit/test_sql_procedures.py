@@ -1,0 +1,177 @@
+"""CALL: how arguments are bound, and what procedures do, without Spark."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError, UnsupportedError
+from frazil.sql import Lake
+from frazil.sql._procedures import PROCEDURES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+NAMES = ", ".join(PROCEDURES)
+
+
+class Engine:
+    """Evaluates literals as Python has them, and returns rows as they are."""
+
+    def values(self, texts: Sequence[str]) -> list[Any]:
+        return [self._value(text) for text in texts]
+
+    def _value(self, text: str) -> Any:
+        inner = text.removeprefix("unix_millis(").removeprefix("CAST((").rpartition(") AS ")[0]
+        if inner.startswith("map("):
+            items = ast.literal_eval(f"[{inner[4:-1]}]")
+            return dict(zip(items[::2], items[1::2], strict=True))
+        if inner.startswith("array("):
+            return ast.literal_eval(f"[{inner[6:-1]}]")
+        words = {"true": True, "false": False, "NULL": None}
+        return words[inner] if inner in words else ast.literal_eval(inner)
+
+    def frame(self, columns: Sequence[str], rows: Sequence[Any]) -> list[dict[str, Any]]:
+        names = [column.partition(" ")[0] for column in columns]
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def query(self, text: str, sources: Any, args: Any = None) -> str:
+        del sources, args
+        return f"Spark ran {text}"
+
+    def has_temporary_view(self, name: str) -> bool:
+        del name
+        return False
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Any:
+    made = frazil.load_catalog("c", type="local", path=str(tmp_path / "lake"))
+    made.create_namespace("db")
+    table = made.create_table("db.t", {"id": "long", "p": "string"}, properties={"write.wap.enabled": "true"})
+    for number in range(4):
+        table.append([{"id": number, "p": "a"}])
+    return made
+
+
+@pytest.fixture
+def lake(catalog: Any) -> Any:
+    return Lake({"c": catalog}, Engine(), ())
+
+
+def ids(catalog: Any) -> list[int]:
+    return sorted(catalog.load_table("db.t").scan().to_arrow()["id"].to_pylist())
+
+
+def test_references_move(lake: Any, catalog: Any) -> None:
+    table = catalog.load_table("db.t")
+    first, second, third, fourth = [snapshot.snapshot_id for snapshot in table.snapshots()]
+    moved = lake.sql(f"CALL c.system.rollback_to_snapshot('db.t', {second})")
+    assert moved == [{"previous_snapshot_id": fourth, "current_snapshot_id": second}]
+    assert ids(catalog) == [0, 1]
+    moved = lake.sql(f"call c.SYSTEM.set_current_snapshot(snapshot_id => {fourth}, table => 'c.db.t')")
+    assert moved == [{"previous_snapshot_id": second, "current_snapshot_id": fourth}]
+    time_ms = table.snapshots()[2].timestamp_ms + 1
+    lake.sql(f"CALL c.system.rollback_to_timestamp(table => 'db.t', timestamp => {time_ms})")
+    table = table.refresh()
+    assert table.current_snapshot().timestamp_ms < time_ms
+    lake.sql(f"CALL c.system.set_current_snapshot('db.t', {fourth})")
+    table.refresh().manage_snapshots().create_branch(second, "dev").create_tag(third, "tag").commit()
+    moved = lake.sql("CALL c.system.fast_forward('db.t', 'dev', 'main')")
+    assert moved == [{"branch_updated": "dev", "previous_ref": second, "updated_ref": fourth}]
+    moved = lake.sql("CALL c.system.set_current_snapshot(table => 'db.t', ref => 'tag')")
+    assert moved[0]["current_snapshot_id"] == third
+    ancestors = lake.sql("CALL c.system.ancestors_of('db.t')")
+    assert [row["snapshot_id"] for row in ancestors] == [third, second, first]
+    assert [row["snapshot_id"] for row in lake.sql(f"CALL c.system.ancestors_of('db.t', {second})")] == [second, first]
+
+
+def test_staged_snapshots_are_published(lake: Any, catalog: Any) -> None:
+    table = catalog.load_table("db.t")
+    table.append([{"id": 9, "p": "z"}], snapshot_properties={"wap.id": "w"})
+    assert ids(catalog) == [0, 1, 2, 3]
+    staged = next(one for one in table.snapshots() if one.summary.get("wap.id") == "w")
+    assert lake.sql("CALL c.system.publish_changes('db.t', 'w')")[0]["source_snapshot_id"] == staged.snapshot_id
+    assert ids(catalog) == [0, 1, 2, 3, 9]
+    with pytest.raises(InvalidArgumentError, match=r"wap\.id 'v'"):
+        lake.sql("CALL c.system.publish_changes('db.t', 'v')")
+
+
+def test_tables_are_maintained(lake: Any, catalog: Any) -> None:
+    options = "map('min-input-files', '2', 'max-concurrent-file-group-rewrites', '9')"
+    done = lake.sql(f"CALL c.system.rewrite_data_files(table => 'db.t', options => {options}, where => 'id >= 1')")
+    assert (done[0]["rewritten_data_files_count"], done[0]["added_data_files_count"]) == (3, 1)
+    assert lake.sql("CALL c.system.rewrite_data_files('db.t')")[0]["rewritten_data_files_count"] == 0
+    first = catalog.load_table("db.t").snapshots()[0].snapshot_id
+    gone = lake.sql(f"CALL c.system.expire_snapshots(table => 'db.t', snapshot_ids => array({first}))")
+    assert (gone[0]["deleted_manifest_lists_count"], gone[0]["deleted_data_files_count"]) == (1, 0)
+    gone = lake.sql("CALL c.system.expire_snapshots('db.t', 4000000000000, 1)")
+    assert (gone[0]["deleted_manifest_lists_count"], gone[0]["deleted_data_files_count"]) == (3, 3)
+    assert lake.sql("CALL c.system.remove_orphan_files(table => 'db.t', dry_run => true)") == []
+    assert ids(catalog) == [0, 1, 2, 3]
+
+
+def test_a_table_is_registered(lake: Any, catalog: Any) -> None:
+    place = catalog.load_table("db.t").metadata_location
+    catalog.drop_table("db.t")
+    made = lake.sql(f"CALL c.system.register_table(table => 'db.t', metadata_file => '{place}')")
+    assert (made[0]["total_records_count"], made[0]["total_data_files_count"], ids(catalog)) == (4, 4, [0, 1, 2, 3])
+
+
+def test_names_are_completed_by_the_current_namespace(lake: Any, catalog: Any) -> None:
+    assert lake.sql("CALL spark_catalog.system.x(1)") == "Spark ran CALL spark_catalog.system.x(1)"
+    lake.sql("USE c.db")
+    assert len(lake.sql("CALL c.system.ancestors_of('t')")) == 4
+    assert len(lake.sql("CALL system.ancestors_of('db.`t`')")) == 4
+    del catalog
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "message"),
+    [
+        (
+            "CALL c.system.expire_snapshot('db.t')",
+            InvalidArgumentError,
+            "no procedure system.expire_snapshot .*expire_sn",
+        ),
+        ("CALL c.other.expire_snapshots('db.t')", InvalidArgumentError, "no procedure other"),
+        ("CALL c.system.expire_snapshots()", InvalidArgumentError, "argument table is missing"),
+        ("CALL c.system.expire_snapshots('db.t', older => 5)", InvalidArgumentError, "no parameter older .*older_than"),
+        ("CALL c.system.fast_forward('db.t', 'a', 'b', 'c')", InvalidArgumentError, "too many arguments"),
+        ("CALL c.system.fast_forward(table => 'db.t', 'a')", InvalidArgumentError, "without a name"),
+        ("CALL c.system.fast_forward('db.t', table => 'a')", InvalidArgumentError, "given twice"),
+        ("CALL c.system.expire_snapshots('db.t',)", InvalidArgumentError, "expected a value"),
+        ("CALL c.system.expire_snapshots('db.t'", InvalidArgumentError, "expected"),
+        ("CALL c.system.expire_snapshots 'db.t'", InvalidArgumentError, "expected"),
+        ("CALL c.system.expire_snapshots('db.no')", NoSuchTableError, "no table 'db.no'"),
+        ("CALL c.system.rollback_to_snapshot('db.t', 7)", FrazilError, "7"),
+        ("CALL c.system.rollback_to_snapshot('db.t', NULL)", InvalidArgumentError, "snapshot_id is NULL"),
+        ("CALL c.system.set_current_snapshot('db.t')", InvalidArgumentError, "either snapshot_id or ref"),
+        ("CALL c.system.ancestors_of('db.t', 7)", InvalidArgumentError, "no snapshot 7"),
+        ("CALL c.system.rewrite_data_files('db.t', 'sort')", UnsupportedError, "'sort'.*sort order of the table"),
+        (
+            "CALL c.system.rewrite_data_files(table => 'db.t', options => map('min-input-file', '2'))",
+            InvalidArgumentError,
+            "no option 'min-input-file'.*min-input-files",
+        ),
+        (
+            "CALL c.system.rewrite_data_files(table => 'db.t', options => map('min-input-files', 'x'))",
+            InvalidArgumentError,
+            "'x', expected a number",
+        ),
+        ("CALL c.system.migrate('db.t')", UnsupportedError, "migrate is not supported"),
+        ("CALL c.system.remove_orphan_files('db.t', 4000000000000)", InvalidArgumentError, "less than 24 hours"),
+    ],
+)
+def test_wrong_calls_change_nothing(
+    lake: Any, catalog: Any, statement: str, kind: type[FrazilError], message: str
+) -> None:
+    before = catalog.load_table("db.t").metadata_location
+    with pytest.raises(kind, match=message) as caught:
+        lake.sql(statement)
+    assert "line" in caught.value.context
+    assert catalog.load_table("db.t").metadata_location == before
