@@ -85,6 +85,18 @@ def test_old_snapshots_and_their_files_go(tmp_path: Path, version: int) -> None:
     assert ids_of(table) == [3, 4, 5]
 
 
+def test_a_read_of_an_expired_snapshot_says_what_may_have_happened(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.overwrite(rows(5))
+    stale, scan = frazil.load_table(table.location), table.scan()
+    table.overwrite(rows(6))
+    table.expire_snapshots(older_than=FUTURE_MS).apply()
+    for read in (scan.count, lambda: stale.scan().to_arrow()):
+        with pytest.raises(MissingFileError, match="may have expired since the table was loaded; refresh the table"):
+            read()
+    assert ids_of(stale.refresh()) == [6]
+
+
 def test_by_default_only_what_is_older_than_five_days_expires(tmp_path: Path) -> None:
     table = made(tmp_path)
     plan = table.expire_snapshots()

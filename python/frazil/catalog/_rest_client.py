@@ -1,4 +1,4 @@
-"""HTTP requests to an Iceberg REST catalog: addresses, authorization, and what its answers mean."""
+"""HTTP client for the Iceberg REST catalog API: paths, authorization and error mapping."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _LONGEST_WAIT_S = 10.0
 
 
 class Conflict(Exception):  # noqa: N818 - no failure: another writer was first
-    """The server refused because something is otherwise than the request requires."""
+    """The server answered 409: a requirement of the request does not hold."""
 
 
 class RestClient:
-    """Sends requests to one catalog. Threads share it."""
+    """Sends requests to one catalog. It is thread-safe."""
 
     def __init__(self, name: str, properties: Mapping[str, str]) -> None:
         """Take `uri`, and what authorizes: `token`, or `credential` with `scope` and `oauth2-server-uri`.
@@ -64,7 +64,7 @@ class RestClient:
         self._prefix = ""
 
     def configure(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Ask the server for its defaults and overrides of properties, and adopt its prefix."""
+        """Load the configuration of the server: defaults, overrides and the path prefix."""
         warehouse = self._properties.get("warehouse")
         answer = self.get("config", {} if warehouse is None else {"warehouse": warehouse}, prefixed=False)
         defaults, overrides = answer.get("defaults") or {}, answer.get("overrides") or {}
@@ -93,7 +93,7 @@ class RestClient:
         return True
 
     def post(self, path: str, body: Any, *, is_commit: bool = False) -> dict[str, Any]:
-        """Send a change. A commit is sent once: what becomes of it is not known if no answer comes.
+        """Send a change. A commit is not retried, because its outcome is unknown if no answer arrives.
 
         Raises:
             Conflict: The server answered with 409.

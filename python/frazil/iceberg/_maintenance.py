@@ -1,4 +1,4 @@
-"""Maintenance of Iceberg tables: methods of `Table` that plan first, and change the table when the plan is applied."""
+"""Maintenance methods of Iceberg tables. Each returns a plan, and `apply` carries it out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Maintenance"]
 
 
 class Maintenance(Verbs):
-    """What keeps a table small and fast."""
+    """Maintenance methods, which plan before they change anything."""
 
     @property
     @abstractmethod
@@ -31,7 +31,7 @@ class Maintenance(Verbs):
 
     @abstractmethod
     def _newest(self) -> TableState:
-        """Load the newest state; the handle stays at its own."""
+        """Load the newest state. The handle keeps its own state."""
 
     def expire_snapshots(
         self,
@@ -95,32 +95,31 @@ class Maintenance(Verbs):
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> RewriteDataFiles:
-        """Plan to write data files again that are too short, too long, or full of deletes; `apply` writes them.
+        """Plan to compact data files that are too small, too large or full of deletes; `apply` rewrites them.
 
-        The rows stay as they are, with their ids. New files have the current partition spec and sort order, the format
-        and the codec that the properties of the table ask for, and no deletes. Names, defaults and rules of the options
-        are those of Java's `rewrite_data_files`.
+        The rows, and in v3 their ids, do not change. New files use the current partition spec and sort order, and the
+        format and codec of the table properties. They have no deletes. Names, defaults and rules of the options are
+        those of Java's `rewrite_data_files`.
 
         Args:
-            row_filter: Look only at files that may have rows for which this is true; such files are written whole.
+            row_filter: Consider only files that may contain matching rows; such files are rewritten completely.
             case_sensitive: Whether `ID` is another column than `id` in the filter.
-            rewrite_all: Write all files again, whatever their length and deletes.
-            target_file_size_bytes: The length of new files, instead of `write.target-file-size-bytes`.
-            min_file_size_bytes: Shorter files are written again; 75 % of the target by default.
-            max_file_size_bytes: Longer files are written again; 180 % of the target by default.
-            min_input_files: Fewer files of a partition stay as they are, unless they give a file of the target length.
-            delete_file_threshold: A file with so many delete files is written again; None for no such limit.
-            delete_ratio_threshold: A file of which this share of the rows is deleted is written again. Only deletes
-                for this file alone are counted.
-            max_file_group_size_bytes: The most bytes that are written together. All rows of a group of a sorted table
-                are sorted together.
-            max_commits: Groups are committed in so many snapshots: what is committed stays if a later group fails.
-            branch: The branch whose files are replaced.
-            snapshot_properties: Entries for the summary of the snapshots.
+            rewrite_all: Rewrite every file, whatever its size and its deletes.
+            target_file_size_bytes: The size of new files, instead of `write.target-file-size-bytes`.
+            min_file_size_bytes: Rewrite smaller files; 75 % of the target by default.
+            max_file_size_bytes: Rewrite larger files; 180 % of the target by default.
+            min_input_files: Skip a partition with fewer such files, unless they fill more than one target file.
+            delete_file_threshold: Rewrite a file if at least this many delete files apply to it; None for no limit.
+            delete_ratio_threshold: Rewrite a file if this share of its rows is deleted. Only file-scoped deletes count.
+            max_file_group_size_bytes: The maximum size of a group of files that is written together. The rows of a
+                group are sorted together if the table has a sort order.
+            max_commits: Commit the groups in up to this many snapshots. Committed groups stay if a later one fails.
+            branch: The branch to compact.
+            snapshot_properties: Properties for the summary of the snapshots.
 
         Raises:
-            InvalidArgumentError: A number that is out of range; for sizes, when it is planned.
-            NoSuchSnapshotError: When it is planned: the branch does not exist.
+            InvalidArgumentError: A number is out of range. For sizes, this is raised when the plan is made.
+            NoSuchSnapshotError: When the plan is made: the branch does not exist.
 
         >>> import frazil, tempfile
         >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
@@ -153,24 +152,25 @@ class Maintenance(Verbs):
         location: str | os.PathLike[str] | None = None,
         force: bool = False,
     ) -> RemoveOrphanFiles:
-        """Plan to delete files in the folder of the table that nothing in it names; `apply` deletes them.
+        """Plan to delete orphan files, which no metadata of the table references; `apply` deletes them.
 
-        Such files are left by writes that failed or were killed. Files of all snapshots, branches and tags, statistics
-        and metadata files stay, and so do files whose names begin with `.` or `_`, and folders that hold another table.
+        Failed or killed writes leave such files. Files of all snapshots, branches and tags, statistics and metadata
+        files are kept. Names that start with `.` or `_`, and folders that contain another table, are skipped.
 
         Args:
-            older_than: Files stay that were changed after this; three days ago by default, 24 hours ago at least, so
-                that files of writes under way stay. Milliseconds since the epoch, a datetime or its ISO 8601 text.
-            location: The folder that is looked at, instead of that of the table. Files of another table that lie
-                there would be taken for orphans.
-            force: Delete even more than half of the bytes in the folder.
+            older_than: Keep files that were modified later; three days ago by default. It must be at least 24 hours
+                ago, because files of running writes are not referenced yet. Milliseconds since the epoch, a datetime
+                or its ISO 8601 text.
+            location: The folder to scan, instead of the folder of the table. Files of another table in this folder
+                would be treated as orphans.
+            force: Allow deleting more than half of the bytes in the folder.
 
         Raises:
             InvalidArgumentError: `older_than` is less than 24 hours ago.
-            PathNotAllowedError: When it is planned: `location` is neither in the table nor in `allowed_locations`.
-            CommitValidationError: When it is planned: the table has `gc.enabled=false`, or names a file of the folder
-                by another scheme or host.
-            MissingFileError: When it is planned: a manifest is missing, so it is not known what is needed.
+            PathNotAllowedError: When the plan is made: `location` is outside of the table and `allowed_locations`.
+            CommitValidationError: When the plan is made: the table has `gc.enabled=false`, or references a file of the
+                folder by another scheme or host.
+            MissingFileError: When the plan is made: a manifest is missing, so it is not known which files are needed.
 
         >>> import frazil, tempfile
         >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})

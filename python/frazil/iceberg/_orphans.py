@@ -1,4 +1,4 @@
-"""Removal of orphan files: planned, looked at, and then applied."""
+"""Removal of orphan files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanResult:
-    """What a removal of orphan files deleted."""
+    """The result of a removal of orphan files."""
 
     deleted_files: int = 0
     deleted_bytes: int = 0
@@ -46,9 +46,9 @@ class _Plan:
 
 
 class RemoveOrphanFiles:
-    """A plan to delete files that nothing in the table names: nothing is deleted before `apply` is called.
+    """A plan to delete orphan files. Nothing is deleted before `apply` is called.
 
-    `files` and `size_bytes` list the folder when the first of them is asked for.
+    The folder is listed when `files` or `size_bytes` is first read.
 
     >>> import frazil, os, pathlib, tempfile
     >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
@@ -74,13 +74,13 @@ class RemoveOrphanFiles:
         """Use `Table.remove_orphan_files` instead.
 
         Raises:
-            InvalidArgumentError: Files of writes that are under way could be taken for orphans.
+            InvalidArgumentError: `older_than_ms` is less than 24 hours ago.
         """
         now_ms = time.time_ns() // 1_000_000
         self._older_than_ms = now_ms - DEFAULT_AGE_MS if older_than_ms is None else older_than_ms
         if self._older_than_ms > now_ms - LEAST_AGE_MS:
-            message = "older_than is less than 24 hours ago: files of writes that are under way would be deleted"
-            raise InvalidArgumentError(message, hint="choose an earlier time; by default it is three days ago")
+            message = "older_than is less than 24 hours ago: files of running writes would be deleted"
+            raise InvalidArgumentError(message, hint="use an earlier time; the default is three days ago")
         self._newest, self._place, self._location, self._force = newest, place, location, force
         self._planned: _Plan | None = None
 
@@ -95,7 +95,7 @@ class RemoveOrphanFiles:
         return self._plan().deletion.size_bytes
 
     def apply(self) -> OrphanResult:
-        """Delete the files that the newest state of the table does not name either.
+        """Delete the files that the newest state of the table does not reference either.
 
         Raises:
             CommitValidationError: More than half of the bytes in the folder would be deleted, and `force` is not set.
@@ -117,9 +117,9 @@ class RemoveOrphanFiles:
             return
         message = (
             f"{len(deletion)} of {len(listing)} files, {deletion.size_bytes} of {listing.size_bytes} bytes, would be "
-            "deleted: more than half of what lies in the folder"
+            "deleted: more than half of the bytes in the folder"
         )
-        hint = "look at `files` of the plan; if these are orphans, pass force=True"
+        hint = "check `files` of the plan; if these are orphans, pass force=True"
         raise CommitValidationError(message, context={"table": self._place()}, hint=hint)
 
     def _plan(self) -> _Plan:
@@ -128,13 +128,13 @@ class RemoveOrphanFiles:
                 before = self._newest()
                 folder = self._location or before.metadata.location
                 listing = _native.Listing(before.native, folder, self._older_than_ms, config.max_workers)
-                # Loaded after the listing: a commit in between names its files in this state.
+                # Loaded after the listing: this state references the files of a commit in between.
                 state = self._newest()
                 self._planned = _Plan(listing=listing, state=state, deletion=_deletion(listing, state))
         return self._planned
 
     def __repr__(self) -> str:
-        """Return how many files are orphans."""
+        """Return a summary of the plan."""
         what = ""
         with contextlib.suppress(FrazilError):
             plan = self._plan()

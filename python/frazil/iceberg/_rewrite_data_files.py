@@ -1,4 +1,4 @@
-"""Compaction of data files: planned, looked at, and then applied."""
+"""Compaction of data files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_THRESHOLD = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteOptions:
-    """What is written again, and how; see `Table.rewrite_data_files`."""
+    """The options of `Table.rewrite_data_files`."""
 
     filter: Filter = field(default_factory=Filter)
     target_file_size_bytes: int | None = None
@@ -81,20 +81,20 @@ class RewriteOptions:
         if not 0 <= rules.min_file_bytes < rules.target_file_bytes < rules.max_file_bytes:
             message = (
                 f"the sizes are min_file_size_bytes={rules.min_file_bytes}, target_file_size_bytes="
-                f"{rules.target_file_bytes} and max_file_size_bytes={rules.max_file_bytes}, expected each to be "
-                "greater than the one before"
+                f"{rules.target_file_bytes} and max_file_size_bytes={rules.max_file_bytes}, expected "
+                "min < target < max"
             )
-            hint = "otherwise every new file would have to be written again"
+            hint = "otherwise every new file would be rewritten again"
             raise InvalidArgumentError(message, hint=hint)
         return rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteResult:
-    """What a rewrite of data files replaced."""
+    """The result of a compaction."""
 
     snapshot_ids: tuple[int, ...] = ()
-    """The snapshots that were made."""
+    """The new snapshots."""
     rewritten_files: int = 0
     """The number of data files that were removed."""
     rewritten_bytes: int = 0
@@ -106,17 +106,17 @@ class RewriteResult:
     removed_delete_files: int = 0
     """The number of delete files and deletion vectors that were removed."""
     refused_groups: int = 0
-    """The number of groups that stay as they are, because other writers changed their files meanwhile."""
+    """The number of groups that were skipped because concurrent commits changed their files."""
     refused_files: int = 0
-    """The number of their data files."""
+    """The number of data files in these groups."""
     seconds: float = 0.0
 
 
 class RewriteDataFiles:
-    """A plan to write data files again: nothing is changed before `apply` is called.
+    """A compaction plan. Nothing is changed before `apply` is called.
 
-    `groups`, `input_files`, `input_bytes` and `output_files` plan on the newest state of the table when the first of
-    them is asked for.
+    The plan is made on the newest state of the table when `groups`, `input_files`, `input_bytes` or `output_files` is
+    first read.
 
     >>> import frazil, tempfile
     >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
@@ -143,7 +143,7 @@ class RewriteDataFiles:
 
     @property
     def groups(self) -> pa.Table:
-        """The groups of files, each written by itself: of one partition, or of all partitions of earlier specs."""
+        """The file groups, each of one partition or of files with an earlier partition spec."""
         import pyarrow as pa
 
         plan = self._plan()
@@ -162,7 +162,7 @@ class RewriteDataFiles:
 
     @property
     def input_files(self) -> int:
-        """The number of data files that are written again."""
+        """The number of data files to rewrite."""
         return sum(len(group.places) for group in self._plan().groups)
 
     @property
@@ -172,18 +172,18 @@ class RewriteDataFiles:
 
     @property
     def output_files(self) -> int:
-        """About how many data files they become."""
+        """The approximate number of new data files."""
         return sum(group.output_files for group in self._plan().groups)
 
     def apply(self) -> RewriteResult:
-        """Write the files, and replace the old ones in `max_commits` commits or fewer.
+        """Write the new files, and replace the old ones in up to `max_commits` commits.
 
-        A group whose files other writers changed since the plan stays as it is; the others are committed.
+        A group whose files were changed by a concurrent commit is skipped; the other groups are committed.
 
         Raises:
-            CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
-                Commits before that stay; the new files of this one are deleted.
-            CommitStateUnknownError: It is not known whether a commit was made; nothing was deleted.
+            CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows.
+                Earlier commits of this call stay; the new files of this commit are deleted.
+            CommitStateUnknownError: The outcome of a commit is unknown; nothing was deleted.
             CorruptDataFileError: A data file cannot be read.
         """
         from frazil.iceberg.operations.rewrite import Rewrite, Rewriting
@@ -218,7 +218,7 @@ class RewriteDataFiles:
         return self._planned
 
     def __repr__(self) -> str:
-        """Return how many files become how many."""
+        """Return a summary of the plan."""
         what = ""
         with contextlib.suppress(FrazilError):
             count = len(self._plan().groups)
@@ -233,7 +233,7 @@ _TOTALS = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "
 
 
 def _partition(plan: GroupPlan, group: _native.FileGroup) -> str | None:
-    """Return the partition of a group as in the path of its files; None if its files are of earlier specs."""
+    """Return the partition of a group as text; None if its files have an earlier partition spec."""
     if group.changes_spec:
         return None
     values = plan.planned.task(group.places[0]).partition
@@ -241,6 +241,6 @@ def _partition(plan: GroupPlan, group: _native.FileGroup) -> str | None:
 
 
 def _parts(groups: list[_native.FileGroup], count: int) -> Iterator[list[_native.FileGroup]]:
-    """Divide groups into `count` parts or fewer, of about the same number."""
+    """Divide groups into up to `count` parts of about equal length."""
     size = -(-len(groups) // count) if groups else 1
     return (groups[start : start + size] for start in range(0, len(groups), size))

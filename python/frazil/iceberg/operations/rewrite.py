@@ -1,4 +1,4 @@
-"""Data files whose rows are written again, unchanged, into files of a better length."""
+"""Compaction: the rows of data files are written into files of the target size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["GroupPlan", "Rewrite", "RewriteRules", "Rewriting"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteRules:
-    """What makes data files worth it. The native module reads the fields."""
+    """Which data files are rewritten. The native module reads the fields."""
 
     target_file_bytes: int
     min_file_bytes: int
@@ -44,10 +44,10 @@ class RewriteRules:
 
 
 class GroupPlan(FilePlan):
-    """Groups of data files of a branch that are worth writing again."""
+    """The file groups of a branch that need compaction."""
 
     def __init__(self, state: TableState, branch: str, row_filter: Filter, rules: RewriteRules) -> None:
-        """Group the files that may have rows for which the filter is true."""
+        """Group the files that may contain matching rows."""
         super().__init__(state, branch, row_filter)
         self._rules = rules
         self.branch = branch
@@ -57,7 +57,7 @@ class GroupPlan(FilePlan):
     def planned(self) -> _native.Plan:
         """The plan of all files."""
         if isinstance(self.tasks, _native.Tasks):
-            message = "groups are made where the plan is"
+            message = "file groups need a plan of this process"
             raise InternalError(message)
         return self.tasks
 
@@ -72,33 +72,33 @@ class GroupPlan(FilePlan):
 
     @property
     def data_sequence_number(self) -> int | None:
-        """The number up to which deletes are applied to the rows that are read; None if there are no numbers."""
+        """The sequence number of the snapshot that is read; None in v1 and for an empty table."""
         snapshots = self.state.metadata.snapshots
         number = next((one.sequence_number for one in snapshots if one.snapshot_id == self.snapshot_id), None)
         return number if self.state.native.format_version > 1 else None
 
 
 class Rewriting:
-    """Some groups of a plan, of which each is written once.
+    """File groups of a plan, each written once.
 
-    New files have the sequence number of the snapshot that was read: equality deletes that come meanwhile apply to
-    them, too. The partitions that an equality delete is about are those of its own spec, so files that change their
-    spec get a new number, and then such a delete is a conflict.
+    New files get the sequence number of the snapshot that was read, so that concurrent equality deletes also apply to
+    them. Equality deletes are scoped to a partition of their own spec. If files move to another spec, new files get the
+    sequence number of the commit instead, and a concurrent equality delete is a conflict.
     """
 
     def __init__(self, plan: GroupPlan, groups: Sequence[_native.FileGroup]) -> None:
-        """Take the groups; nothing is read yet."""
+        """Take the groups. Nothing is read yet."""
         self._plan = plan
         self.groups = list(groups)
-        """The groups that are to be committed."""
+        """The groups to commit."""
         self.refused: list[_native.FileGroup] = []
-        """The groups that other writers changed meanwhile; they stay as they are."""
+        """The groups that concurrent commits changed; they are skipped."""
         self._keeps_number = plan.data_sequence_number is not None and not any(one.changes_spec for one in groups)
         self._written: list[Written] = []
         self._validated_on = plan.snapshot_id
 
     def write(self) -> Self:
-        """Write all groups, several at once; if it fails, no file stays."""
+        """Write all groups, several at once. If one fails, all new files are deleted."""
         at_once = max(1, min(config.max_workers, len(self.groups)))
         readers = max(1, config.max_workers // at_once)
         with reported(config.progress) as tell, ThreadPoolExecutor(at_once, "frazil-rewrite") as pool:
@@ -131,7 +131,7 @@ class Rewriting:
         )
 
     def fit(self, state: TableState) -> Self:
-        """Refuse the groups whose files or deletes are not those that were read; see `Ready.fit`."""
+        """Skip the groups whose files or deletes have changed since they were read; see `Ready.fit`."""
         for written in self._written:
             written.rows.check(state.native)
         head = state.metadata.refs.get(self._plan.branch)
@@ -187,7 +187,7 @@ class Rewrite:
     options: SnapshotOptions
 
     def prepare(self, table: States[TableState], rows: Rewriting) -> Rewriting:
-        """Write the groups. The state at hand may be older than the one that they were planned on."""
+        """Write the groups. The current state may be older than the planned one, so it is refreshed first."""
         table.newest()
         return rows.write()
 
@@ -197,4 +197,4 @@ class Rewrite:
 
 
 def _nobody(rows: int, size: int, files: int) -> None:
-    """Take progress that nobody watches."""
+    """Ignore progress."""

@@ -50,7 +50,9 @@ pub(super) fn check_partitions(base: &TableMetadata, id: i32, from: &PrimitiveTy
 /// A default of a narrower type as one of `to`.
 pub(super) fn promoted(value: &Value, to: &PrimitiveType) -> Result<Value> {
     use PrimitiveType as P;
-    let Value::Scalar(scalar) = value else { return Err(Error::internal("a default of a primitive is none")) };
+    let Value::Scalar(scalar) = value else {
+        return Err(Error::internal("expected a scalar default for a primitive type"));
+    };
     let overflow = || Error::invalid(format!("the default does not fit {to}"));
     let scalar = match (scalar, to) {
         (Scalar::Int32(value), P::Long) => Scalar::Int64(i64::from(*value)),

@@ -1,7 +1,7 @@
-//! Files in the folder of a table that no state of the table names: what failed writes left.
+//! Orphan files: files in the folder of a table that its metadata does not reference.
 //!
-//! The folder is listed first, and what the table names is looked up on a later state: a file of a commit in between is
-//! either not listed or named.
+//! The folder is listed before the metadata is loaded, so that a file of a commit in between is either not listed or
+//! referenced.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Which data files are worth writing again, in which groups: the rules of Java's `rewrite_data_files`.
+//! Selection and grouping of data files for compaction, by the rules of Java's `rewrite_data_files`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

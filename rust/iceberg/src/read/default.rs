@@ -81,7 +81,7 @@ fn one_map(map: &MapType, entries: &[(Value, Option<Value>)]) -> Result<ArrayRef
     let columns =
         vec![concat(&arrow_type(&map.key.field_type), &keys)?, concat(&arrow_type(&map.value.field_type), &values)?];
     let DataType::Map(field, ordered) = arrow_type(&Type::Map(Arc::new(map.clone()))) else {
-        return Err(Error::internal("the Arrow type of a map is no map"));
+        return Err(Error::internal("expected the Arrow type of a map"));
     };
     let DataType::Struct(fields) = field.data_type().clone() else {
         return Err(Error::internal("the entries of a map are no struct"));

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{ArrayRef, StringArray};
 use arrow_buffer::BooleanBuffer;
 use frazil_core::context::{Context, Lease};
-use frazil_core::error::{Error, Result};
+use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::Files;
 
 use super::context::{PartitionContext, ReadContext};
@@ -246,9 +246,15 @@ impl PlannedFiles {
     }
 }
 
+/// What to do when a file of a snapshot is missing.
+const EXPIRED: &str = "the snapshot may have expired since the table was loaded; refresh the table";
+
 /// The manifests of a snapshot.
 pub(crate) fn manifests_of(snapshot: &Snapshot, files: &Files, context: &Context) -> Result<Vec<ManifestFile>> {
-    let named = |e: Error| e.with("snapshot", snapshot.snapshot_id);
+    let named = |e: Error| {
+        let e = e.with("snapshot", snapshot.snapshot_id);
+        if e.kind() == ErrorKind::MissingFile { e.hint(EXPIRED) } else { e }
+    };
     if let Some(list) = &snapshot.manifest_list {
         let bytes = files.read(list, MANIFEST_LIMIT_BYTES).map_err(named)?;
         return manifest_list::read(bytes, context).map_err(|e| named(e.with("file", list)));

@@ -225,7 +225,9 @@ impl Decoder {
     }
 
     fn map(self, cells: &Cells<'_>, key: &DataType, value: &DataType, arrow: &ArrowType) -> Result<ArrayRef> {
-        let ArrowType::Map(field, sorted) = arrow else { return Err(Error::internal("a MAP is no map")) };
+        let ArrowType::Map(field, sorted) = arrow else {
+            return Err(Error::internal("expected an Arrow map for a MAP"));
+        };
         let halves = self.parts(cells)?.into_iter().map(|part| part.map(halves).transpose());
         let halves = halves.collect::<Result<Vec<_>>>()?;
         let keys: Vec<_> = halves.iter().map(|half| half.map(|(keys, _)| keys)).collect();

@@ -92,7 +92,7 @@ impl Length {
 }
 
 pub(super) fn text(array: &ArrayRef) -> Result<&StringArray> {
-    array.as_string_opt().ok_or_else(|| Error::internal("a text that is none"))
+    array.as_string_opt().ok_or_else(|| Error::internal("expected a string array"))
 }
 
 fn bytes(array: &ArrayRef) -> Result<&BinaryArray> {

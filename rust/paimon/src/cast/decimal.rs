@@ -113,7 +113,7 @@ fn power(exponent: u8) -> Option<i128> {
 }
 
 pub(super) fn unscaled(array: &ArrayRef) -> Result<&Decimal128Array> {
-    array.as_primitive_opt::<Decimal128Type>().ok_or_else(|| Error::internal("a decimal that is none"))
+    array.as_primitive_opt::<Decimal128Type>().ok_or_else(|| Error::internal("expected a decimal array"))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "Java keeps the low 64 bits")]

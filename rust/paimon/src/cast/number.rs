@@ -30,13 +30,13 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
 /// Whole numbers of any width, and truth values as 1 and 0.
 pub(super) fn longs(array: &ArrayRef) -> Result<Int64Array> {
     let wide = arrow_cast::cast(array, &ArrowType::Int64)?;
-    wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("a number that is none"))
+    wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("expected an array of numbers"))
 }
 
 /// Floats of any width.
 pub(super) fn doubles(array: &ArrayRef) -> Result<Float64Array> {
     let wide = arrow_cast::cast(array, &ArrowType::Float64)?;
-    wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("a float that is none"))
+    wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("expected an array of floats"))
 }
 
 fn truth(values: &Int64Array) -> ArrayRef {

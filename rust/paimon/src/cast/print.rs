@@ -34,7 +34,7 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
     let (length, any) = (Length::of(to)?, matches!(to, T::VarChar(MAX_LENGTH)));
     match from {
         T::Boolean => rule_of(move |array| {
-            let values = array.as_boolean_opt().ok_or_else(|| Error::internal("a truth value that is none"))?;
+            let values = array.as_boolean_opt().ok_or_else(|| Error::internal("expected a boolean array"))?;
             texts(values.iter(), array.len(), |value, out| put(out, value), length)
         }),
         T::TinyInt | T::SmallInt | T::Int | T::BigInt => {
@@ -58,7 +58,8 @@ fn moment(from: &TypeRoot) -> Option<Rule> {
     use TypeRoot as T;
     match from {
         T::Date => rule_of(|array| {
-            let days = array.as_primitive_opt::<Date32Type>().ok_or_else(|| Error::internal("a date that is none"))?;
+            let days =
+                array.as_primitive_opt::<Date32Type>().ok_or_else(|| Error::internal("expected a date array"))?;
             texts(
                 days.iter(),
                 array.len(),
@@ -73,7 +74,7 @@ fn moment(from: &TypeRoot) -> Option<Rule> {
             let digits = *digits;
             rule_of(move |array| {
                 let times = array.as_primitive_opt::<Time32MillisecondType>();
-                let times = times.ok_or_else(|| Error::internal("a time of day that is none"))?;
+                let times = times.ok_or_else(|| Error::internal("expected an array of times of day"))?;
                 texts(
                     times.iter(),
                     array.len(),
@@ -122,7 +123,8 @@ fn put(out: &mut String, value: impl std::fmt::Display) -> Result<()> {
 fn floats(array: &ArrayRef, length: Length) -> Result<ArrayRef> {
     let mut digits = String::new();
     if *array.data_type() == ArrowType::Float32 {
-        let values = array.as_primitive_opt::<Float32Type>().ok_or_else(|| Error::internal("a float that is none"))?;
+        let values =
+            array.as_primitive_opt::<Float32Type>().ok_or_else(|| Error::internal("expected an array of floats"))?;
         return texts(
             values.iter(),
             array.len(),
@@ -133,7 +135,8 @@ fn floats(array: &ArrayRef, length: Length) -> Result<ArrayRef> {
             length,
         );
     }
-    let values = array.as_primitive_opt::<Float64Type>().ok_or_else(|| Error::internal("a float that is none"))?;
+    let values =
+        array.as_primitive_opt::<Float64Type>().ok_or_else(|| Error::internal("expected an array of floats"))?;
     texts(
         values.iter(),
         array.len(),

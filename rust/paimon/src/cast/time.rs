@@ -61,12 +61,13 @@ fn to_timestamp(from: &TypeRoot, target: Clock) -> Option<Rule> {
             target.array(&try_map(&longs(array)?, |seconds| target.from(seconds.wrapping_mul(1000), 1000).map(Some))?)
         }),
         T::Date => rule_of(move |array| {
-            let days = array.as_primitive_opt::<Date32Type>().ok_or_else(|| Error::internal("a date that is none"))?;
+            let days =
+                array.as_primitive_opt::<Date32Type>().ok_or_else(|| Error::internal("expected a date array"))?;
             target.array(&try_map(days, |days| target.from(i64::from(days) * MILLIS_PER_DAY, 1000).map(Some))?)
         }),
         T::Time(_) => rule_of(move |array| {
             let times = array.as_primitive_opt::<Time32MillisecondType>();
-            let times = times.ok_or_else(|| Error::internal("a time of day that is none"))?;
+            let times = times.ok_or_else(|| Error::internal("expected an array of times of day"))?;
             target.array(&try_map(times, |millis| target.from(i64::from(millis), 1000).map(Some))?)
         }),
         T::Timestamp(_) | T::LocalZonedTimestamp(_) => {
@@ -149,7 +150,7 @@ impl Clock {
 pub(super) fn values(array: &ArrayRef) -> Result<Int64Array> {
     let counts = arrow_cast::cast(array, &ArrowType::Int64)?;
     let counts = counts.as_primitive_opt::<Int64Type>().cloned();
-    counts.ok_or_else(|| Error::internal("a timestamp that is none"))
+    counts.ok_or_else(|| Error::internal("expected a timestamp array"))
 }
 
 /// A timestamp cut to fewer digits; None below the smallest one.
