@@ -24,6 +24,7 @@ from frazil.errors import (
 )
 from support.cases import golden_cases
 from support.garbage import metadata_of, path_of, reachable
+from support.object_store import object_store
 
 if TYPE_CHECKING:
     from support.cases import Case
@@ -239,6 +240,26 @@ def test_data_below_a_link_is_not_taken_for_orphans(tmp_path: Path) -> None:
     assert planned(table) == set()
     found = stray(tmp_path / "t" / "moved" / "x")
     assert planned(table) == {found}
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_a_table_in_an_object_store_is_maintained(tmp_path: Path, scheme: str) -> None:
+    (tmp_path / "lake").mkdir()
+    with object_store(tmp_path) as store:
+        store.has_real_times = True
+        table = frazil.create_table("s3://lake/t", SCHEMA, storage=store.properties)
+        for number in range(5):
+            table.append(rows(number))
+        other = frazil.load_table(f"{scheme}://lake/t", storage=store.properties)
+        assert other.rewrite_data_files().apply().added_files == 1
+        found = stray(tmp_path / "lake" / "t" / "data" / "a b+ä%2F")
+        grow_old(tmp_path)
+        plan = other.remove_orphan_files()
+        assert [location.rpartition("/data/")[2] for location in plan.files["location"].to_pylist()] == ["a b+ä%2F"]
+        assert (plan.apply().deleted_files, found.exists()) == (1, False)
+        assert other.expire_snapshots(older_than="2100-01-01T00:00:00Z").apply().deleted_files["data"] == 5
+        assert other.remove_orphan_files().files.num_rows == 0
+        assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("case", list(golden_cases()), ids=lambda case: case.id)

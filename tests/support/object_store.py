@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import io
 import re
 import threading
@@ -74,6 +75,8 @@ class ObjectStore(ThreadingHTTPServer):
         self.requests: list[str] = []
         self.markers: set[str] = set()
         """Keys of empty objects that end with a slash, each with its bucket."""
+        self.has_real_times = False
+        """Whether listings have the times of the files; else they have one time for all."""
         self.fault, self.fault_at = "", 0
         self.calls: list[tuple[str, str]] = []
         """The method and the path of each request since `arm`."""
@@ -318,6 +321,9 @@ class _Request(BaseHTTPRequestHandler):
                 continue
             size = 0 if name.endswith("/") else (folder / name).stat().st_size
             time = "2030-01-02T03:04:05.678Z"
+            if self.server.has_real_times and not name.endswith("/"):
+                modified = dt.datetime.fromtimestamp((folder / name).stat().st_mtime, dt.UTC)
+                time = modified.strftime("%Y-%m-%dT%H:%M:%S.000Z")
             meta = f"<LastModified>{time}</LastModified><ETag>&quot;e&quot;</ETag><Size>{size}</Size>"
             parts.append(f"<Contents><Key>{escape(name)}</Key>{meta}</Contents>")
         content = f'<?xml version="1.0"?><ListBucketResult>{"".join(parts)}</ListBucketResult>'

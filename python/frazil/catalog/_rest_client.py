@@ -146,7 +146,8 @@ class RestClient:
         address = f"{self._uri}/v1/{self._prefix if prefixed else ''}{path}"
         may_repeat = not is_commit and method != "POST"
         renewed = False
-        for attempt in range(1, _RETRIES + 1):
+        # One more for a token that has expired.
+        for attempt in range(1, _RETRIES + 2):
             try:
                 response = self._session.request(
                     method,
