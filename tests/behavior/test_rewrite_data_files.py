@@ -315,6 +315,35 @@ def test_a_handle_that_is_behind_rewrites_the_newest_state(tmp_path: Path) -> No
     assert behind.scan().count() == 61
 
 
+def test_rows_keep_the_ids_that_a_concurrent_commit_assigns_after_an_upgrade(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upgrade(3)
+    other, plan = table.refresh(), table.rewrite_data_files()
+    assert plan.input_files == 6
+    other.append(rows(100))
+    assigned = content(other)
+    result = plan.apply()
+    assert (result.refused_groups, content(table)) == (1, assigned)
+    assert (table.rewrite_data_files().apply().refused_groups, content(table)) == (0, assigned)
+
+
+def test_a_delete_is_planned_again_if_a_concurrent_commit_assigned_row_ids(tmp_path: Path) -> None:
+    table = made(tmp_path, 1)
+    table.upgrade(3)
+    other = table.refresh()
+
+    def delete_late() -> None:
+        with table.transaction() as changes:
+            changes.delete("id = 3")
+            other.append(rows(100))
+
+    with pytest.raises(CommitConflictError, match="assigned the first row ids of the table"):
+        delete_late()
+    assigned = content(other)
+    table.delete("id = 3")
+    assert content(table) == [row for row in assigned if "'id': 3," not in row]
+
+
 def test_a_rewrite_gives_up_when_the_columns_changed(tmp_path: Path) -> None:
     table = made(tmp_path, format_version=3)
     other, plan = table.refresh(), table.rewrite_data_files()

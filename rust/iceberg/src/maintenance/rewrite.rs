@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use arrow_array::Array;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 
@@ -206,7 +207,7 @@ fn input_bytes(files: &[Candidate]) -> i64 {
 }
 
 /// For each group of data files of `planned`, whether `newer`, a later plan of the same filter, still has all of them
-/// with the same deletes. Equality deletes that came since do not matter if they are `passed_over`: they also apply to
+/// with the same deletes and row ids. Equality deletes that came since do not matter if they are `passed_over`: they also apply to
 /// new files that have the sequence number of `planned`.
 ///
 /// # Errors
@@ -215,12 +216,17 @@ pub fn unchanged(planned: &Plan, newer: &Plan, groups: &[&[usize]], passed_over:
     let mut tasks = HashMap::new();
     for &place in groups.iter().copied().flatten() {
         let task = planned.task(place)?;
-        tasks.insert(task.file.path.to_string(), (place, task.deletes));
+        tasks.insert(task.file.path.to_string(), (place, task.deletes, task.file.first_row_id));
     }
     let mut same = HashSet::new();
     for files in newer.files() {
+        let row_ids = files.entries().first_row_ids()?;
         for (row, path) in files.entries().paths()?.iter().enumerate() {
-            let Some((place, before)) = path.and_then(|path| tasks.get(path)) else { continue };
+            let Some((place, before, first_row_id)) = path.and_then(|path| tasks.get(path)) else { continue };
+            // The first commit after an upgrade to v3 gives ids to rows that had none.
+            if row_ids.filter(|ids| ids.is_valid(row)).map(|ids| ids.value(row)) != *first_row_id {
+                continue;
+            }
             let known: HashSet<_> = before.iter().map(identity).collect();
             let now: Vec<&DeleteFile> = deletes_of(files, newer.deletes(), row).collect();
             let added = now.iter().filter(|one| !known.contains(&identity(one)));

@@ -9,6 +9,7 @@
 //! | added equality deletes that also apply to what the data file is rewritten as | | |
 //! | added a deletion vector for a data file that gets one here | conflict | conflict |
 //! | added data files to partitions that are replaced here as they were | conflict | conflict |
+//! | assigned the first row ids after an upgrade to v3, and rows move here | conflict | conflict |
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -108,6 +109,7 @@ impl Check<'_> {
             planned_on.flat_map(|id| self.base.ancestors(id)).map(|snapshot| snapshot.snapshot_id).collect()
         });
         let since = self.since(head, seen)?;
+        self.keeps_row_ids(&since)?;
         let list = |snapshot: Arc<Snapshot>| Ok((manifests_of(&snapshot, self.files, self.context)?, snapshot));
         let since = since.into_iter().map(list).collect::<Result<Vec<_>>>()?;
         if self.validation.isolation == Isolation::Serializable {
@@ -118,6 +120,20 @@ impl Check<'_> {
             .try_for_each(|(manifests, snapshot)| self.no_conflicting_files(manifests, snapshot.snapshot_id))?;
         seen.extend(since.iter().map(|(_, snapshot)| snapshot.snapshot_id));
         Ok(())
+    }
+
+    /// Rows of a table that was upgraded to v3 get their ids with the first snapshot after it. Rows that were read
+    /// before have none, and would get others when they move to new files.
+    fn keeps_row_ids(&self, since: &[Arc<Snapshot>]) -> Result<()> {
+        let Some(Ok(planned_on)) = self.validation.planned_on.map(|id| self.base.snapshot(id)) else { return Ok(()) };
+        let moves = !self.removals.data_files.is_empty();
+        match since.iter().find(|newer| newer.first_row_id.is_some()) {
+            Some(newer) if moves && planned_on.first_row_id.is_none() => {
+                let message = "a concurrent commit assigned the first row ids of the table";
+                Err(conflict(message).with("snapshot", newer.snapshot_id))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The snapshots of the branch that are not in `seen`, the newest first.
