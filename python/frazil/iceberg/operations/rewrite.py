@@ -12,6 +12,7 @@ from frazil._run import Done
 from frazil._write_result import RowCounts
 from frazil.config import config
 from frazil.errors import InternalError
+from frazil.files.write.writer import write_memory
 from frazil.iceberg._write import write_rows
 from frazil.iceberg.operations.file_plan import FilePlan
 from frazil.iceberg.operations.values import Filter, SnapshotOptions, SnapshotRequest, Validation
@@ -99,7 +100,9 @@ class Rewriting:
 
     def write(self) -> Self:
         """Write all groups, several at once. If one fails, all new files are deleted."""
-        at_once = max(1, min(config.max_workers, len(self.groups)))
+        # A write buffers rows before it sorts, and again before it encodes.
+        fitting = config.memory_limit // (2 * write_memory())
+        at_once = max(1, min(config.max_workers, fitting, len(self.groups)))
         readers = max(1, config.max_workers // at_once)
         with reported(config.progress) as tell, ThreadPoolExecutor(at_once, "frazil-rewrite") as pool:
             together = None if tell is None else Together(tell)
