@@ -200,12 +200,12 @@ def whole_number(name: str, value: object) -> int:
 
 
 def optional_number(name: str, value: object) -> int | None:
-    """Give a whole number or None."""
+    """Return a whole number or None."""
     return None if value is None else whole_number(name, value)
 
 
 def fraction(name: str, value: object) -> float:
-    """Give a number above 0 and up to 1."""
+    """Return a number above 0 and up to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         message = f"{name} is {value!r}, expected a number above 0 and up to 1"
         raise InvalidArgumentError(message)

@@ -74,7 +74,7 @@ class RestCatalog(Catalog[CatalogTable]):
         return type(self), (self.name, dict(self._given), dict(self._relocate))
 
     def row(self, levels: Levels) -> _Row:
-        """Return the table as the server keeps it, whether there is one or not."""
+        """Return the access of commits to a table on the server; the table may not exist yet."""
         return _Row(self, levels)
 
     def load_answer(self, levels: Levels) -> dict[str, Any]:

@@ -20,7 +20,7 @@ _YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.option("--all", "rewrite_all", is_flag=True, help="Write all files again.")
 @click.option("--target-size", metavar="SIZE", help="The length of new files, such as 512MB.")
 @click.option("--min-input-files", type=int, default=5, show_default=True, help="Leave fewer files alone.")
-@click.option("--max-commits", type=int, default=1, show_default=True, help="Commit in so many snapshots.")
+@click.option("--max-commits", type=int, default=1, show_default=True, help="Commit in up to this many snapshots.")
 @_DRY_RUN
 def compact(
     table: str,
@@ -69,7 +69,7 @@ def compact(
 @click.command()
 @of_table
 @click.option("--older-than", metavar="TIME", help="2024-02-29T12:00:00Z, or 7d for days ago; by default 5 days.")
-@click.option("--retain-last", type=int, metavar="N", help="Keep so many snapshots of each branch.")
+@click.option("--retain-last", type=int, metavar="N", help="Keep at least this many snapshots of each branch.")
 @click.option("--snapshot-id", "snapshot_ids", type=int, multiple=True, metavar="ID", help="A snapshot that expires.")
 @_DRY_RUN
 @_YES

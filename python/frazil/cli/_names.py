@@ -25,7 +25,7 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 
 def of_table(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the argument TABLE, and the options that say where tables are."""
+    """Add the argument TABLE to a command, and the options that locate it."""
     for add in (
         click.option("--storage", "-s", multiple=True, metavar="KEY=VALUE", help="An option of the storage, by path."),
         click.option(

@@ -25,7 +25,7 @@ _MOST_WIDTH = 60
 
 
 def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option `--output`."""
+    """Add the option `--output` to a command."""
     return click.option(
         "--output",
         "-o",
@@ -165,7 +165,7 @@ def confirmed(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        message = f"cannot ask whether to {what}: there is no terminal"
+        message = f"cannot ask for confirmation to {what}: no terminal"
         raise UnsupportedError(message, hint="pass --yes")
     click.confirm(f"{what[0].upper()}{what[1:]}?", abort=True)
 

@@ -45,7 +45,7 @@ def _scan(table: Any, row_filter: str | None, **choice: Any) -> Any:
 @of_table
 @_of_scan
 @click.option("--select", "-c", metavar="COLUMNS", help="Names with commas between them; all by default.")
-@click.option("--limit", "-n", type=click.IntRange(min=0), help="At most so many rows.")
+@click.option("--limit", "-n", type=click.IntRange(min=0), help="The maximum number of rows.")
 @output_option
 def scan(
     table: str,

@@ -35,11 +35,15 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure: `act` is given the table and the arguments that are there, by name, and returns the rows."""
+    """A procedure. `act` takes the table and the arguments that are not NULL, by name, and returns the rows.
+
+    If it `creates` the table, `act` takes the catalog instead, and the name of the table as the argument `levels`.
+    """
 
     parameters: tuple[Parameter, ...]
     columns: tuple[str, ...]
     act: Callable[[Any, Mapping[str, Any]], Rows]
+    creates: bool = False
 
     def run(self, names: Names, catalog: LakeCatalog, given: Mapping[str, Any]) -> Rows:
         """Carry it out on the table that the arguments name."""
@@ -48,10 +52,10 @@ class Procedure:
         if missing is not None:
             message = f"the argument {missing} is NULL"
             raise InvalidArgumentError(message)
-        if self.act is _register:
-            return _register(catalog.catalog, {**found, "levels": _levels(names, catalog, found["table"])})
-        table = catalog.catalog.load_table(_levels(names, catalog, found.pop("table")))
-        return self.act(table, found)
+        levels = _levels(names, catalog, found.pop("table"))
+        if self.creates:
+            return self.act(catalog.catalog, {**found, "levels": levels})
+        return self.act(catalog.catalog.load_table(levels), found)
 
 
 def _levels(names: Names, catalog: LakeCatalog, name: str) -> tuple[str, ...]:
@@ -333,6 +337,7 @@ PROCEDURES: dict[str, Procedure] = {
         (_TABLE, Parameter("metadata_file", "string", required=True)),
         ("current_snapshot_id bigint", "total_records_count bigint", "total_data_files_count bigint"),
         _register,
+        creates=True,
     ),
 }
 """The procedures by name."""
