@@ -237,8 +237,29 @@ def test_what_others_do_between_plan_and_apply(tmp_path: Path) -> None:
     first, second = table.expire_snapshots(FUTURE_MS), other.expire_snapshots(FUTURE_MS)
     assert first.snapshot_ids == second.snapshot_ids == (ids[3],)
     first.apply()
-    assert second.apply().snapshot_ids == (ids[3],)
+    assert second.apply().snapshot_ids == ()
     assert ids_of(other.refresh(), ref="saved") == [2]
+
+
+@pytest.mark.parametrize("kind", ["tag", "branch", "rollback"])
+def test_files_of_a_snapshot_that_is_referenced_meanwhile_stay(tmp_path: Path, kind: str) -> None:
+    table = frazil.create_table(tmp_path / "t", {"id": "long"})
+    table.append([{"id": 1}])
+    (old,) = snapshot_ids(table)
+    table.overwrite([{"id": 2}])
+    plan = table.expire_snapshots(FUTURE_MS)
+    assert plan.snapshot_ids == (old,)
+    references = frazil.load_table(tmp_path / "t").manage_snapshots()
+    match kind:
+        case "tag":
+            references.create_tag(old, "kept").commit()
+        case "branch":
+            references.create_branch(old, "kept").commit()
+        case _:
+            references.rollback_to_snapshot(old).commit()
+    result = plan.apply()
+    assert (result.snapshot_ids, dict(result.deleted_files), result.deleted_bytes) == ((), {}, 0)
+    assert ids_of(frazil.load_table(tmp_path / "t"), snapshot_id=old) == [1]
 
 
 CHANGES = {

@@ -162,7 +162,7 @@ def test_only_errors_of_creating_name_create_namespace(catalog: Catalog[Any]) ->
 
 def test_a_table_without_a_namespace_is_listed_at_the_root(catalog: Catalog[Any]) -> None:
     if catalog.type == "rest":
-        with pytest.raises(errors.InvalidArgumentError, match="lie in a namespace"):
+        with pytest.raises(errors.InvalidArgumentError, match="must be in a namespace"):
             catalog.create_table("t", SCHEMA)
         assert catalog.list_tables() == []
         return

@@ -242,6 +242,104 @@ def test_a_commit_that_was_refused_leaves_no_file(server: RestServer, catalog: A
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+OPERATIONS = {
+    "append": lambda table: table.append([{"id": 3, "p": "c"}]),
+    "fast append": lambda table: table.append([{"id": 3, "p": "c"}], fast=True),
+    "delete": lambda table: table.delete("id = 1"),
+    "update": lambda table: table.update({"id": "9"}, "id = 1"),
+    "overwrite": lambda table: table.overwrite([{"id": 3, "p": "c"}]),
+    "compaction": lambda table: table.rewrite_data_files(rewrite_all=True, min_input_files=1).apply(),
+    "properties": lambda table: table.set_properties({"a": "b"}),
+    "expiry": lambda table: table.expire_snapshots("2100-01-01T00:00:00Z").apply(),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_stale_handle_writes_after_an_upgrade(catalog: Any, name: str) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    table.append(ROWS)
+    stale = catalog.load_table("ns.t")
+    table.upgrade(3)
+    OPERATIONS[name](stale)
+    assert stale.format_version == catalog.load_table("ns.t").format_version == 3
+
+
+def test_a_transaction_writes_before_and_after_an_upgrade(catalog: Any) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    with table.transaction() as changes:
+        changes.append(ROWS)
+        changes.upgrade(3)
+        changes.append([{"id": 3, "p": "c"}])
+    assert (table.format_version, ids(catalog.load_table("ns.t"))) == (3, [1, 2, 3])
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_server_that_is_down_is_unavailable(server: RestServer, catalog: Any, tmp_path: Path, name: str) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    table.append(ROWS)
+    files = {path for path in tmp_path.rglob("*") if path.is_file()}
+    server.close()
+    with pytest.raises(UnavailableError, match="gives no answer"):
+        OPERATIONS[name](table)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == files
+
+
+def test_a_request_that_is_lost_leaves_the_outcome_unknown(server: RestServer, catalog: Any) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    server.rule = lambda *_: "lose-request"
+    with pytest.raises(CommitStateUnknownError):
+        table.append(ROWS)
+
+
+CHANGES_OF_NAMES = {
+    "drop": lambda catalog, _: catalog.drop_table("ns.t"),
+    "purge": lambda catalog, _: catalog.purge_table("ns.t"),
+    "rename": lambda catalog, _: catalog.rename_table("ns.t", "ns.u"),
+    "register": lambda catalog, place: catalog.register_table("ns.u", place),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES_OF_NAMES)
+def test_a_change_of_names_whose_answer_is_lost_is_found(
+    server: RestServer, catalog: Any, tmp_path: Path, name: str
+) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    faults = ["lose-answer"]
+    server.rule = lambda method, _: faults.pop() if faults and method in ("POST", "DELETE") else None
+    CHANGES_OF_NAMES[name](catalog, table.metadata_location)
+    assert faults == []
+    assert catalog.table_exists("ns.t") == (name == "register")
+    assert catalog.table_exists("ns.u") == (name in ("rename", "register"))
+    assert (list(tmp_path.rglob("*.parquet")) == []) == (name == "purge")
+
+
+@pytest.mark.parametrize("name", CHANGES_OF_NAMES)
+def test_a_refused_change_of_names_is_a_typed_error(server: RestServer, catalog: Any, name: str) -> None:
+    table = catalog.create_table("ns.t", SCHEMA)
+    server.rule = lambda method, _: 409 if method in ("POST", "DELETE") else None
+    expected = AlreadyExistsError if name in ("rename", "register") else CatalogError
+    with pytest.raises(expected) as caught:
+        CHANGES_OF_NAMES[name](catalog, table.metadata_location)
+    assert type(caught.value) is expected
+    # A server that fails before it does anything: the table is as it was.
+    server.rule = lambda method, _: 503 if method in ("POST", "DELETE") else None
+    with pytest.raises(UnavailableError):
+        CHANGES_OF_NAMES[name](catalog, table.metadata_location)
+    server.rule = lambda *_: None
+    assert ids(catalog.load_table("ns.t")) == []
+    with pytest.raises(NoSuchTableError):
+        catalog.drop_table("ns.missing")
+
+
+def test_a_table_is_created_with_two_requests(server: RestServer, catalog: Any) -> None:
+    server.requests.clear()
+    catalog.create_table("ns.t", SCHEMA).append(ROWS)
+    assert sent(server) == ["POST tables", "POST t", "POST t"]
+
+
 # Authorization and configuration
 
 
@@ -261,6 +359,27 @@ def test_a_credential_is_exchanged_for_a_token(server: RestServer) -> None:
     assert ids(pickle.loads(pickle.dumps(table))) == [1, 2]  # noqa: S301
     assert pickle.loads(pickle.dumps(table)).append(ROWS).added_records == 2  # noqa: S301
     assert "secret" not in repr(catalog)
+
+
+def test_a_secret_may_contain_colons(server: RestServer) -> None:
+    server.secret = "a:b"  # noqa: S105
+    assert opened(server, credential="me:a:b").list_namespaces() == []
+    assert opened(server, credential="me:a:b", **{"rest.oauth2-basic-auth": "true"}).list_namespaces() == []
+
+
+def test_a_token_end_point_that_is_busy_is_asked_again(server: RestServer) -> None:
+    faults = [503, 503]
+    server.rule = lambda _, path: faults.pop() if faults and path.endswith("tokens") else None
+    assert opened(server, credential="me:secret").list_namespaces() == []
+    server.rule = lambda _, path: 503 if path.endswith("tokens") else None
+    with pytest.raises(UnavailableError, match=r"no token for catalog 'c'.*503"):
+        opened(server, credential="me:secret")
+
+
+@pytest.mark.parametrize("given", ["x", "0", "-1", "nan", "inf", ""])
+def test_a_timeout_is_a_positive_number(server: RestServer, given: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"rest\.timeout-s of catalog 'c'"):
+        opened(server, **{"rest.timeout-s": given})
 
 
 def test_a_token_is_sent_as_it_is(server: RestServer) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import copy
 import json
+import socket
 import threading
 import time
 import uuid
@@ -53,6 +56,8 @@ class RestServer:
 
     warehouse: Path
     token: str | None = None
+    secret: str = "secret"  # noqa: S105
+    """The secret that is exchanged for tokens."""
     config: Json = field(default_factory=dict)
     """The answer to `GET v1/config`."""
     table_config: Json = field(default_factory=dict)
@@ -60,6 +65,9 @@ class RestServer:
     page_size: int = 1000
     faults: list[Callable[[Handler], bool]] = field(default_factory=list)
     """Called with each commit after it is made; True if no answer is to be sent."""
+    rule: Callable[[str, str], str | int | None] = lambda _method, _path: None
+    """Called with the method and the path of each request: `lose-request` closes the connection before anything is
+    done, `lose-answer` after it, and a number is the status of an answer without doing anything."""
     busy: int = 0
     """How many requests are refused because the server is busy."""
     requests: list[tuple[str, str]] = field(default_factory=list)
@@ -67,6 +75,7 @@ class RestServer:
     def __post_init__(self) -> None:
         self.namespaces: dict[tuple[str, ...], Json] = {}
         self.tables: dict[tuple[str, ...], Json] = {}
+        self.connections: list[socket.socket] = []
         self.lock = threading.RLock()
         self.tokens = 0
         handler = type("OwnHandler", (Handler,), {"catalog": self})
@@ -77,6 +86,10 @@ class RestServer:
     def close(self) -> None:
         self._http.shutdown()
         self._http.server_close()
+        for connection in self.connections:
+            # Some are closed already.
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     # What requests do
 
@@ -247,6 +260,8 @@ def apply(metadata: Json, update: Json, last: dict[str, int]) -> None:  # noqa: 
         _add(metadata, action.removeprefix("add-"), update, last)
     elif action in _SELECTED:
         kind, key, member = _SELECTED[action]
+        if update[member] == -1 and kind not in last:
+            raise Refused(400, "ValidationException", f"Cannot set last added {kind}: none has been added")
         metadata[key] = last[kind] if update[member] == -1 else update[member]
     else:
         match action:
@@ -288,7 +303,8 @@ def _add(metadata: Json, kind: str, update: Json, last: dict[str, int]) -> None:
     if known is None:
         item = {**item, key: item[key] if not metadata[items] else max(one[key] for one in metadata[items]) + 1}
         metadata[items].append(item)
-    last[kind] = (known or item)[key]
+        # As in Java, one that was there before is not the last added one.
+        last[kind] = item[key]
     if kind == "schema":
         metadata["last-column-id"] = max(metadata["last-column-id"], update["last-column-id"])
     if kind == "spec":
@@ -301,6 +317,8 @@ def _add_snapshot(metadata: Json, snapshot: Json) -> None:
         assert snapshot["sequence-number"] > metadata["last-sequence-number"]
         metadata["last-sequence-number"] = snapshot["sequence-number"]
     if metadata["format-version"] > 2:
+        if "first-row-id" not in snapshot:
+            raise Refused(400, "ValidationException", "Cannot add a snapshot: first-row-id is null")
         assert snapshot["first-row-id"] >= metadata["next-row-id"]
         metadata["next-row-id"] += snapshot["added-rows"]
     metadata["snapshots"].append(snapshot)
@@ -324,6 +342,10 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
+    def setup(self) -> None:
+        super().setup()
+        self.catalog.connections.append(self.connection)
+
     def do(self) -> None:
         url = urlsplit(self.path)
         length = int(self.headers.get("Content-Length") or 0)
@@ -331,13 +353,20 @@ class Handler(BaseHTTPRequestHandler):
         server = self.catalog
         with server.lock:
             server.requests.append((self.command, unquote(url.path)))
+            fault = server.rule(self.command, unquote(url.path))
+            if fault == "lose-request":
+                self.close_connection = True
+                return
+            if isinstance(fault, int):
+                self.send(fault, {"error": {"message": "no", "type": "Failure", "code": fault}})
+                return
             try:
                 status, answer = 200, self.answered(url.path, url.query, raw)
             except Refused as error:
                 status = error.status
                 answer = {"error": {"message": str(error), "type": error.kind, "code": status}}
             is_commit = status == 200 and self.command == "POST" and "/tables/" in url.path
-            if is_commit and server.faults and server.faults.pop(0)(self):
+            if fault == "lose-answer" or (is_commit and server.faults and server.faults.pop(0)(self)):
                 self.close_connection = True
                 return
         self.send(status, answer)
@@ -351,7 +380,9 @@ class Handler(BaseHTTPRequestHandler):
         assert parts.pop(0) == "v1"
         if parts == ["oauth", "tokens"]:
             form = {key: values[0] for key, values in parse_qs(raw.decode()).items()}
-            if form.get("client_secret") != "secret":
+            basic = self.headers.get("Authorization", "").removeprefix("Basic ")
+            sent = base64.b64decode(basic).decode().partition(":")[2] if basic else form.get("client_secret")
+            if sent != server.secret:
                 raise Refused(401, "NotAuthorizedException", "wrong secret")
             server.tokens += 1
             return {"access_token": f"token-{server.tokens}", "token_type": "bearer", "expires_in": 3600}

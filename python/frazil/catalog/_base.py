@@ -80,9 +80,10 @@ class Catalog(Lookups[T]):
         place, fields = self._location_of_new(levels, location), _partition_fields(partition_by, partition_spec)
         new = NewTable(place, schema, fields, format_version, properties, sort_order)
         self._check_new(levels, new)
-        new.make(self._files_of_new(levels, new), self.row(levels))
+        files = self._files_of_new(levels, new)
+        native = new.make(files, self.row(levels))
         self.allow(levels, new.own_locations())
-        return self._load_after("made", levels)
+        return self._created(levels, native, files, new.location)
 
     def create_table_transaction(  # noqa: PLR0913 - as PyIceberg has it
         self,
@@ -417,6 +418,10 @@ class Catalog(Lookups[T]):
         """Return a new table as a transaction has it, before its commit."""
         del levels, native, files, location, options
         self._refuse("make tables")
+
+    def _created(self, levels: Levels, native: _native.Table, files: _native.Files, location: str) -> T:
+        """Return a table after the commit that created it, which made the state `native`."""
+        return self._load_after("made", levels)
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         self._refuse("register tables")

@@ -9,16 +9,22 @@ from frazil import _native, errors
 from frazil._arguments import place_of_new, table_files
 from frazil._opened import opened_with
 from frazil.catalog._base import Catalog
-from frazil.catalog._identifiers import dotted
+from frazil.catalog._identifiers import dotted, table_levels
 from frazil.catalog._properties import Properties, of_storage
-from frazil.catalog._rest_client import Conflict, RestClient
+from frazil.catalog._rest_client import ConflictError, RestClient
 from frazil.catalog._table import CatalogTable
-from frazil.errors import InvalidArgumentError, NoSuchNamespaceError, NoSuchTableError
+from frazil.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from frazil.catalog._identifiers import Levels
+    from frazil.catalog._identifiers import Identifier, Levels
     from frazil.catalog._purge import PurgePlan
     from frazil.iceberg._new_table import NewTable
 
@@ -89,7 +95,7 @@ class RestCatalog(Catalog[CatalogTable]):
         body = {"identifier": _identifier(levels), **json.loads(request)}
         try:
             return self._client.post(self._client.table(levels), body, is_commit=True)
-        except Conflict:
+        except ConflictError:
             return None
 
     def _note_credentials(self, levels: Levels, answer: Mapping[str, Any]) -> None:
@@ -126,11 +132,20 @@ class RestCatalog(Catalog[CatalogTable]):
     ) -> CatalogTable:
         return CatalogTable.of_state(self, levels, native, files, location, options)
 
+    def _levels_of_new(self, identifier: Identifier) -> Levels:
+        """Return the name of a new table. The server checks whether the namespace exists."""
+        levels = table_levels(identifier)
+        self._check_is_in_namespace(levels[:-1])
+        return levels
+
     def _check_namespace_of_new(self, namespace: Levels) -> None:
-        if not namespace:
-            message = f"tables of catalog {self.name!r} lie in a namespace, as in every REST catalog"
-            raise InvalidArgumentError(message, context={"catalog": self.name}, hint="name the table ns.t")
+        self._check_is_in_namespace(namespace)
         super()._check_namespace_of_new(namespace)
+
+    def _check_is_in_namespace(self, namespace: Levels) -> None:
+        if not namespace:
+            message = f"tables of catalog {self.name!r} must be in a namespace, as in every REST catalog"
+            raise InvalidArgumentError(message, context={"catalog": self.name}, hint="name the table ns.t")
 
     def _location_of_new(self, levels: Levels, location: str | None) -> str:
         """Ask the server where a table would go; that creates nothing."""
@@ -139,30 +154,45 @@ class RestCatalog(Catalog[CatalogTable]):
             body["location"] = place_of_new(location)
         try:
             answer = self._client.post(f"{self._client.namespace(levels[:-1])}/tables", body)
-        except (Conflict, errors.AlreadyExistsError):
+        except (ConflictError, AlreadyExistsError):
             raise self._exists_already(levels) from None
+        except _GONE:
+            raise self._no_such_namespace(levels[:-1], "create_namespace creates it") from None
         self._note_credentials(levels, answer)
         found = str((answer.get("metadata") or {}).get("location") or "")
         return place_of_new(found or location or super()._location_of_new(levels, None))
 
-    def _check_new(self, levels: Levels, new: NewTable) -> None:  # noqa: ARG002 - the server chooses the folder
-        if self._has_table(levels):
-            raise self._exists_already(levels)
+    def _check_new(self, levels: Levels, new: NewTable) -> None:
+        """Do nothing: the server checked it when it chose the folder, and checks it again in the commit."""
+
+    def _created(self, levels: Levels, native: _native.Table, files: _native.Files, location: str) -> CatalogTable:
+        options = opened_with(self._readable(), self.storage_for(levels), self.allowed_for(levels))
+        return self._staged(levels, native, files, location, options)
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         body = {"name": levels[-1], "metadata-location": metadata_location}
         try:
             self._client.post(f"{self._client.namespace(levels[:-1])}/register", body)
-        except (Conflict, errors.AlreadyExistsError):
+        except (ConflictError, AlreadyExistsError):
             raise self._exists_already(levels) from None
+        except _GONE:
+            raise self._no_such_namespace(levels[:-1], "create_namespace creates it") from None
+        except UnavailableError:
+            # The answer may be lost, and the table be registered.
+            if not self._has_table(levels) or self.load_answer(levels).get("metadata-location") != metadata_location:
+                raise
 
     def _rename(self, old: Levels, new: Levels) -> None:
         try:
             self._client.post("tables/rename", {"source": _identifier(old), "destination": _identifier(new)})
         except _GONE:
             raise self._no_such_table(old) from None
-        except (Conflict, errors.AlreadyExistsError):
+        except (ConflictError, AlreadyExistsError):
             raise self._exists_already(new) from None
+        except UnavailableError:
+            # The answer may be lost, and the table be renamed.
+            if self._has_table(old) or not self._has_table(new):
+                raise
 
     def _drop(self, levels: Levels, expected: str | None) -> None:
         try:
@@ -171,6 +201,8 @@ class RestCatalog(Catalog[CatalogTable]):
             self._client.delete(self._client.table(levels), {"purgeRequested": "false"})
         except _GONE:
             raise self._no_such_table(levels) from None
+        except ConflictError as error:
+            raise errors.CatalogError(error.message, context={**error.context, "table": dotted(levels)}) from None
 
     def _purge(self, plan: PurgePlan) -> None:
         self._drop(plan.identifier, plan.metadata_location)
@@ -200,14 +232,14 @@ class RestCatalog(Catalog[CatalogTable]):
     def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
         try:
             self._client.post("namespaces", {"namespace": levels, "properties": dict(properties)})
-        except (Conflict, errors.AlreadyExistsError):
+        except (ConflictError, AlreadyExistsError):
             return False
         return True
 
     def _drop_namespace(self, levels: Levels) -> bool:
         try:
             self._client.delete(self._client.namespace(levels))
-        except Conflict:
+        except ConflictError:
             return False
         return True
 
@@ -215,8 +247,8 @@ class RestCatalog(Catalog[CatalogTable]):
         body = {"removals": sorted(removed), "updates": dict(updated)}
         try:
             answer = self._client.post(f"{self._client.namespace(levels)}/properties", body)
-        except Conflict as error:
-            raise errors.CatalogError(str(error), context={"catalog": self.name}) from None
+        except ConflictError as error:
+            raise errors.CatalogError(error.message, context=error.context) from None
         return set(answer.get("removed") or ())
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import threading
-import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -17,26 +14,21 @@ if TYPE_CHECKING:
 
     from frazil.catalog._identifiers import Levels
 
-__all__ = ["Conflict", "RestClient"]
+__all__ = ["ConflictError", "RestClient"]
 
 _SEPARATOR = "%1F"
-_TIMEOUT_S = 60.0
-_RETRIES = 3
-_EARLY_S = 30
-"""A token is renewed so long before it expires."""
-_DEFAULT_LIFETIME_S = 3600.0
-_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a type
-_UNKNOWN = frozenset({500, 502, 503, 504})
-"""After these, a change may have been made."""
+_FIRST_ERROR = 300
+_CONFLICT = 409
+_NOT_FOUND = 404
 
 
-_BUSY = 429
-"""After this, nothing was made."""
-_LONGEST_WAIT_S = 10.0
+class ConflictError(Exception):
+    """The server answered a change with 409: a requirement does not hold, or a name is in use. Callers handle it."""
 
-
-class Conflict(Exception):  # noqa: N818 - no failure: another writer was first
-    """The server answered 409: a requirement of the request does not hold."""
+    def __init__(self, message: str, context: Mapping[str, str]) -> None:
+        """Take the message and the context of an error for users."""
+        super().__init__(message)
+        self.message, self.context = message, context
 
 
 class RestClient:
@@ -46,7 +38,7 @@ class RestClient:
         """Take `uri`, and what authorizes: `token`, or `credential` with `scope` and `oauth2-server-uri`.
 
         Raises:
-            InvalidArgumentError: There is no `uri`, or it is not that of a server.
+            InvalidArgumentError: There is no `uri`, it is not that of a server, or a property has an invalid value.
         """
         uri = properties.get("uri", "").rstrip("/")
         if not uri.lower().startswith(("http://", "https://")):
@@ -57,10 +49,12 @@ class RestClient:
             raise errors.UnsupportedError(message, context={"catalog": name}, hint="use a token or a credential")
         self._name, self._uri, self._properties = name, uri, dict(properties)
         self._requests: Any = imported("requests", f"catalog {name!r}, which is of type rest,")
-        self._session = self._requests.Session()
-        self._lock = threading.RLock()
-        self._token = properties.get("token")
-        self._expires: float | None = None
+        from frazil.catalog import _rest_session
+
+        self._http = _rest_session
+        self._session = _rest_session.new_session()
+        self._timeout_s = _rest_session.timeout_s(name, properties)
+        self._auth = self._authorization()
         self._prefix = ""
 
     def configure(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -72,6 +66,8 @@ class RestClient:
         self._uri = self._properties.get("uri", self._uri).rstrip("/")
         prefix = self._properties.get("prefix", "").strip("/")
         self._prefix = f"{prefix}/" if prefix else ""
+        self._timeout_s = self._http.timeout_s(self._name, self._properties)
+        self._auth = self._authorization()
         return defaults, overrides
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None, *, prefixed: bool = True) -> dict[str, Any]:
@@ -93,16 +89,20 @@ class RestClient:
         return True
 
     def post(self, path: str, body: Any, *, is_commit: bool = False) -> dict[str, Any]:
-        """Send a change. A commit is not retried, because its outcome is unknown if no answer arrives.
+        """Send a change. It is not repeated if it may have been made.
 
         Raises:
-            Conflict: The server answered with 409.
-            CommitStateUnknownError: A commit may have been made.
+            ConflictError: The server answered with 409.
+            CommitStateUnknownError: A commit may have been made. After any other error, it was not.
         """
         return self._send("POST", path, body=body, is_commit=is_commit)
 
     def delete(self, path: str, parameters: Mapping[str, str] | None = None) -> None:
-        """Remove something."""
+        """Remove something. If an attempt was repeated because its answer was lost, 404 means that it is removed.
+
+        Raises:
+            ConflictError: The server answered with 409.
+        """
         self._send("DELETE", path, parameters=parameters)
 
     def namespace(self, levels: Levels) -> str:
@@ -144,52 +144,37 @@ class RestClient:
         is_commit: bool = False,
     ) -> dict[str, Any]:
         address = f"{self._uri}/v1/{self._prefix if prefixed else ''}{path}"
-        may_repeat = not is_commit and method != "POST"
-        renewed = False
-        # One more for a token that has expired.
-        for attempt in range(1, _RETRIES + 2):
-            try:
-                response = self._session.request(
-                    method,
-                    address,
-                    params=parameters,
-                    data=body.encode() if isinstance(body, str) else None,
-                    json=None if isinstance(body, str) else body,
-                    headers=self._headers(),
-                    timeout=float(self._properties.get("rest.timeout-s", _TIMEOUT_S)),
-                )
-            except self._requests.RequestException as error:
-                if may_repeat and attempt < _RETRIES:
-                    time.sleep(0.1 * attempt)
-                    continue
-                raise self._unreachable(error, is_commit=is_commit) from None
-            if response.status_code == 401 and not renewed and self._can_renew():  # noqa: PLR2004 - HTTP
-                renewed = True
-                with self._lock:
-                    self._token = self._expires = None
-                continue
-            is_busy = response.status_code == _BUSY or (may_repeat and response.status_code in _UNKNOWN)
-            if is_busy and attempt < _RETRIES:
-                time.sleep(_wait_s(response.headers.get("Retry-After"), attempt))
-                continue
-            return self._answer(response, is_commit=is_commit)
-        message = "a request was repeated without an answer"
-        raise errors.InternalError(message)
+        try:
+            response = self._session.request(
+                method,
+                address,
+                params=parameters,
+                json=body,
+                headers=self._headers(),
+                auth=self._auth,
+                timeout=self._timeout_s,
+            )
+        except self._requests.RequestException as error:
+            raise self._unreachable(error, is_commit=is_commit) from None
+        is_gone = method == "DELETE" and response.status_code == _NOT_FOUND
+        if is_gone and self._http.may_have_taken_effect(response):
+            return {}
+        if response.status_code >= _FIRST_ERROR:
+            raise self._refused(response, is_change=method in ("POST", "DELETE"), is_commit=is_commit)
+        return self._answer(response, is_commit=is_commit)
 
     def _answer(self, response: Any, *, is_commit: bool) -> dict[str, Any]:
-        if response.status_code < 300:  # noqa: PLR2004 - HTTP
-            if not response.content:
-                return {}
-            try:
-                answer = response.json()
-            except ValueError:
-                answer = None
-            if isinstance(answer, dict):
-                return answer
-            raise self._odd(response, is_commit=is_commit)
-        raise self._refused(response, is_commit=is_commit)
+        if not response.content:
+            return {}
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        if isinstance(answer, dict):
+            return answer
+        raise self._odd(response, is_commit=is_commit)
 
-    def _refused(self, response: Any, *, is_commit: bool) -> Exception:
+    def _refused(self, response: Any, *, is_change: bool, is_commit: bool) -> Exception:
         """Return the error for an answer that is one."""
         kind, said = "", ""
         try:
@@ -200,12 +185,12 @@ class RestClient:
         status = response.status_code
         message = f"the server of catalog {self._name!r} answered {status}: {said or kind or 'no reason'}"
         context = {"catalog": self._name, "status": str(status)}
-        if status == 409 or kind == "NamespaceNotEmptyException":  # noqa: PLR2004 - HTTP
-            return Conflict(message)
-        if is_commit and status in _UNKNOWN:
+        if is_change and (status == _CONFLICT or kind == "NamespaceNotEmptyException"):
+            return ConflictError(message, context)
+        if is_commit and status in self._http.UNKNOWN:
             return errors.CommitStateUnknownError(message, context=context)
         found_kind = _KINDS.get(kind) or _STATUSES.get(status) or errors.CatalogError
-        if status in _UNKNOWN:
+        if status in self._http.UNKNOWN:
             found_kind = errors.UnavailableError
         return found_kind(message, context=context)
 
@@ -223,7 +208,7 @@ class RestClient:
         # The text of the error may hold the address, and with it secrets.
         message = f"catalog {self._name!r} at {masked(self._uri)} gives no answer: {type(error).__name__}"
         context = {"catalog": self._name, "uri": masked(self._uri)}
-        if is_commit and not isinstance(error, self._requests.ConnectTimeout):
+        if is_commit and not self._http.was_not_sent(error):
             return errors.CommitStateUnknownError(message, context=context)
         return errors.UnavailableError(message, context=context)
 
@@ -233,67 +218,35 @@ class RestClient:
         own = {
             key.removeprefix("header."): value for key, value in self._properties.items() if key.startswith("header.")
         }
-        headers = {
+        return {
             "Content-Type": "application/json",
             "X-Client-Version": "frazil",
             "X-Iceberg-Access-Delegation": "vended-credentials",
             **own,
         }
-        token = self._bearer()
-        return headers if token is None else {**headers, "Authorization": f"Bearer {token}"}
 
-    def _can_renew(self) -> bool:
-        return "credential" in self._properties
-
-    def _bearer(self) -> str | None:
-        if not self._can_renew():
-            return self._token
-        with self._lock:
-            if self._token is None or (self._expires is not None and time.monotonic() > self._expires - _EARLY_S):
-                self._token, lifetime = self._fetch_token()
-                self._expires = time.monotonic() + lifetime
-            return self._token
-
-    def _fetch_token(self) -> tuple[str, float]:
-        """Exchange the credential for a token (OAuth2, client credentials)."""
-        client, _, secret = self._properties["credential"].rpartition(":")
-        form = {"grant_type": "client_credentials", "scope": self._properties.get("scope", "catalog")}
-        for key in ("audience", "resource"):
-            if key in self._properties:
-                form[key] = self._properties[key]
-        headers = {}
-        address = self._properties.get("oauth2-server-uri")
-        if address is None:
-            address = f"{self._uri}/v1/oauth/tokens"
-        elif not address.lower().startswith(("http://", "https://")):
+    def _authorization(self) -> Any:
+        """Return what authorizes requests: a credential, which is exchanged for tokens, or a token."""
+        properties = self._properties
+        if "credential" not in properties:
+            return self._http.Bearer(properties.get("token"))
+        address = properties.get("oauth2-server-uri", f"{self._uri}/v1/oauth/tokens")
+        if not address.lower().startswith(("http://", "https://")):
             address = f"{self._uri}/{address.lstrip('/')}"
-        if self._properties.get("rest.oauth2-basic-auth", "false").lower() == "true":
-            basic = base64.b64encode(f"{client}:{secret}".encode()).decode()
-            headers["Authorization"] = f"Basic {basic}"
-        else:
-            form |= ({"client_id": client} if client else {}) | {"client_secret": secret}
-        try:
-            response = self._session.post(address, data=form, headers=headers, timeout=_TIMEOUT_S)
-        except self._requests.RequestException as error:
-            raise self._unreachable(error, is_commit=False) from None
-        try:
-            answer = response.json()
-            token, lifetime = answer["access_token"], float(answer.get("expires_in") or _DEFAULT_LIFETIME_S)
-        except (ValueError, KeyError, TypeError):
-            message = (
-                f"no token for catalog {self._name!r}: the server at {masked(address)} answered {response.status_code}"
-            )
-            hint = "the property credential is <client id>:<client secret>"
-            raise errors.UnauthorizedError(message, context={"catalog": self._name}, hint=hint) from None
-        return str(token), lifetime
-
-
-def _wait_s(asked: str | None, attempt: int) -> float:
-    """Return how long to wait before the next attempt: as the server asks, within reason."""
-    try:
-        return min(_LONGEST_WAIT_S, max(0.0, float(asked or "")))
-    except ValueError:
-        return 0.1 * attempt
+        form = {"scope": properties.get("scope", "catalog")}
+        for key in ("audience", "resource"):
+            if key in properties:
+                form[key] = properties[key]
+        return self._http.OAuth2(
+            catalog=self._name,
+            address=address,
+            credential=properties["credential"],
+            form=form,
+            is_basic=properties.get("rest.oauth2-basic-auth", "false").lower() == "true",
+            timeout_s=self._timeout_s,
+            unreachable=lambda error: self._unreachable(error, is_commit=False),
+            token=properties.get("token"),
+        )
 
 
 _KINDS: dict[str, type[errors.FrazilError]] = {

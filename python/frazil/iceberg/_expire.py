@@ -73,12 +73,13 @@ class ExpireSnapshots:
     def __init__(
         self,
         newest: Callable[[], TableState],
-        evolve: Callable[[dict[str, Any]], TableState],
+        evolve: Callable[[dict[str, Any]], tuple[TableState | None, TableState]],
         place: Callable[[], str],
     ) -> None:
         """Use `Table.expire_snapshots` instead.
 
-        `evolve` makes a change of metadata, and returns the state that was committed.
+        `evolve` commits a metadata change. It returns the state that its commit replaced, None if there was nothing to
+        commit, and the new state.
         """
         self._newest, self._evolve, self._place = newest, evolve, place
         self._now_ms = time.time_ns() // 1_000_000
@@ -152,15 +153,19 @@ class ExpireSnapshots:
         plan = self._plan()
         if not plan.snapshot_ids and not plan.refs:
             return ExpireResult(seconds=time.perf_counter() - began)
-        after = self._evolve(self._change({"snapshot_ids": list(plan.snapshot_ids), "refs": list(plan.refs)}))
+        before, after = self._evolve(self._change({"snapshot_ids": list(plan.snapshot_ids), "refs": list(plan.refs)}))
         self._planned = None
+        if before is None:
+            # Concurrent commits kept or removed all that was planned. Its files are not ours to delete.
+            return ExpireResult(seconds=time.perf_counter() - began)
         with operation("expire_snapshots", self._place):
-            deletion = plan.deletion if _follows(after, plan.before) else _deletion_after_commit(plan.before, after)
+            is_as_planned = _is_same(before, plan.before) and _follows(after, before)
+            deletion = plan.deletion if is_as_planned else _deletion_after_commit(before, after)
             deletion.delete_files("the snapshots are removed", {"table": self._place()})
-        kept = {snapshot.snapshot_id for snapshot in after.metadata.snapshots}
+        snapshot_ids, refs = _removed(before, after)
         return ExpireResult(
-            snapshot_ids=tuple(one for one in plan.snapshot_ids if one not in kept),
-            refs=tuple(name for name in plan.refs if name not in after.metadata.refs),
+            snapshot_ids=tuple(one for one in snapshot_ids if one in plan.snapshot_ids),
+            refs=tuple(name for name in refs if name in plan.refs),
             deleted_files={kind: count for kind, (count, _) in deletion.by_kind().items()},
             deleted_bytes=deletion.size_bytes,
             seconds=time.perf_counter() - began,
@@ -181,15 +186,8 @@ class ExpireSnapshots:
                     deletion = _deletion(before, after)
                 finally:
                     changes.abort()
-            kept = {snapshot.snapshot_id for snapshot in after.metadata.snapshots}
-            expired = [one for one in before.metadata.snapshots if one.snapshot_id not in kept]
-            expired.sort(key=lambda snapshot: snapshot.timestamp_ms)
-            self._planned = _Plan(
-                before=before,
-                snapshot_ids=tuple(snapshot.snapshot_id for snapshot in expired),
-                refs=tuple(name for name in before.metadata.refs if name not in after.metadata.refs),
-                deletion=deletion,
-            )
+            snapshot_ids, refs = _removed(before, after)
+            self._planned = _Plan(before=before, snapshot_ids=snapshot_ids, refs=refs, deletion=deletion)
         return self._planned
 
     def _change(self, planned: dict[str, Any] | None) -> dict[str, Any]:
@@ -213,14 +211,27 @@ class ExpireSnapshots:
         return f"<frazil.iceberg.ExpireSnapshots {self._place()!r}>"
 
 
+def _removed(before: TableState, after: TableState) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return the snapshots, oldest first, and the branches and tags that a later state does not have."""
+    kept = {snapshot.snapshot_id for snapshot in after.metadata.snapshots}
+    expired = [one for one in before.metadata.snapshots if one.snapshot_id not in kept]
+    expired.sort(key=lambda snapshot: snapshot.timestamp_ms)
+    refs = tuple(name for name in before.metadata.refs if name not in after.metadata.refs)
+    return tuple(snapshot.snapshot_id for snapshot in expired), refs
+
+
+def _is_same(one: TableState, other: TableState) -> bool:
+    return one.native.recorded_location == other.native.recorded_location
+
+
 def _follows(after: TableState, before: TableState) -> bool:
-    """Return whether nobody committed between two states: what was planned on the first holds for the second."""
+    """Return whether one commit led from `before` to `after`. A REST server may have merged it with others."""
     log = after.metadata.metadata_log
     return bool(log) and log[-1].metadata_file == before.native.recorded_location
 
 
 def _deletion_after_commit(before: TableState, after: TableState) -> DeletionPlan:
-    """Return what can be deleted although others committed since the plan: they may have kept a snapshot of it.
+    """Return the files to delete if others committed since the plan: they may have kept one of its snapshots.
 
     Raises:
         StorageError: A manifest cannot be read.

@@ -24,14 +24,16 @@ __all__ = ["Maintenance"]
 class Maintenance(Verbs):
     """Maintenance methods, which plan before they change anything."""
 
-    @property
-    @abstractmethod
-    def _state(self) -> TableState:
-        """The state of the handle."""
-
     @abstractmethod
     def _newest(self) -> TableState:
         """Load the newest state. The handle keeps its own state."""
+
+    @abstractmethod
+    def _evolve_and_compare(self, change: dict[str, Any]) -> tuple[TableState | None, TableState]:
+        """Commit a metadata change.
+
+        Return the state that the commit replaced, None if there was nothing to commit, and the new state.
+        """
 
     def expire_snapshots(
         self,
@@ -67,11 +69,7 @@ class Maintenance(Verbs):
         """
         from frazil.iceberg._expire import ExpireSnapshots
 
-        def evolve(change: dict[str, Any]) -> TableState:
-            self._evolve(change)
-            return self._state
-
-        plan = ExpireSnapshots(self._newest, evolve, self._place)
+        plan = ExpireSnapshots(self._newest, self._evolve_and_compare, self._place)
         if older_than is not None:
             plan.older_than(older_than)
         if retain_last is not None:

@@ -50,6 +50,8 @@ class StagedTable:
         self.folder: NewFolder | None = None
         """The folder of a table that the commit creates."""
         self.committed: TableState | None = None
+        self.replaced: TableState | None = None
+        """The state that the commit replaced; None if there was nothing to commit, or the table was created."""
 
     @property
     def may_be_committed(self) -> bool:
@@ -118,8 +120,9 @@ class StagedTable:
             CommitStateUnknownError: It is not known whether the changes were committed; nothing was deleted.
         """
         try:
-            native, count = self.native.commit(self._attempts)
+            native, replaced, count = self.native.commit(self._attempts)
             self.committed = TableState(native, self._options)
+            self.replaced = None if replaced is None else TableState(replaced, self._options)
         except BaseException:
             # A signal may arrive after the commit.
             if not self.may_be_committed:

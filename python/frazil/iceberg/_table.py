@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -31,6 +32,7 @@ from frazil.iceberg._state import TableState, folder_of
 from frazil.iceberg._table_metadata import TableMetadata
 from frazil.iceberg._target import Target
 from frazil.iceberg._verbs import Verbs
+from frazil.iceberg.operations.evolve import Evolve
 
 if TYPE_CHECKING:
     import datetime
@@ -166,7 +168,15 @@ class Table(Opened, Maintenance):
         return self
 
     def _run(self, operation: Operation, rows: Any = None, executor: Executor = HERE) -> WriteResult:
+        return self._run_on(Target(self._state, self._row), operation, rows, executor)
+
+    def _evolve_and_compare(self, change: dict[str, Any]) -> tuple[TableState | None, TableState]:
         target = Target(self._state, self._row)
+        with operation("commit", self._place):
+            self._run_on(target, Evolve(change=json.dumps(change)))
+        return target.replaced, target.state()
+
+    def _run_on(self, target: Target, operation: Operation, rows: Any = None, executor: Executor = HERE) -> WriteResult:
         try:
             result = run(target, operation, rows, executor)
         except BaseException:

@@ -26,6 +26,8 @@ class Target:
         state.native.check_writable(row)
         self._state, self._row = state, row
         self._attempts = _native.Attempts()
+        self.replaced: TableState | None = None
+        """The state that the last commit replaced; None if there was nothing to commit."""
 
     def state(self) -> TableState:
         """Return the state that is at hand."""
@@ -43,9 +45,9 @@ class Target:
         return StagedTable(changes, state.options, state.metadata.location, self._attempts)
 
     def adopt(self, staged: StagedTable) -> None:
-        """Go to the state that a commit made."""
+        """Take the state that a commit published."""
         if staged.committed is not None:
-            self._state = staged.committed
+            self._state, self.replaced = staged.committed, staged.replaced
 
     def replan(self) -> bool:
         """Wait, and load the newest state for another attempt; return False if no more attempts are allowed."""

@@ -306,8 +306,9 @@ impl Transaction {
         })
     }
 
-    /// Commits all changes as one; gives the new state and how many attempts it took, those before counted.
-    fn commit(&self, py: Python<'_>, attempts: &Attempts) -> PyResult<(Table, u32)> {
+    /// Commit all changes as one. Return the new state, the state that the commit replaced, None if there was nothing to
+    /// commit or the table was created, and the number of attempts, earlier ones included.
+    fn commit(&self, py: Python<'_>, attempts: &Attempts) -> PyResult<(Table, Option<Table>, u32)> {
         let row = self.row.as_ref().map(|row| row.clone_ref(py));
         interruptible(py, |context| {
             let changes = self.end()?;
@@ -319,7 +320,8 @@ impl Transaction {
                 committed.as_ref().err().is_some_and(|error| error.kind() != ErrorKind::CommitStateUnknown);
             self.may_be_committed.store(!is_refused, Ordering::Release);
             let committed = committed?;
-            Ok((Table(IcebergTable::at(committed.state, self.files.clone())?), committed.attempts))
+            let table = |state| IcebergTable::at(state, self.files.clone()).map(Table);
+            Ok((table(committed.state)?, committed.replaced.map(table).transpose()?, committed.attempts))
         })
     }
 

@@ -15,15 +15,27 @@ use super::Files;
 
 /// What became of a new state.
 #[derive(Debug)]
-pub enum Swap {
-    /// It is the newest one, in this file.
-    Done(String),
+pub enum Swap<T = String> {
+    /// It was published: by default, the location of its file.
+    Done(T),
     /// Another writer was first; nothing changed.
     Lost,
     /// It was refused, and nothing changed.
     Refused(Error),
-    /// Nobody can say.
+    /// It is not known whether it was published.
     Unknown(Error),
+}
+
+impl<T> Swap<T> {
+    /// Replaces what was published.
+    pub fn map<U>(self, published: impl FnOnce(T) -> U) -> Swap<U> {
+        match self {
+            Self::Done(value) => Swap::Done(published(value)),
+            Self::Lost => Swap::Lost,
+            Self::Refused(error) => Swap::Refused(error),
+            Self::Unknown(error) => Swap::Unknown(error),
+        }
+    }
 }
 
 /// Create the file `location` with `content`, unless it exists. `content` must be different from what any other writer

@@ -19,7 +19,7 @@ use frazil_core::retry::{Retry, pause};
 use frazil_core::storage::Turn;
 use frazil_core::storage::publish::Swap;
 
-use super::pointer::Pointer;
+use super::pointer::{Pointer, Proposal};
 use super::requirement::Requirement;
 use super::update::{MetadataBuilder, TableUpdate};
 use crate::properties::{self, Property};
@@ -60,6 +60,8 @@ pub trait Change: fmt::Debug + Send {
 pub struct Committed {
     /// The new state.
     pub state: State,
+    /// The state that the commit replaced; None if nothing was committed, or the table was created.
+    pub replaced: Option<State>,
     /// How many attempts it took, over all commits that were tried.
     pub attempts: u32,
 }
@@ -154,7 +156,7 @@ pub fn newest(pointer: &dyn Pointer, known: &State) -> Result<State> {
 /// What was loaded, if it is the table that was known.
 fn same_table(known: Option<&State>, loaded: Option<State>) -> Result<Option<State>> {
     if let Some(uuid) = known.and_then(|known| known.metadata.table_uuid.clone()) {
-        Requirement::Uuid(uuid).check(loaded.as_ref().map(|state| state.metadata.as_ref()))?;
+        Requirement::AssertTableUuid { uuid }.check(loaded.as_ref().map(|state| state.metadata.as_ref()))?;
     }
     Ok(loaded)
 }
@@ -209,8 +211,10 @@ fn attempted(
     let mut attempt = 1;
     loop {
         context.check()?;
-        if attempt > 1 || base.is_none() {
+        if attempt > 1 {
             base = same_table(base.as_ref(), pointer.load()?)?;
+        } else if base.is_none() {
+            base = pointer.existing()?;
         }
         let metadata = base.as_ref().map(|state| state.metadata.as_ref());
         let revision = change.revise(metadata, attempt, context).inspect_err(|error| {
@@ -219,16 +223,14 @@ fn attempted(
                 attempts.number = attempts.before();
             }
         })?;
-        let Some((next, dropped)) = applied(base.as_ref(), revision)? else {
+        let Some(Applied { next, updates, dropped }) = applied(base.as_ref(), revision)? else {
             let state = base.ok_or_else(|| Error::internal("a change made no table"))?;
-            return Ok(Committed { state, attempts: attempts.number });
+            return Ok(Committed { state, replaced: None, attempts: attempts.number });
         };
-        match pointer.swap(base.as_ref(), &next) {
-            Swap::Done(metadata_location) => {
+        match pointer.swap(&Proposal { base: base.as_ref(), next: &next, updates: &updates }) {
+            Swap::Done(state) => {
                 delete_dropped(pointer, &next, &dropped);
-                let metadata = pointer.completed(&metadata_location).unwrap_or_else(|| Arc::new(next));
-                let state = State { metadata, metadata_location };
-                return Ok(Committed { state, attempts: attempts.number });
+                return Ok(Committed { state, replaced: base, attempts: attempts.number });
             }
             Swap::Refused(error) => return Err(error),
             Swap::Unknown(error) => return Err(unknown(&error)),
@@ -259,10 +261,21 @@ fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[M
     }
 }
 
-/// The state after a revision and what fell out of its metadata log; None when it changes nothing.
-fn applied(base: Option<&State>, revision: Revision) -> Result<Option<(TableMetadata, Vec<MetadataLogEntry>)>> {
+/// A state after a revision.
+struct Applied {
+    next: Arc<TableMetadata>,
+    updates: Vec<TableUpdate>,
+    /// What fell out of the metadata log.
+    dropped: Vec<MetadataLogEntry>,
+}
+
+/// The state after a revision; None when it changes nothing.
+fn applied(base: Option<&State>, revision: Revision) -> Result<Option<Applied>> {
     match (base, revision) {
-        (None, Revision::Create(metadata)) => Ok(Some((*metadata, Vec::new()))),
+        (None, Revision::Create(metadata)) => {
+            let updates = TableUpdate::creating(&metadata);
+            Ok(Some(Applied { next: Arc::new(*metadata), updates, dropped: Vec::new() }))
+        }
         (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "the table exists already")),
         (None, Revision::Update(_)) => Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
         (Some(base), Revision::Update(updates)) => {
@@ -273,7 +286,9 @@ fn applied(base: Option<&State>, revision: Revision) -> Result<Option<(TableMeta
             if !builder.is_changed() {
                 return Ok(None);
             }
-            builder.build(Some(previous)).map(Some)
+            let updates = builder.effective().to_vec();
+            let (next, dropped) = builder.build(Some(previous))?;
+            Ok(Some(Applied { next: Arc::new(next), updates, dropped }))
         }
     }
 }

@@ -8,7 +8,6 @@
 //! row is asked again, and where another writer is on top already, the log of that one's metadata. A file of ours is
 //! deleted only when it is certain that no row ever names it.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use frazil_core::ids;
 use frazil_core::storage::publish::Swap;
 use frazil_core::storage::{Files, Turn};
 
-use super::pointer::Pointer;
+use super::pointer::{Pointer, Proposal};
 use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::{State, read_metadata};
@@ -55,8 +54,13 @@ struct Written<'a> {
     /// What the row named.
     expected: Option<String>,
     location: String,
-    base: Option<&'a State>,
-    next: &'a TableMetadata,
+    proposal: &'a Proposal<'a>,
+}
+
+impl Written<'_> {
+    fn published(&self) -> Swap<State> {
+        Swap::Done(self.proposal.published(self.location.clone()))
+    }
 }
 
 impl CatalogPointer {
@@ -69,8 +73,9 @@ impl CatalogPointer {
         read_metadata(&self.files, &self.files.openable(location)?)
     }
 
-    /// Writes the file of `next`; None when another writer was first.
-    fn write<'a>(&self, base: Option<&'a State>, next: &'a TableMetadata) -> Result<Option<Written<'a>>> {
+    /// Writes the file of the proposed state; None when another writer was first.
+    fn write<'a>(&self, proposal: &'a Proposal<'a>) -> Result<Option<Written<'a>>> {
+        let Proposal { base, next, .. } = *proposal;
         let expected = self.row.location()?;
         let is_base = |location: &String| {
             base.is_some_and(|base| {
@@ -86,13 +91,13 @@ impl CatalogPointer {
         let content = next.to_bytes(codec)?;
         // No row names it, so that what a failed write left can go.
         self.files.put_if_absent(&location, content.into()).inspect_err(|_| self.delete(&location))?;
-        Ok(Some(Written { expected, location, base, next }))
+        Ok(Some(Written { expected, location, proposal }))
     }
 
     /// What became of a row that another one had changed: a request that was sent twice finds its own first effect.
-    fn lost(&self, written: &Written<'_>) -> Swap {
+    fn lost(&self, written: &Written<'_>) -> Swap<State> {
         match self.named().and_then(|named| named.map_or(Ok(Some(false)), |newer| self.follows(&newer, written))) {
-            Ok(Some(true)) => return Swap::Done(written.location.clone()),
+            Ok(Some(true)) => return written.published(),
             Ok(Some(false)) => self.delete(&written.location),
             // Rather an orphan than a table without its newest state.
             Ok(None) => {}
@@ -103,7 +108,7 @@ impl CatalogPointer {
     }
 
     /// What became of a row whose swap failed.
-    fn settle(&self, written: &Written<'_>, error: Error) -> Swap {
+    fn settle(&self, written: &Written<'_>, error: Error) -> Swap<State> {
         let Ok(named) = self.named() else { return Swap::Unknown(error) };
         let Some(newer) = named.filter(|named| Some(named) != written.expected.as_ref()) else {
             if is_definite(error.kind()) {
@@ -113,7 +118,7 @@ impl CatalogPointer {
             return Swap::Unknown(error);
         };
         match self.follows(&newer, written) {
-            Ok(Some(true)) => Swap::Done(written.location.clone()),
+            Ok(Some(true)) => written.published(),
             Ok(Some(false)) => {
                 self.delete(&written.location);
                 Swap::Lost
@@ -143,19 +148,16 @@ impl CatalogPointer {
         if logged(&written.location) {
             return Ok(Some(true));
         }
-        let Some(base) = written.base else {
+        if written.proposal.base.is_none() {
             // The id was given with this very attempt.
-            return Ok(Some(newer.table_uuid.is_some() && newer.table_uuid == written.next.table_uuid));
-        };
+            return Ok(Some(newer.table_uuid.is_some() && newer.table_uuid == written.proposal.next.table_uuid));
+        }
         if written.expected.as_deref().is_some_and(logged) {
             // The log goes back to where we began, and we are not in it.
             return Ok(Some(false));
         }
-        let ids = |metadata: &TableMetadata| -> HashSet<i64> {
-            metadata.snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect()
-        };
-        let added = &ids(written.next) - &ids(&base.metadata);
-        Ok((!added.is_disjoint(&ids(&newer))).then_some(true))
+        let added = written.proposal.added_snapshots();
+        Ok(newer.snapshots.iter().any(|snapshot| added.contains(&snapshot.snapshot_id)).then_some(true))
     }
 }
 
@@ -166,14 +168,14 @@ impl Pointer for CatalogPointer {
         Ok(Some(State { metadata, metadata_location }))
     }
 
-    fn swap(&self, base: Option<&State>, next: &TableMetadata) -> Swap {
-        let written = match self.write(base, next) {
+    fn swap(&self, proposal: &Proposal<'_>) -> Swap<State> {
+        let written = match self.write(proposal) {
             Ok(Some(written)) => written,
             Ok(None) => return Swap::Lost,
             Err(error) => return Swap::Refused(error),
         };
         match self.row.replace(written.expected.as_deref(), &written.location) {
-            Ok(true) => Swap::Done(written.location),
+            Ok(true) => written.published(),
             Ok(false) => self.lost(&written),
             Err(error) => self.settle(&written, error),
         }

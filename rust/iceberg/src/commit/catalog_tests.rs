@@ -330,8 +330,8 @@ fn a_commit_that_may_be_below_another_one_is_not_called_lost() {
     create(&pointer(&storage, &shared, None), &[]).unwrap();
     let own = pointer(&storage, &shared, None);
     let base = own.load().unwrap().unwrap();
-    let next = base.metadata.as_ref().clone();
-    let written = own.write(Some(&base), &next).unwrap().unwrap();
+    let proposal = Proposal { base: Some(&base), next: &base.metadata, updates: &[] };
+    let written = own.write(&proposal).unwrap().unwrap();
     *shared.named.lock().unwrap() = Some(written.location.clone());
     set(&storage, &shared, "n", "1").unwrap();
     let fault = Fault::Fail(ErrorKind::Unavailable);
@@ -350,8 +350,8 @@ fn a_commit_that_fell_out_of_the_log_is_not_called_lost() {
     create(&pointer(&storage, &shared, None), &[("write.metadata.previous-versions-max", "1")]).unwrap();
     let pointer = pointer(&storage, &shared, None);
     let base = pointer.load().unwrap().unwrap();
-    let next = base.metadata.as_ref().clone();
-    let written = pointer.write(Some(&base), &next).unwrap().unwrap();
+    let proposal = Proposal { base: Some(&base), next: &base.metadata, updates: &[] };
+    let written = pointer.write(&proposal).unwrap().unwrap();
     for i in 0..3 {
         set(&storage, &shared, "n", &i.to_string()).unwrap();
     }

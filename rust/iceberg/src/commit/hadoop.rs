@@ -16,7 +16,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::publish::{Swap, publish};
 use frazil_core::storage::{Files, Turn};
 
-use super::pointer::Pointer;
+use super::pointer::{Pointer, Proposal};
 use crate::locate::{HINT_FILE, locate, version_of};
 use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
@@ -107,7 +107,8 @@ impl Pointer for HadoopPointer {
         Ok(Some(State::recorded(metadata, &self.folder, &metadata_location)))
     }
 
-    fn swap(&self, base: Option<&State>, next: &TableMetadata) -> Swap {
+    fn swap(&self, proposal: &Proposal<'_>) -> Swap<State> {
+        let Proposal { base, next, .. } = *proposal;
         let prepared = || -> Result<(u64, String, Bytes)> {
             if base.is_some_and(|base| base.metadata.location != next.location) {
                 return Err(Error::unsupported("a table without a catalog stays where it is"));
@@ -137,7 +138,7 @@ impl Pointer for HadoopPointer {
             let hint = format!("{}/metadata/{HINT_FILE}", self.folder);
             let _ = self.files.put(&hint, version.to_string().into());
         }
-        swap
+        swap.map(|location| proposal.published(location))
     }
 
     fn turn(&self, _: Option<&State>) -> Option<Turn> {

@@ -14,3 +14,4 @@ pub mod requirement;
 pub mod rest;
 pub mod staged;
 pub mod update;
+mod update_json;

@@ -1,5 +1,6 @@
 //! Where the newest state of a table is found, and how the next one takes its place.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,8 +8,35 @@ use frazil_core::error::Result;
 use frazil_core::storage::Turn;
 use frazil_core::storage::publish::Swap;
 
+use super::update::TableUpdate;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::State;
+
+/// A state that is proposed as the newest one.
+#[derive(Debug, Clone, Copy)]
+pub struct Proposal<'a> {
+    /// The state that it was made from; None for a new table.
+    pub base: Option<&'a State>,
+    /// The proposed metadata.
+    pub next: &'a Arc<TableMetadata>,
+    /// The updates that turn `base` into `next`, in order; those that create the table if there is no `base`.
+    pub updates: &'a [TableUpdate],
+}
+
+impl Proposal<'_> {
+    /// The proposed state, published in the metadata file `metadata_location`.
+    pub fn published(&self, metadata_location: String) -> State {
+        State { metadata: self.next.clone(), metadata_location }
+    }
+
+    /// The ids of the snapshots that the proposal adds.
+    pub fn added_snapshots(&self) -> HashSet<i64> {
+        let ids = |metadata: &TableMetadata| -> HashSet<i64> {
+            metadata.snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect()
+        };
+        &ids(self.next) - &self.base.map(|base| ids(&base.metadata)).unwrap_or_default()
+    }
+}
 
 /// The one place that says which state of a table is the newest.
 pub trait Pointer: fmt::Debug + Send + Sync {
@@ -24,16 +52,19 @@ pub trait Pointer: fmt::Debug + Send + Sync {
     /// The newest state; None when there is no such table.
     fn load(&self) -> Result<Option<State>>;
 
-    /// Makes `next` the newest state if `base` still is: of several writers with one base exactly one gets
-    /// [`Swap::Done`]. What fails before anything can have happened is [`Swap::Refused`]; what may have happened is
-    /// looked up, and [`Swap::Unknown`] where that does not tell.
-    fn swap(&self, base: Option<&State>, next: &TableMetadata) -> Swap;
-
-    /// The metadata that the last swap made, if it is not exactly what was given: a server completes it.
-    fn completed(&self, metadata_file: &str) -> Option<Arc<TableMetadata>> {
-        let _ = metadata_file;
-        None
+    /// The table that a new one would replace; None if there is none, or if the swap will tell.
+    ///
+    /// # Errors
+    /// As [`Pointer::load`].
+    fn existing(&self) -> Result<Option<State>> {
+        self.load()
     }
+
+    /// Makes `proposal.next` the newest state if `proposal.base` still is: of several writers with one base exactly one
+    /// gets [`Swap::Done`], with the state that was published. A server may have completed it, or made the updates on a
+    /// newer state. An error before anything can have happened is [`Swap::Refused`]. Otherwise the outcome is looked up,
+    /// and is [`Swap::Unknown`] if that does not settle it.
+    fn swap(&self, proposal: &Proposal<'_>) -> Swap<State>;
 
     /// Waits for a turn among the writers of this machine, where that can spare them attempts that lose.
     fn turn(&self, base: Option<&State>) -> Option<Turn> {

@@ -143,7 +143,7 @@ impl Transaction {
                 base = newer;
             }
             if self.is_empty() {
-                return Ok(Committed { state: base, attempts: attempts.before() });
+                return Ok(Committed { state: base, replaced: None, attempts: attempts.before() });
             }
         }
         commit_after(pointer, Some(base), &mut self, attempts, context)
@@ -180,7 +180,7 @@ impl Transaction {
 impl Change for Transaction {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
         if self.creates {
-            Requirement::NotThere.check(base)?;
+            Requirement::AssertCreate.check(base)?;
             return Ok(Revision::Create(Box::new(self.staged.metadata.as_ref().clone())));
         }
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;

@@ -82,6 +82,8 @@ pub struct MetadataBuilder {
     added_snapshots: HashSet<i64>,
     has_new_schema: bool,
     changed: bool,
+    /// The updates that had an effect.
+    effective: Vec<TableUpdate>,
 }
 
 impl MetadataBuilder {
@@ -96,6 +98,7 @@ impl MetadataBuilder {
             added_snapshots: HashSet::new(),
             has_new_schema: false,
             changed: false,
+            effective: Vec::new(),
         }
     }
 
@@ -120,47 +123,72 @@ impl MetadataBuilder {
     /// `CommitValidation` for a snapshot that cannot follow the current one.
     pub fn apply(&mut self, update: TableUpdate) -> Result<()> {
         self.changed = true;
-        match update {
-            TableUpdate::AssignUuid(uuid) => self.assign_uuid(uuid),
-            TableUpdate::UpgradeFormatVersion(version) => self.upgrade(version),
-            TableUpdate::AddSchema(schema) => self.add_schema(schema),
-            TableUpdate::SetCurrentSchema(id) => self.set_current_schema(id),
-            TableUpdate::AddSpec(spec) => self.add_spec(spec),
-            TableUpdate::SetDefaultSpec(id) => self.set_default_spec(id),
-            TableUpdate::AddSortOrder(order) => self.add_sort_order(order),
-            TableUpdate::SetDefaultSortOrder(id) => self.set_default_sort_order(id),
-            TableUpdate::AddSnapshot(snapshot) => self.add_snapshot(snapshot),
-            TableUpdate::SetRef(name, reference) => self.set_ref(name, reference),
-            TableUpdate::RemoveRef(name) => self.remove_ref(&name),
-            TableUpdate::RemoveSnapshots(ids) => self.remove_snapshots(&ids),
-            TableUpdate::SetLocation(location) => self.set_location(&location),
-            TableUpdate::SetProperties(properties) => {
-                self.metadata.properties.extend(properties);
-                Ok(())
+        let effective = match update {
+            TableUpdate::AssignUuid(uuid) => self.assign_uuid(uuid)?,
+            TableUpdate::UpgradeFormatVersion(version) => self.upgrade(version)?,
+            TableUpdate::AddSchema(schema) => self.add_schema(schema)?,
+            TableUpdate::SetCurrentSchema(id) => self.set_current_schema(id)?,
+            TableUpdate::AddSpec(spec) => self.add_spec(spec)?,
+            TableUpdate::SetDefaultSpec(id) => self.set_default_spec(id)?,
+            TableUpdate::AddSortOrder(order) => self.add_sort_order(order)?,
+            TableUpdate::SetDefaultSortOrder(id) => self.set_default_sort_order(id)?,
+            TableUpdate::AddSnapshot(snapshot) => {
+                self.add_snapshot(snapshot.clone())?;
+                Some(TableUpdate::AddSnapshot(snapshot))
             }
-            TableUpdate::RemoveProperties(keys) => {
-                self.metadata.properties.retain(|key, _| !keys.contains(key));
-                Ok(())
+            TableUpdate::SetRef(name, reference) => self.set_ref(name, reference)?,
+            TableUpdate::RemoveRef(name) => {
+                self.remove_ref(&name)?;
+                Some(TableUpdate::RemoveRef(name))
             }
+            TableUpdate::RemoveSnapshots(ids) => {
+                self.remove_snapshots(&ids)?;
+                Some(TableUpdate::RemoveSnapshots(ids))
+            }
+            TableUpdate::SetLocation(location) => self.set_location(&location)?,
+            TableUpdate::SetProperties(properties) => self.set_properties(properties),
+            TableUpdate::RemoveProperties(keys) => self.remove_properties(keys),
+            of_statistics => Some(self.set_statistics(of_statistics)),
+        };
+        self.effective.extend(effective);
+        Ok(())
+    }
+
+    /// The updates that had an effect, with the ids that were chosen: applied to the same metadata they have the same
+    /// effect, also by a server that refuses [`LAST_ADDED`] for a schema, spec or sort order that the table had before.
+    pub fn effective(&self) -> &[TableUpdate] {
+        &self.effective
+    }
+
+    fn set_properties(&mut self, mut properties: BTreeMap<String, String>) -> Option<TableUpdate> {
+        properties.retain(|key, value| self.metadata.properties.get(key) != Some(value));
+        self.metadata.properties.extend(properties.clone());
+        (!properties.is_empty()).then_some(TableUpdate::SetProperties(properties))
+    }
+
+    fn remove_properties(&mut self, mut keys: Vec<String>) -> Option<TableUpdate> {
+        keys.retain(|key| self.metadata.properties.remove(key).is_some());
+        (!keys.is_empty()).then_some(TableUpdate::RemoveProperties(keys))
+    }
+
+    fn set_statistics(&mut self, update: TableUpdate) -> TableUpdate {
+        let metadata = &mut self.metadata;
+        match &update {
             TableUpdate::SetStatistics(file) => {
-                self.metadata.statistics.retain(|known| known.snapshot_id != file.snapshot_id);
-                self.metadata.statistics.push(file);
-                Ok(())
+                metadata.statistics.retain(|known| known.snapshot_id != file.snapshot_id);
+                metadata.statistics.push(file.clone());
             }
-            TableUpdate::RemoveStatistics(id) => {
-                self.metadata.statistics.retain(|known| known.snapshot_id != id);
-                Ok(())
-            }
+            TableUpdate::RemoveStatistics(id) => metadata.statistics.retain(|known| known.snapshot_id != *id),
             TableUpdate::SetPartitionStatistics(file) => {
-                self.metadata.partition_statistics.retain(|known| known.snapshot_id != file.snapshot_id);
-                self.metadata.partition_statistics.push(file);
-                Ok(())
+                metadata.partition_statistics.retain(|known| known.snapshot_id != file.snapshot_id);
+                metadata.partition_statistics.push(file.clone());
             }
             TableUpdate::RemovePartitionStatistics(id) => {
-                self.metadata.partition_statistics.retain(|known| known.snapshot_id != id);
-                Ok(())
+                metadata.partition_statistics.retain(|known| known.snapshot_id != *id);
             }
+            _ => {}
         }
+        update
     }
 
     /// The new state, whose log names `previous`, the file of the state before. Returns the log entries that fell out
@@ -189,19 +217,25 @@ impl MetadataBuilder {
         check::spec(metadata.default_spec()?, metadata.current_schema()?, &metadata.partition_specs)
     }
 
-    fn assign_uuid(&mut self, uuid: String) -> Result<()> {
+    /// The id of what was added last, of one kind.
+    fn last_added(&self, id: impl Fn(&TableUpdate) -> Option<i32>) -> Option<i32> {
+        self.effective.iter().rev().find_map(id)
+    }
+
+    fn assign_uuid(&mut self, uuid: String) -> Result<Option<TableUpdate>> {
         match &self.metadata.table_uuid {
             Some(own) if !own.eq_ignore_ascii_case(&uuid) => {
                 Err(Error::invalid(format!("the table has the id {own}, which never changes")))
             }
-            _ => {
-                self.metadata.table_uuid = Some(uuid);
-                Ok(())
+            Some(_) => Ok(None),
+            None => {
+                self.metadata.table_uuid = Some(uuid.clone());
+                Ok(Some(TableUpdate::AssignUuid(uuid)))
             }
         }
     }
 
-    fn upgrade(&mut self, version: u8) -> Result<()> {
+    fn upgrade(&mut self, version: u8) -> Result<Option<TableUpdate>> {
         let current = self.metadata.format_version;
         if version < current {
             let message = format!("a table of format version {current} cannot become one of version {version}");
@@ -214,10 +248,10 @@ impl MetadataBuilder {
             self.metadata.next_row_id = Some(0);
         }
         self.metadata.format_version = version;
-        Ok(())
+        Ok((version > current).then_some(TableUpdate::UpgradeFormatVersion(version)))
     }
 
-    fn add_schema(&mut self, mut schema: Schema) -> Result<()> {
+    fn add_schema(&mut self, mut schema: Schema) -> Result<Option<TableUpdate>> {
         check::schema(&schema, self.metadata.format_version)?;
         let properties = &self.metadata.properties;
         // A table that another writer nested too deeply may still change its other columns.
@@ -230,24 +264,28 @@ impl MetadataBuilder {
             });
         if let Some(equal) = equal {
             self.last_added_schema = Some(equal.schema_id);
-            return Ok(());
+            return Ok(None);
         }
         schema.schema_id = next_id(self.metadata.schemas.iter().map(|known| known.schema_id), 0)?;
         self.metadata.last_column_id = self.metadata.last_column_id.max(schema.max_field_id());
         self.last_added_schema = Some(schema.schema_id);
-        self.metadata.schemas.push(Arc::new(schema));
-        Ok(())
+        self.metadata.schemas.push(Arc::new(schema.clone()));
+        Ok(Some(TableUpdate::AddSchema(schema)))
     }
 
-    fn set_current_schema(&mut self, id: i32) -> Result<()> {
+    fn set_current_schema(&mut self, id: i32) -> Result<Option<TableUpdate>> {
         let id = chosen(id, self.last_added_schema, "schema")?;
+        let is_added_last = self.last_added(|update| match update {
+            TableUpdate::AddSchema(schema) => Some(schema.schema_id),
+            _ => None,
+        }) == Some(id);
         self.metadata.schema(id).map_err(|e| no_longer_there(&e))?;
-        self.metadata.current_schema_id = id;
+        let is_changed = std::mem::replace(&mut self.metadata.current_schema_id, id) != id;
         self.has_new_schema = true;
-        Ok(())
+        Ok(is_changed.then_some(TableUpdate::SetCurrentSchema(if is_added_last { LAST_ADDED } else { id })))
     }
 
-    fn add_spec(&mut self, mut spec: PartitionSpec) -> Result<()> {
+    fn add_spec(&mut self, mut spec: PartitionSpec) -> Result<Option<TableUpdate>> {
         let schema = self.metadata.current_schema()?;
         check::spec(&spec, schema, &self.metadata.partition_specs)?;
         if self.metadata.format_version == 1 && !(1000..).zip(&spec.fields).all(|(id, field)| field.field_id == id) {
@@ -256,24 +294,28 @@ impl MetadataBuilder {
         }
         if let Some(equal) = self.metadata.partition_specs.iter().find(|known| known.fields == spec.fields) {
             self.last_added_spec = Some(equal.spec_id);
-            return Ok(());
+            return Ok(None);
         }
         spec.spec_id = next_id(self.metadata.partition_specs.iter().map(|known| known.spec_id), 0)?;
         let highest = spec.fields.iter().map(|field| field.field_id).max();
         self.metadata.last_partition_id = self.metadata.last_partition_id.max(highest.unwrap_or(0));
         self.last_added_spec = Some(spec.spec_id);
-        self.metadata.partition_specs.push(Arc::new(spec));
-        Ok(())
+        self.metadata.partition_specs.push(Arc::new(spec.clone()));
+        Ok(Some(TableUpdate::AddSpec(spec)))
     }
 
-    fn set_default_spec(&mut self, id: i32) -> Result<()> {
+    fn set_default_spec(&mut self, id: i32) -> Result<Option<TableUpdate>> {
         let id = chosen(id, self.last_added_spec, "partition spec")?;
+        let is_added_last = self.last_added(|update| match update {
+            TableUpdate::AddSpec(spec) => Some(spec.spec_id),
+            _ => None,
+        }) == Some(id);
         self.metadata.spec(id).map_err(|e| no_longer_there(&e))?;
-        self.metadata.default_spec_id = id;
-        Ok(())
+        let is_changed = std::mem::replace(&mut self.metadata.default_spec_id, id) != id;
+        Ok(is_changed.then_some(TableUpdate::SetDefaultSpec(if is_added_last { LAST_ADDED } else { id })))
     }
 
-    fn add_sort_order(&mut self, mut order: SortOrder) -> Result<()> {
+    fn add_sort_order(&mut self, mut order: SortOrder) -> Result<Option<TableUpdate>> {
         check::order(&order, self.metadata.current_schema()?)?;
         let orders = &self.metadata.sort_orders;
         order.order_id = match orders.iter().find(|known| known.fields == order.fields) {
@@ -282,19 +324,24 @@ impl MetadataBuilder {
             None => next_id(orders.iter().map(|known| known.order_id), 1)?,
         };
         self.last_added_order = Some(order.order_id);
-        if orders.iter().all(|known| known.order_id != order.order_id) {
-            self.metadata.sort_orders.push(order);
+        let is_new = orders.iter().all(|known| known.order_id != order.order_id);
+        if is_new {
+            self.metadata.sort_orders.push(order.clone());
         }
-        Ok(())
+        Ok(is_new.then_some(TableUpdate::AddSortOrder(order)))
     }
 
-    fn set_default_sort_order(&mut self, id: i32) -> Result<()> {
+    fn set_default_sort_order(&mut self, id: i32) -> Result<Option<TableUpdate>> {
         let id = chosen(id, self.last_added_order, "sort order")?;
+        let is_added_last = self.last_added(|update| match update {
+            TableUpdate::AddSortOrder(order) => Some(order.order_id),
+            _ => None,
+        }) == Some(id);
         if id != 0 && self.metadata.sort_orders.iter().all(|order| order.order_id != id) {
             return Err(Error::invalid(format!("no sort order has the id {id}")));
         }
-        self.metadata.default_sort_order_id = id;
-        Ok(())
+        let is_changed = std::mem::replace(&mut self.metadata.default_sort_order_id, id) != id;
+        Ok(is_changed.then_some(TableUpdate::SetDefaultSortOrder(if is_added_last { LAST_ADDED } else { id })))
     }
 
     fn add_snapshot(&mut self, snapshot: Snapshot) -> Result<()> {
@@ -334,7 +381,7 @@ impl MetadataBuilder {
         Ok(())
     }
 
-    fn set_ref(&mut self, name: String, reference: SnapshotRef) -> Result<()> {
+    fn set_ref(&mut self, name: String, reference: SnapshotRef) -> Result<Option<TableUpdate>> {
         let metadata = &mut self.metadata;
         let timestamp_ms = metadata.snapshot(reference.snapshot_id)?.timestamp_ms;
         if name == MAIN_BRANCH {
@@ -351,8 +398,8 @@ impl MetadataBuilder {
                 metadata.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: reference.snapshot_id });
             }
         }
-        metadata.refs.insert(name, reference);
-        Ok(())
+        let is_changed = metadata.refs.insert(name.clone(), reference.clone()).as_ref() != Some(&reference);
+        Ok(is_changed.then_some(TableUpdate::SetRef(name, reference)))
     }
 
     fn remove_ref(&mut self, name: &str) -> Result<()> {
@@ -382,13 +429,14 @@ impl MetadataBuilder {
         Ok(())
     }
 
-    fn set_location(&mut self, location: &str) -> Result<()> {
+    fn set_location(&mut self, location: &str) -> Result<Option<TableUpdate>> {
         let location = location.trim_end_matches('/').to_string();
         if location.is_empty() {
             return Err(Error::invalid("the location of a table is empty"));
         }
-        self.metadata.location = location;
-        Ok(())
+        let is_changed = self.metadata.location != location;
+        self.metadata.location.clone_from(&location);
+        Ok(is_changed.then_some(TableUpdate::SetLocation(location)))
     }
 }
 

@@ -100,7 +100,7 @@ pub fn typed_schema(columns: &[(String, String)]) -> Result<Schema> {
 
 impl Change for CreateTable {
     fn revise(&mut self, base: Option<&TableMetadata>, _: u32, _: &Context) -> Result<Revision> {
-        Requirement::NotThere.check(base)?;
+        Requirement::AssertCreate.check(base)?;
         Ok(Revision::Create(Box::new(self.metadata()?)))
     }
 

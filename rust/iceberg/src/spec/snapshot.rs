@@ -246,9 +246,9 @@ impl SnapshotRef {
     }
 }
 
-impl Serialize for SnapshotRef {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
+impl SnapshotRef {
+    /// Writes the members of the JSON object.
+    pub(crate) fn serialize_members<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         map.serialize_entry("snapshot-id", &self.snapshot_id)?;
         map.serialize_entry("type", if self.kind == RefKind::Branch { "branch" } else { "tag" })?;
         if let Some(count) = self.min_snapshots_to_keep {
@@ -260,6 +260,14 @@ impl Serialize for SnapshotRef {
         if let Some(age_ms) = self.max_ref_age_ms {
             map.serialize_entry("max-ref-age-ms", &age_ms)?;
         }
+        Ok(())
+    }
+}
+
+impl Serialize for SnapshotRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.serialize_members(&mut map)?;
         map.end()
     }
 }
