@@ -168,3 +168,30 @@ def test_a_view_is_not_overwritten(tmp_path: Path) -> None:
     for change in (lambda view: view.overwrite([]), lambda view: view.truncate()):
         with pytest.raises(errors.UnsupportedError, match="audit-log"):
             change(table.audit_log())
+
+
+@pytest.mark.parametrize("name", ["__DEFAULT_PARTITION__", "nothing"])
+def test_the_name_of_the_folder_of_null_is_a_text(tmp_path: Path, name: str) -> None:
+    table = frazil.create_table(
+        tmp_path / "t",
+        {"k": "INT", "p": "STRING"},
+        format="paimon",
+        partition_keys=["p"],
+        options={"partition.default-name": name},
+    )
+    rows = [{"k": 1, "p": None}, {"k": 2, "p": name}, {"k": 3, "p": "a"}]
+    table.append(rows)
+
+    def keys() -> list[int]:
+        return sorted(table.scan().to_arrow()["k"].to_pylist())
+
+    table.overwrite([{"k": 9, "p": name}], partitions=[{"p": name}])
+    assert keys() == [1, 3, 9]
+    with pytest.raises(errors.InvalidArgumentError, match="not overwritten"):
+        table.overwrite([{"k": 8, "p": name}], partitions=[{"p": None}])
+    table.drop_partitions([{"p": name}])
+    assert keys() == [1, 3]
+    table.overwrite([{"k": 7, "p": None}], partitions=[{"p": None}])
+    assert keys() == [3, 7]
+    table.drop_partitions([{"p": None}])
+    assert keys() == [3]

@@ -46,7 +46,7 @@ use crate::write::check::check_writable;
 
 use attempt::Attempt;
 use changes::Changes;
-use manifests::MetadataWriter;
+use manifests::{MetadataWriter, codec};
 use merge::ManifestMerger;
 use merge_plan::MergeSettings;
 use upgrade::upgraded;
@@ -75,6 +75,15 @@ pub fn commit(
 ) -> Result<Committed> {
     let outcome = committed(table, request, changes, lock, context);
     outcome.map_err(|error| error.with("table", table.location()))
+}
+
+/// Refuse options by which no snapshot could be committed.
+///
+/// # Errors
+/// `InvalidArgument` naming an option that does not parse; `Unsupported` naming a codec that is not written.
+pub(crate) fn check_options(options: &Options) -> Result<()> {
+    codec(options)?;
+    MergeSettings::try_new(options).map(drop)
 }
 
 fn committed(

@@ -6,6 +6,8 @@ use frazil_core::error::{Error, Result};
 use super::changelog::{is_of_input, of_changelog};
 use super::external::ExternalPaths;
 use super::format::check_formats;
+use super::known_options::check_values;
+use super::rules::check_rules;
 use crate::features::check_readable;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
@@ -67,6 +69,8 @@ pub fn check_writable(schema: &TableSchema) -> Result<()> {
     check_readable(schema, &options)?;
     check_keys(schema, &options)?;
     check_options(&options)?;
+    check_values(&options)?;
+    check_rules(schema, &options)?;
     schema.fields.iter().try_for_each(check_type)?;
     check_formats(schema, &options)?;
     if is_of_input(schema, &options) { check_formats(schema, &of_changelog(&options)) } else { Ok(()) }
