@@ -42,7 +42,7 @@ use frazil_core::storage::publish::Swap;
 use crate::spec::options::Options;
 use crate::spec::snapshot::CommitKind;
 use crate::table::Table;
-use crate::write::check::check_writable;
+use crate::write::check::check_committable;
 
 use attempt::Attempt;
 use changes::Changes;
@@ -94,7 +94,7 @@ fn committed(
     context: &Context,
 ) -> Result<Committed> {
     request.check()?;
-    check_writable(table.schema())?;
+    check_committable(table.schema())?;
     let (mut written, compacted) = Changes::of(changes, request)?;
     let options = Options::new(table.schema().options.clone());
     if written.kind == CommitKind::Overwrite {
