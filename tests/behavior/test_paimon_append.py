@@ -115,7 +115,7 @@ def test_a_catalog_creates_databases_and_tables(tmp_path: Path) -> None:
     catalog.create_namespace("shop")
     with pytest.raises(errors.AlreadyExistsError):
         catalog.create_namespace("shop")
-    table = catalog.create_table("shop.events", SCHEMA, options={"snapshot.num-retained.max": "5"})
+    table = catalog.create_table("shop.events", SCHEMA, options={"write-only": "true"})
     assert table.location == str(tmp_path / "shop.db" / "events")
     table.append([{"id": 1}])
     assert catalog.list_tables("shop") == [("shop", "events")]
@@ -215,6 +215,10 @@ def test_variants_are_read_as_they_were_written(tmp_path: Path) -> None:
         (pa.table({"id": ["1"]}), "`id` has the type utf8, which does not widen to BIGINT NOT NULL"),
         ([{"id": 1, "name": 5}], "the value of `name` in row 0 does not fit STRING"),
         ([{"id": 1}, {"id": 2**63}], "the value of `id` in row 1 does not fit BIGINT"),
+        (pa.table({"nome": pa.array([], pa.string())}), "no column `nome`"),
+        (SCHEMA.append(pa.field("nome", pa.string())).empty_table(), "no column `nome`"),
+        (pa.table({"id": pa.array([], pa.string())}), "`id` has the type utf8"),
+        (pa.RecordBatchReader.from_batches(pa.schema([("nome", pa.int64())]), []), "no column `nome`"),
         (5, "not int"),
     ],
 )
@@ -241,6 +245,59 @@ def test_bad_input_after_files_were_written_leaves_nothing(tmp_path: Path) -> No
         table.append(batches())
     assert files(tmp_path / "t") == {"schema/schema-0"}
     assert table.current_snapshot() is None
+
+
+MAP = pa.map_(pa.string(), pa.int32())
+TWICE = [("a", 1), ("b", 2), ("a", 3)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow", "value", "named"),
+    [
+        ("MAP<STRING, INT>", MAP, TWICE, "m"),
+        ("MULTISET<STRING>", MAP, TWICE, "m"),
+        ("ARRAY<MAP<STRING, INT>>", pa.list_(MAP), [[("a", 1)], TWICE], "m.element"),
+        ("ROW<x MAP<STRING, INT>>", pa.struct([("x", MAP)]), {"x": TWICE}, "m.x"),
+        ("MAP<INT, MAP<STRING, INT>>", pa.map_(pa.int32(), MAP), [(1, TWICE)], "m.value"),
+        ("MAP<ROW<x INT>, INT>", pa.map_(pa.struct([("x", pa.int32())]), pa.int32()), [({"x": 1}, 1)] * 2, "m"),
+        ("MAP<DOUBLE, INT>", pa.map_(pa.float64(), pa.int32()), [(float("nan"), 1)] * 2, "m"),
+    ],
+)
+def test_a_map_has_a_key_once(tmp_path: Path, kind: str, arrow: pa.DataType, value: Any, named: str) -> None:
+    table = create(tmp_path, {"m": kind})
+    table.append(pa.table({"m": pa.array([None, value[:1] if named == "m" else None], arrow)}))
+    for data in (pa.table({"m": pa.array([None, value], arrow)}), [{"m": None}, {"m": value}]):
+        with pytest.raises(errors.InvalidArgumentError, match=f"`{named}` in row 1 has a key twice") as caught:
+            table.append(data)
+        assert caught.value.context["column"] == named
+    assert table.scan().count() == 2
+
+
+def test_types_in_messages_are_those_of_the_table(tmp_path: Path) -> None:
+    types = {
+        "a": ("TIMESTAMP(0)", dt.datetime(2024, 1, 1, 1, 1, 1, 5)),  # noqa: DTZ001 - a timestamp without a time zone
+        "b": ("TIME(0)", dt.time(1, 2, 3, 4)),
+        "c": ("TIMESTAMP(4)", "x"),
+        "d": ("CHAR(3)", 5),
+        "e": ("VARBINARY(7)", 5),
+        "f": ("TIMESTAMP(1) WITH LOCAL TIME ZONE", "x"),
+    }
+    columns = {name: text for name, (text, _) in types.items()}
+    members = ", ".join(f"{name} {text}" for name, text in columns.items())
+    nested = {
+        "l": "ARRAY<TIME(1) NOT NULL>",
+        "m": "MAP<CHAR(3), TIMESTAMP(2)>",
+        "s": f"ROW<{members}>",
+    }
+    table = create(tmp_path, columns | nested)
+    values: list[tuple[str, str, Any]] = [(name, text, {name: value}) for name, (text, value) in types.items()]
+    values += [(f"s.{name}", text, {"s": {name: value}}) for name, (text, value) in types.items()]
+    values += [("l.element", "TIME(1)", {"l": ["x"]}), ("m.key", "CHAR(3)", {"m": {1: None}})]
+    values += [("m.value", "TIMESTAMP(2)", {"m": {"a": "x"}})]
+    for path, text, row in values:
+        with pytest.raises(errors.InvalidArgumentError) as caught:
+            table.append([row])
+        assert f"`{path}` in row 0 does not fit {text}: " in str(caught.value)
 
 
 def test_values_that_are_too_long_are_named(tmp_path: Path) -> None:
@@ -345,3 +402,54 @@ def test_a_commit_has_its_user_watermark_and_properties_once(tmp_path: Path) -> 
         table.append([{"id": 3}], identifier=8)
     with pytest.raises(errors.InvalidArgumentError, match="does not fit BIGINT"):
         table.append([{"id": 3}], watermark=2**63)
+
+
+@pytest.mark.parametrize("options", [{}, {"bucket": "1", "bucket-key": "id"}])
+@pytest.mark.parametrize("keys", [[], ["id"]])
+def test_a_compaction_without_files_makes_no_snapshot(tmp_path: Path, keys: list[str], options: dict[str, str]) -> None:
+    given = {"snapshot.ignore-empty-commit": "false"} | ({"bucket": "1"} if keys else options)
+    table = create(tmp_path, primary_keys=keys, options=given)
+    for i in range(3):
+        table.append([{"id": i}])
+    assert [snapshot.operation for snapshot in table.snapshots()] == ["append"] * 3
+    # An append without rows is a commit.
+    table.append([])
+    assert len(table.snapshots()) == 4
+    table.compact()
+    snapshots = len(table.snapshots())
+    assert table.compact().snapshot_id is None
+    assert len(table.snapshots()) == snapshots
+
+
+RETENTION = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2", "tag.default-time-retained": "1 d"}
+
+
+@pytest.mark.parametrize("write", ["append", "overwrite", "truncate", "compact"])
+def test_options_of_retention_are_named_once(tmp_path: Path, write: str) -> None:
+    create(tmp_path, options=RETENTION)
+    table = frazil.load_table(tmp_path / "t")
+
+    def run() -> None:
+        getattr(table, write)(*([[{"id": 1}]] if write in {"append", "overwrite"} else []))
+
+    with pytest.warns(UserWarning, match="have no effect in frazil") as caught:
+        run()
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert all(f"`{name}`" in str(caught[0].message) for name in RETENTION)
+    run()
+
+
+def test_nothing_is_said_of_retention_that_java_does_not_do_either(tmp_path: Path) -> None:
+    create(tmp_path, options=RETENTION | {"write-only": "true"}).append([{"id": 1}])
+
+
+def test_a_small_file_size_makes_no_small_steps(tmp_path: Path) -> None:
+    count = 40_000
+    data = pa.table({"id": range(count), "name": [f"{i % 10}" for i in range(count)]})
+    table = create(tmp_path, partition_keys=["name"], options={"target-file-size": "2 kb"})
+    table.append(data)
+    assert table.scan().count() == count
+    sizes = table.inspect.files()["file_size_in_bytes"].to_pylist()
+    assert len(sizes) > 20
+    assert max(sizes) < 6 << 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -100,3 +101,68 @@ def test_consumers_are_read_as_numbers(tmp_path: Path) -> None:
     (copy / "consumer" / "consumer-c2").write_text("{}")
     with pytest.raises(errors.CorruptMetadataError, match="nextSnapshot"):
         frazil.load_table(copy, format="paimon").consumers()
+
+
+KEYED: dict[str, Any] = {"bucket": "1"}
+
+# Columns of the primary key, options, and the option that the error names.
+REFUSED_BY_JAVA: list[tuple[list[str], dict[str, str], str]] = [
+    (["k"], {"sequence.field": "v,v"}, "sequence.field"),
+    (
+        ["k"],
+        {"merge-engine": "aggregation", "sequence.field": "v", "fields.v.aggregate-function": "sum"},
+        "fields.v.aggregate-function",
+    ),
+    (["k"], {"merge-engine": "aggregation", "fields.v.aggregate-function": "bool_and"}, "bool_and"),
+    (
+        ["k"],
+        {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum", "fields.v.ignore-retract": "perhaps"},
+        "fields.v.ignore-retract",
+    ),
+    (["k"], {"num-sorted-run.compaction-trigger": "x"}, "num-sorted-run.compaction-trigger"),
+    (["k"], {"num-sorted-run.compaction-trigger": "0"}, "num-sorted-run.compaction-trigger"),
+    (["k"], {"num-levels": "1"}, "num-levels"),
+    (["k"], {"write-only": "yes"}, "write-only"),
+    (["k"], {"write-buffer-size": "lots"}, "write-buffer-size"),
+    ([], {"changelog-producer": "input"}, "changelog-producer"),
+    ([], {"snapshot.num-retained.min": "5", "snapshot.num-retained.max": "2"}, "snapshot.num-retained.min"),
+    ([], {"snapshot.num-retained.max": "many"}, "snapshot.num-retained.max"),
+    ([], {"snapshot.time-retained": "soon"}, "snapshot.time-retained"),
+    ([], {"metadata.stats-mode": "truncate(0)"}, "metadata.stats-mode"),
+    ([], {"parquet.page.size": "x"}, "parquet.page.size"),
+    ([], {"target-file-size": "-1"}, "target-file-size"),
+    ([], {"manifest.compression": "zz"}, "manifest.compression"),
+    ([], {"manifest.target-file-size": "x"}, "manifest.target-file-size"),
+    ([], {"file.compression.zstd-level": "x"}, "file.compression.zstd-level"),
+    ([], {"data-file.prefix": "a/b-"}, "data-file.prefix"),
+    ([], {"changelog-file.prefix": "../c"}, "changelog-file.prefix"),
+    ([], {"partition.expiration-time": "1 d"}, "partition.expiration-time"),
+]
+
+
+@pytest.mark.parametrize(("keys", "options", "named"), REFUSED_BY_JAVA)
+def test_options_that_java_refuses_make_no_table(
+    tmp_path: Path, keys: list[str], options: dict[str, str], named: str
+) -> None:
+    given = (KEYED if keys else {}) | options
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        frazil.create_table(
+            tmp_path / "t", {"k": "INT NOT NULL", "v": "INT"}, format="paimon", primary_keys=keys, options=given
+        )
+    assert f"`{named}`" in str(caught.value)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_table_with_an_option_that_java_refuses_is_read_and_not_written(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "t", {"k": "INT"}, format="paimon")
+    table.append([{"k": 1}])
+    schema = tmp_path / "t" / "schema" / "schema-0"
+    text = json.loads(schema.read_text())
+    for name, value in {"write-only": "yes", "data-file.prefix": "a/b", "commit.max-retries": "x"}.items():
+        schema.write_text(json.dumps(text | {"options": {name: value}}))
+        opened = frazil.load_table(tmp_path / "t")
+        assert opened.scan().count() == 1
+        for write in (lambda t: t.append([{"k": 2}]), lambda t: t.truncate(), lambda t: t.compact()):
+            with pytest.raises(errors.InvalidArgumentError, match=f"`{name}`"):
+                write(opened)
+    assert len(list((tmp_path / "t" / "bucket-0").iterdir())) == 1

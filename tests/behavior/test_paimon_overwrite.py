@@ -168,3 +168,48 @@ def test_a_view_is_not_overwritten(tmp_path: Path) -> None:
     for change in (lambda view: view.overwrite([]), lambda view: view.truncate()):
         with pytest.raises(errors.UnsupportedError, match="audit-log"):
             change(table.audit_log())
+
+
+@pytest.mark.parametrize("name", ["__DEFAULT_PARTITION__", "nothing"])
+def test_the_name_of_the_folder_of_null_is_a_text(tmp_path: Path, name: str) -> None:
+    table = frazil.create_table(
+        tmp_path / "t",
+        {"k": "INT", "p": "STRING"},
+        format="paimon",
+        partition_keys=["p"],
+        options={"partition.default-name": name},
+    )
+    rows = [{"k": 1, "p": None}, {"k": 2, "p": name}, {"k": 3, "p": "a"}]
+    table.append(rows)
+
+    def keys() -> list[int]:
+        return sorted(table.scan().to_arrow()["k"].to_pylist())
+
+    table.overwrite([{"k": 9, "p": name}], partitions=[{"p": name}])
+    assert keys() == [1, 3, 9]
+    with pytest.raises(errors.InvalidArgumentError, match="not overwritten"):
+        table.overwrite([{"k": 8, "p": name}], partitions=[{"p": None}])
+    table.drop_partitions([{"p": name}])
+    assert keys() == [1, 3]
+    table.overwrite([{"k": 7, "p": None}], partitions=[{"p": None}])
+    assert keys() == [3, 7]
+    table.drop_partitions([{"p": None}])
+    assert keys() == [3]
+
+
+def test_rows_are_deleted_whatever_types_files_hold(tmp_path: Path) -> None:
+    columns = {"p": "INT", "b": "VARBINARY(3)"}
+    frazil.create_table(tmp_path / "t", columns, format="paimon", partition_keys=["p"]).append(
+        [{"p": 1, "b": b"a"}, {"p": 2, "b": b"b"}]
+    )
+    # Java creates such tables.
+    schema = tmp_path / "t" / "schema" / "schema-0"
+    schema.write_text(json.dumps(json.loads(schema.read_text()) | {"options": {"file.format": "orc"}}))
+    table = frazil.load_table(tmp_path / "t")
+    for write in (lambda: table.append([{"p": 1}]), lambda: table.overwrite([{"p": 1}])):
+        with pytest.raises(errors.UnsupportedError, match="VARBINARY"):
+            write()
+    table.drop_partitions([{"p": 2}])
+    assert table.scan().to_arrow()["p"].to_pylist() == [1]
+    table.truncate()
+    assert table.scan().count() == 0

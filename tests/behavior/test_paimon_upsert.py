@@ -119,6 +119,10 @@ def test_a_column_may_say_the_kinds(tmp_path: Path) -> None:
     assert [row["id"] for row in rows(table)] == [2]
     with pytest.raises(errors.InvalidArgumentError, match="row kind of row 1 is `x`"):
         table.append([{"id": 1, "part": "+I"}, {"id": 1, "part": "x"}])
+    for data in ([{"id": 3, "part": "+I"}, {"id": 1, "part": None}], [{"id": 3, "part": "+I"}, {"id": 1}]):
+        with pytest.raises(errors.InvalidArgumentError, match="row kind of row 1 is NULL") as caught:
+            table.append(data)
+        assert caught.value.context["column"] == "part"
     assert [row["id"] for row in rows(table)] == [2]
 
 

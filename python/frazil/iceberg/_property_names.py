@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import os
-import sys
 import warnings
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frazil import _native
+from frazil._caller import caller_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +22,6 @@ _MISSPELT = 0.88
 _SIMILAR = 0.7
 """Ratio from which a property is suggested for an unknown key with a prefix of Iceberg."""
 
-_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
-
 
 def warn_of_unknown(names: Iterable[str]) -> None:
     """Emit a `UserWarning` for each name that is probably a misspelt table property."""
@@ -37,7 +33,7 @@ def warn_of_unknown(names: Iterable[str]) -> None:
         if known is None and not is_of_iceberg:
             continue
         remedy = "it has no effect in frazil" if known is None else f"did you mean `{known}`?"
-        warnings.warn(f"unknown table property `{name}`; {remedy}", UserWarning, stacklevel=_caller_depth())
+        warnings.warn(f"unknown table property `{name}`; {remedy}", UserWarning, stacklevel=caller_depth())
 
 
 def closest(name: str, cutoff: float) -> str | None:
@@ -64,11 +60,3 @@ def closest(name: str, cutoff: float) -> str | None:
 def _known() -> list[tuple[str, int]]:
     """Return the keys; for a property of columns with the number of levels before the name of the column."""
     return [(known.key, known.key.count(".") if known.is_of_column else 0) for known in _native.table_properties()]
-
-
-def _caller_depth() -> int:
-    """Return the `stacklevel` of the first frame outside of this package, for a warning of the calling function."""
-    depth, frame = 1, sys._getframe(1)  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        depth, frame = depth + 1, frame.f_back
-    return depth

@@ -10,6 +10,7 @@ from frazil import _native
 from frazil._progress import reported
 from frazil.config import config
 from frazil.files.rows.batches import batches
+from frazil.files.rows.python_values import TypeNames
 from frazil.files.write.writer import DataFileWriter, write_memory
 from frazil.iceberg._type_name import type_name
 from frazil.iceberg._writer_options import writer_options
@@ -47,7 +48,7 @@ def write_rows(  # noqa: PLR0913 - keyword-only
             options = replace(options, target_file_bytes=file_bytes)
         writer = DataFileWriter(table.files, rows, options, progress=told)
         try:
-            writer.write(batches(data, rows.schema(), type_name))
+            writer.write(batches(data, rows.schema(), TypeNames(type_name)))
             writer.close()
         except BaseException:
             writer.abort()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from frazil import _native
     from frazil.paimon._state import CommitOptions, Replaced, TableState
 
-__all__ = ["Append", "Compact", "Overwrite", "OverwritePartitions", "RowInput", "Target", "commit"]
+__all__ = ["Append", "Compact", "NoRows", "Overwrite", "OverwritePartitions", "RowInput", "Target", "commit"]
 
 
 class RowInput(Protocol):
@@ -32,12 +32,20 @@ class RowInput(Protocol):
         """
 
 
+class NoRows:
+    """The input of an overwrite that only deletes rows: no file is written, whatever types the columns have."""
+
+    def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:  # noqa: ARG002 - as of `RowInput`
+        """Return no messages."""
+        return []
+
+
 class Messages:
     """New and removed files that are to be committed."""
 
-    def __init__(self, commit: _native.PaimonCommit, messages: list[bytes]) -> None:
-        """Take the commit, and a message for each bucket."""
-        self.commit, self.messages = commit, messages
+    def __init__(self, commit: _native.PaimonCommit, messages: list[bytes], *, compacts: bool = False) -> None:
+        """Take the commit, and a message for each bucket; a compaction without any makes no snapshot."""
+        self.commit, self.messages, self.compacts = commit, messages, compacts
 
     def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
         """Return this: the commit checks the schema."""
@@ -119,7 +127,7 @@ class Compact:
 
         state = table.newest()
         wanted = Wanted(full=self.full, partitions=[dict(one) for one in self.partitions], row_filter=self.row_filter)
-        return Messages(state.begin_commit(self.options), compacted(state, wanted))
+        return Messages(state.begin_commit(self.options), compacted(state, wanted), compacts=True)
 
     def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
         """Return the commit."""
@@ -207,6 +215,8 @@ def commit(ready: Messages, result: WriteResult) -> int:
         CommitConflictError: Other writers were first, more often than `commit.max-retries` allows.
         CommitStateUnknownError: It is not known whether the files are committed; nothing was deleted.
     """
+    if ready.compacts and not ready.messages:
+        return 0
     committed = ready.commit.commit(ready.messages)
     if not committed.attempts:
         # There was nothing to commit, or an earlier call committed the rows of this identifier.

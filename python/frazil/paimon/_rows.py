@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._progress import reported
 from frazil.config import config
 from frazil.files.rows.batches import batches
+from frazil.files.rows.python_values import TypeNames
 from frazil.files.write.writer import DataFileWriter, write_memory
+from frazil.paimon._schema import Schema
 from frazil.paimon._writer_options import type_name, utc_offset_ms, writer_options
 
 if TYPE_CHECKING:
@@ -46,10 +49,16 @@ def write_rows(state: TableState, data: Any, *, overwrites: bool, name: str | No
         beside = None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))
         writer = DataFileWriter(state.files, rows, writer_options(rows), beside=beside, progress=progress)
         try:
-            writer.write(batches(data, rows.input_schema(), type_name))
+            writer.write(batches(data, rows.input_schema(), TypeNames(type_name, type_texts(state))))
             writer.close()
             return rows.messages()
         except BaseException:
             writer.abort()
             rows.abort()
             raise
+
+
+def type_texts(state: TableState) -> dict[str, str]:
+    """Return the types of the columns of a table and of the values in them, by their paths, without NOT NULL."""
+    schema = Schema.from_json(json.loads(state.native.schema_json(None)))
+    return {path: text for column in schema.fields for path, text in column.data_type.texts(column.name)}

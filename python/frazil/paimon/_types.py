@@ -89,6 +89,15 @@ class DataType:
             )
         return _leaf_arrow(self)
 
+    def texts(self, path: str) -> Iterator[tuple[str, str]]:
+        """Yield the paths of the values and of all values in them, with their types as SQL text without NOT NULL."""
+        yield path, self._text()
+        names = {"ARRAY": ("element",), "MAP": ("key", "value"), "MULTISET": ("key",)}.get(self.name, ())
+        for name, child in zip(names, self.children, strict=True):
+            yield from child.texts(f"{path}.{name}")
+        for member in self.fields:
+            yield from member.type.texts(f"{path}.{member.name}")
+
     def _text(self) -> str:
         if self.name == "ROW":
             return f"ROW<{', '.join(_field_text(field) for field in self.fields)}>"

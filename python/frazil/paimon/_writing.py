@@ -18,11 +18,13 @@ from frazil.paimon._operations import (
     Append,
     Compact,
     Messages,
+    NoRows,
     Overwrite,
     OverwritePartitions,
     Target,
     commit,
 )
+from frazil.paimon._retention import warn_of_retention
 from frazil.paimon._state import CommitOptions, Lock, TableState
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Writing:
     _files: Files
     _options: dict[str, Any]
     _view: View
+    _warned_of_retention = False
 
     @operation_of
     def append(
@@ -163,7 +166,7 @@ class Writing:
             CommitStateUnknownError: As in `append`.
         """
         options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
-        return self._run_with([], Overwrite(options=options))
+        return self._run(Overwrite(options=options), NoRows())
 
     @operation_of
     def drop_partitions(
@@ -194,7 +197,7 @@ class Writing:
             message = "drop_partitions needs at least one partition"
             raise InvalidArgumentError(message, hint="call truncate() to delete all rows")
         options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
-        return self._run_with([], Overwrite(options=options, partitions=replaced_partitions(partitions)))
+        return self._run(Overwrite(options=options, partitions=replaced_partitions(partitions)), NoRows())
 
     @operation_of
     def compact(
@@ -243,6 +246,9 @@ class Writing:
         if self._view != "rows":
             message = f"the view {self._view!r} of a table is not written"
             raise UnsupportedError(message, context={"table": self._place()}, hint="change the table itself")
+        if not self._warned_of_retention:
+            self._warned_of_retention = True
+            warn_of_retention(self.options)
         began = time.perf_counter()
         target = Target(TableState(self._native, self._files, self._options, self._lock()))
         result = run(target, operation, rows)
@@ -257,7 +263,7 @@ class Writing:
         from frazil.paimon._compacting import Wanted, compacted
 
         try:
-            ready = Messages(written.commit, compacted(state, Wanted(written=written.messages)))
+            ready = Messages(written.commit, compacted(state, Wanted(written=written.messages)), compacts=True)
             try:
                 commit(ready, WriteResult(None))
             except BaseException:

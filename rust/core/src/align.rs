@@ -13,6 +13,7 @@
 //! Nothing is narrowed, and no text becomes a number.
 
 mod hidden;
+mod keys;
 mod rows;
 
 use std::collections::HashMap;

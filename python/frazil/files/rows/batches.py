@@ -16,7 +16,7 @@ from frazil.files.rows.python_values import batch_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from frazil.files.rows.python_values import TypeName
+    from frazil.files.rows.python_values import TypeNames
 
 __all__ = ["batches", "no_rows", "size_bytes", "unnamed_levels"]
 
@@ -28,37 +28,36 @@ _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 _VIEWS_VERSION = 24
 
 
-def batches(data: Any, schema: pa.Schema, type_name: TypeName, *, source: bool = False) -> Iterator[pa.RecordBatch]:
+def batches(data: Any, schema: pa.Schema, type_names: TypeNames, *, source: bool = False) -> Iterator[pa.RecordBatch]:
     """Read anything that speaks Arrow, a list of dictionaries, or an iterator of these, batch by batch.
 
     Args:
         data: The rows.
         schema: The columns of the table, whose types Python values take.
-        type_name: Returns what messages call a type.
-        source: Whether the rows are those of a merge: dictionaries may have columns that the table does not have, and
-            a stream without batches gives an empty one, which has its columns.
+        type_names: What messages call types.
+        source: Whether the rows are those of a merge: dictionaries may have columns that the table does not have.
 
     Raises:
         InvalidArgumentError: Data of another kind, or a value that does not fit its column.
     """
-    for batch in _batches(data, schema, 0, type_name, source=source):
+    for batch in _batches(data, schema, 0, type_names, source=source):
         yield _without_pandas_index(batch, schema)
 
 
 def _batches(
-    data: Any, schema: pa.Schema, first_row: int, type_name: TypeName, *, source: bool
+    data: Any, schema: pa.Schema, first_row: int, type_names: TypeNames, *, source: bool
 ) -> Iterator[pa.RecordBatch]:
     if isinstance(data, pa.RecordBatch):
         yield _exportable(data)
     elif isinstance(data, list) and all(isinstance(row, dict) for row in data):
-        yield batch_of(data, schema, first_row, type_name, infer=source)
+        yield batch_of(data, schema, first_row, type_names, infer=source)
     elif hasattr(data, "__arrow_c_stream__"):
-        yield from _stream(data, source=source)
+        yield from _stream(data)
     elif hasattr(data, "__arrow_c_array__"):
         yield _read(data, lambda: pa.record_batch(data))
     elif isinstance(data, Iterator):
         for part in data:
-            for batch in _batches(part, schema, first_row, type_name, source=source):
+            for batch in _batches(part, schema, first_row, type_names, source=source):
                 first_row += batch.num_rows
                 yield batch
     else:
@@ -99,7 +98,7 @@ def unnamed_levels(schema: pa.Schema) -> list[str]:
     return [name for name in index if isinstance(name, str) and _UNNAMED_LEVEL.fullmatch(name)]
 
 
-def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:
+def _stream(data: Any) -> Iterator[pa.RecordBatch]:
     _check_objects(data)
     reader = data
     if isinstance(data, pa.Table):
@@ -111,7 +110,8 @@ def _stream(data: Any, *, source: bool) -> Iterator[pa.RecordBatch]:
     while (batch := _read(data, lambda: next(reader, None))) is not None:
         count += 1
         yield batch
-    if source and not count:
+    if not count:
+        # Its columns are checked all the same.
         yield no_rows(reader.schema if isinstance(reader, pa.RecordBatchReader) else data.schema)
 
 

@@ -29,6 +29,7 @@ import datetime as dt
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import accumulate
 from typing import Any, NoReturn
@@ -38,10 +39,21 @@ import pyarrow as pa
 
 from frazil.errors import InvalidArgumentError
 
-__all__ = ["TypeName", "batch_of"]
+__all__ = ["TypeName", "TypeNames", "batch_of"]
 
 TypeName = Callable[[pa.DataType], str]
 """What messages call the type of a column: each table format has its own names."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeNames:
+    """What messages call the types of a table."""
+
+    of_arrow: TypeName
+    """Returns the name of an Arrow type."""
+    by_path: Mapping[str, str] = field(default_factory=dict)
+    """Names of the types of columns, and of values inside them such as `s.x`, that Arrow types do not tell apart."""
+
 
 _Convert = Callable[[Any], Any]
 _NO_ZONE = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps without a time zone count from it
@@ -62,16 +74,20 @@ class _UnfitError(Exception):
 class _Place:
     """What messages call a column and its type, and the number of the row that each of its values is in."""
 
-    def __init__(self, path: str, row_of: Callable[[int], int], type_name: TypeName) -> None:
-        self.path, self.row_of, self.type_name = path, row_of, type_name
+    def __init__(self, path: str, row_of: Callable[[int], int], names: TypeNames) -> None:
+        self.path, self.row_of, self._names = path, row_of, names
+
+    def type_text(self, data_type: pa.DataType) -> str:
+        """What messages call the type of the values."""
+        return self._names.by_path.get(self.path) or self._names.of_arrow(data_type)
 
     def at(self, name: str) -> _Place:
         """A field of the same rows."""
-        return _Place(f"{self.path}.{name}", self.row_of, self.type_name)
+        return _Place(f"{self.path}.{name}", self.row_of, self._names)
 
     def inside(self, name: str, parents: list[int]) -> _Place:
         """Values of which each belongs to one of the values here."""
-        return _Place(f"{self.path}.{name}", lambda position: self.row_of(parents[position]), self.type_name)
+        return _Place(f"{self.path}.{name}", lambda position: self.row_of(parents[position]), self._names)
 
     def reject(self, position: int, value: Any, type_text: str, reason: str = "") -> NoReturn:
         raise rejected(self.path, self.row_of(position), value, type_text, reason)
@@ -89,7 +105,7 @@ def rejected(path: str, row: int, value: Any, type_text: str, reason: str = "") 
 
 
 def batch_of(
-    rows: list[dict[str, Any]], schema: pa.Schema, first_row: int, type_name: TypeName, *, infer: bool
+    rows: list[dict[str, Any]], schema: pa.Schema, first_row: int, type_names: TypeNames, *, infer: bool
 ) -> pa.RecordBatch:
     """Return the rows as a batch of the columns that they have.
 
@@ -97,7 +113,7 @@ def batch_of(
         rows: A dictionary for each row; a name that it does not have is NULL.
         schema: The columns of the table.
         first_row: The number of the first row in messages.
-        type_name: Returns what messages call a type.
+        type_names: What messages call types.
         infer: Whether columns that the table does not have get the type of their values. Otherwise they have no values,
             and whoever takes the batch rejects them.
 
@@ -118,7 +134,7 @@ def batch_of(
     columns = []
     for name in names:
         values = [row.get(name) for row in rows]
-        place = _Place(name, lambda position: first_row + position, type_name)
+        place = _Place(name, lambda position: first_row + position, type_names)
         columns.append(_inferred(values, place) if name in unknown else _column(values, schema.field(name).type, place))
     return pa.RecordBatch.from_arrays(columns, names=names)
 
@@ -154,7 +170,7 @@ def _column(values: list[Any], data_type: pa.DataType, place: _Place) -> pa.Arra
             plain = _plain(value)
             converted.append(None if plain is None else convert(plain))
         except _UnfitError as error:
-            place.reject(position, value, place.type_name(data_type), str(error))
+            place.reject(position, value, place.type_text(data_type), str(error))
     try:
         return pa.array(converted, data_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -165,7 +181,7 @@ def _single(value: Any, data_type: pa.DataType, place: _Place, position: int) ->
     try:
         return pa.array([value], data_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        place.reject(position, value, place.type_name(data_type), str(error))
+        place.reject(position, value, place.type_text(data_type), str(error))
 
 
 def _structs(values: list[Any], data_type: pa.StructType, place: _Place) -> pa.Array:
@@ -220,7 +236,7 @@ def _maps(values: list[Any], data_type: pa.MapType, place: _Place) -> pa.Array:
     keys, inside = [key for key, _ in pairs], place.inside("key", parents)
     for position, key in enumerate(keys):
         if _plain(key) is None:
-            inside.reject(position, key, place.type_name(data_type.key_type), "and keys of maps are never NULL")
+            inside.reject(position, key, inside.type_text(data_type.key_type), "and keys of maps are never NULL")
     key_array = _column(keys, data_type.key_type, inside)
     items = _column([item for _, item in pairs], data_type.item_type, place.inside("value", parents))
     return pa.MapArray.from_arrays(offsets, key_array, items, mask=_mask(maps))

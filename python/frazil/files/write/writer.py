@@ -13,7 +13,7 @@ from frazil.files.rows.batches import size_bytes
 from frazil.files.write.sink import Sink, named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from frazil import _native
     from frazil.config import Progress
@@ -74,12 +74,23 @@ class DataFileWriter(Generic[_Rows]):
         self._paths: list[str] = []
         self._written_rows = 0
         self._bytes_per_row = 1.0
+        # How many files the rows of the last step went to.
+        self._spread = 1
 
     def write(self, data: Iterable[pa.RecordBatch]) -> None:
         """Write the rows of batches of any schema that fits the table."""
         for batch in data:
-            for part in self._steps(batch):
-                self._put(self.rows.split(part))
+            if batch.num_rows:
+                self._bytes_per_row = max(1.0, size_bytes(batch) / batch.num_rows)
+            start = 0
+            while True:
+                step = batch.slice(start, self._step_rows(self._spread))
+                parts = self.rows.split(step)
+                self._spread = max(1, len(parts))
+                self._put(parts)
+                start += step.num_rows
+                if start >= batch.num_rows:
+                    break
 
     def close(self) -> None:
         """Write what waits, and end all files."""
@@ -101,14 +112,11 @@ class DataFileWriter(Generic[_Rows]):
             with contextlib.suppress(FrazilError):
                 self._files.delete(path)
 
-    def _steps(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        if batch.num_rows:
-            self._bytes_per_row = max(1.0, size_bytes(batch) / batch.num_rows)
-        step = self._step_rows()
-        return (batch.slice(start, step) for start in range(0, max(batch.num_rows, 1), step))
-
-    def _step_rows(self) -> int:
-        step_bytes = min(self._target_bytes / _STEPS, self._memory_bytes / _STEPS, self._format.group_bytes / 8)
+    def _step_rows(self, files: int = 1) -> int:
+        """Return how many rows are taken at once, if they go to so many files."""
+        # All of them may go to one file after all, which then is half too long at most.
+        target_bytes = (self._ratio.plain(self._target_bytes) or self._target_bytes) * min(files, _STEPS // 2)
+        step_bytes = min(target_bytes / _STEPS, self._memory_bytes / _STEPS, self._format.group_bytes / 8)
         return max(1, min(BATCH_ROWS, int(step_bytes / self._bytes_per_row)))
 
     def _put_sorted(self) -> None:
@@ -190,6 +198,10 @@ class _Ratio:
     def of(self, plain: int) -> float | None:
         """Give how long so many bytes of rows will be; None where nothing is known."""
         return plain * self._encoded / self._plain if self._encoded and self._plain else None
+
+    def plain(self, encoded: int) -> float | None:
+        """Return how long rows are that will be encoded into so many bytes; None where nothing is known."""
+        return encoded * self._plain / self._encoded if self._encoded and self._plain else None
 
 
 class _File:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from frazil import _native
 from frazil.errors import CommitConflictError
 from frazil.files.rows.batches import batches, no_rows
+from frazil.files.rows.python_values import TypeNames
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._type_name import type_name
 from frazil.iceberg._write import write_rows
@@ -118,7 +119,7 @@ class ArrowInput:
         """Read all rows into memory, once; values without an Arrow type become those of `state`."""
         if self._held is None:
             schema = state.arrow_schema()
-            parts = list(batches(self._data, schema, type_name, source=True))
+            parts = list(batches(self._data, schema, TypeNames(type_name), source=True))
             filled = [part for part in parts if part.num_rows]
             # Parts without rows may lack the columns of the others: an empty list has no columns.
             self._held = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]

@@ -9,9 +9,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array, new_null_array,
 };
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 
+use super::keys::first_repeated;
 use super::{Loss, RowNumbers, cast_exactly, is_list, lost_digits, places, unpacked, widens};
 use crate::error::{Error, Result};
 use crate::nested::{Repeated, child};
@@ -66,6 +67,8 @@ pub struct Rules {
     pub type_name: fn(&DataType) -> String,
     /// What to do about a time with more digits than the column.
     pub digits_hint: &'static str,
+    /// Whether a map with a key twice is rejected.
+    pub unique_keys: bool,
 }
 
 /// Turns batches into rows of a table.
@@ -203,8 +206,9 @@ impl Place<'_> {
                 let inner = RowNumbers::Inside(&parts.offsets, self.rows);
                 let unfit = || self.unfit(target, values);
                 let entries = parts.values.as_struct_opt().ok_or_else(unfit)?;
-                let columns =
-                    vec![self.part(key, &child(entries, 0)?, &inner)?, self.part(value, &child(entries, 1)?, &inner)?];
+                let keys = self.part(key, &child(entries, 0)?, &inner)?;
+                self.check_keys(&keys, &parts.offsets)?;
+                let columns = vec![keys, self.part(value, &child(entries, 1)?, &inner)?];
                 let DataType::Map(entries_field, sorted) = data_type else { return Err(unfit()) };
                 let DataType::Struct(fields) = entries_field.data_type() else { return Err(unfit()) };
                 let entries = StructArray::try_new_with_length(fields.clone(), columns, None, entries.len())?;
@@ -212,6 +216,17 @@ impl Place<'_> {
             }
             _ => Err(self.unfit(target, values)),
         }
+    }
+
+    /// Refuses a map that has a key twice.
+    fn check_keys(&self, keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<()> {
+        if !self.rules.unique_keys {
+            return Ok(());
+        }
+        first_repeated(keys, offsets)?.map_or(Ok(()), |map| {
+            let message = format!("the map `{}` in row {} has a key twice", self.name, self.rows.number(map));
+            Err(Error::invalid(message).with("column", self.name).hint("keep one entry of each key"))
+        })
     }
 
     /// The elements of lists, or the keys or the values of maps.

@@ -28,6 +28,7 @@ const RULES: Rules = Rules {
     not_null: "required",
     type_name: shown,
     digits_hint: "truncate the column, or make it of nanoseconds (format version 3)",
+    unique_keys: false,
 };
 
 /// Turns batches of one schema into rows of a table.

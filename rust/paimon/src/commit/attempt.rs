@@ -20,7 +20,7 @@ use crate::spec::json::{self, Object};
 use crate::spec::manifest::{DELETE, ManifestEntries, Wanted};
 use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::table::Table;
-use crate::write::check::check_writable;
+use crate::write::check::check_committable;
 
 /// A file of statistics is not read when it is longer than this.
 const LIMIT_BYTES: u64 = 2 << 30;
@@ -65,7 +65,7 @@ impl Attempt<'_> {
         if same != *known {
             return Err(replaced("the table was replaced by another one with the same name"));
         }
-        check_writable(newest.schema())?;
+        check_committable(newest.schema())?;
         Ok(Base { schema_id: newest.schema().id, snapshot: newest.latest_snapshot()? })
     }
 

@@ -4,6 +4,7 @@ use frazil_core::avro::Codec;
 use frazil_core::error::{Error, Result};
 use frazil_core::ids;
 
+use crate::spec::json::shown;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::manifest_list_write;
@@ -199,15 +200,23 @@ impl<'a> MetadataWriter<'a> {
 }
 
 /// The codec of metadata files (`manifest.compression`).
-fn codec(options: &Options) -> Result<Codec> {
+///
+/// # Errors
+/// `InvalidArgument` for an unknown codec; `Unsupported` for one that is not written.
+pub(super) fn codec(options: &Options) -> Result<Codec> {
     let name = options.text("manifest.compression").unwrap_or("zstd").trim().to_ascii_lowercase();
     let codec = match name.as_str() {
         "zstd" => Ok(Codec::Zstandard),
         name => Codec::parse(name.as_bytes()),
     };
+    let hint = "zstd, snappy, deflate and null are written";
     match codec {
+        Err(_) => {
+            let message = format!("the option `manifest.compression` is `{}`, which is not a codec", shown(&name));
+            Err(Error::invalid(message).hint(hint))
+        }
         Ok(codec @ (Codec::Null | Codec::Deflate | Codec::Snappy | Codec::Zstandard)) => Ok(codec),
         _ => Err(Error::unsupported(format!("writing manifests with the option `manifest.compression` = `{name}`"))
-            .hint("zstd, snappy, deflate and null are written")),
+            .hint(hint)),
     }
 }

@@ -42,11 +42,11 @@ use frazil_core::storage::publish::Swap;
 use crate::spec::options::Options;
 use crate::spec::snapshot::CommitKind;
 use crate::table::Table;
-use crate::write::check::check_writable;
+use crate::write::check::check_committable;
 
 use attempt::Attempt;
 use changes::Changes;
-use manifests::MetadataWriter;
+use manifests::{MetadataWriter, codec};
 use merge::ManifestMerger;
 use merge_plan::MergeSettings;
 use upgrade::upgraded;
@@ -77,6 +77,15 @@ pub fn commit(
     outcome.map_err(|error| error.with("table", table.location()))
 }
 
+/// Refuse options by which no snapshot could be committed.
+///
+/// # Errors
+/// `InvalidArgument` naming an option that does not parse; `Unsupported` naming a codec that is not written.
+pub(crate) fn check_options(options: &Options) -> Result<()> {
+    codec(options)?;
+    MergeSettings::try_new(options).map(drop)
+}
+
 fn committed(
     table: &Table,
     request: &Request,
@@ -85,7 +94,7 @@ fn committed(
     context: &Context,
 ) -> Result<Committed> {
     request.check()?;
-    check_writable(table.schema())?;
+    check_committable(table.schema())?;
     let (mut written, compacted) = Changes::of(changes, request)?;
     let options = Options::new(table.schema().options.clone());
     if written.kind == CommitKind::Overwrite {

@@ -11,8 +11,6 @@ use frazil_core::error::{Error, Result};
 use super::request::Overwrite;
 use crate::binary_row;
 use crate::spec::json::shown;
-use crate::spec::options::Options;
-use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::DataType;
 
@@ -88,7 +86,6 @@ fn values(
     types: &[DataType],
     spec: &BTreeMap<String, Option<String>>,
 ) -> Result<Vec<(usize, ArrayRef)>> {
-    let default_name = Naming::from_options(&Options::new(schema.options.clone()))?.default_name;
     let value = |(name, text): (&String, &Option<String>)| {
         let place = schema.partition_keys.iter().position(|key| key == name);
         let of = place.and_then(|place| Some((place, types.get(place)?)));
@@ -96,8 +93,8 @@ fn values(
             Error::invalid(format!("`{}` is not a partition key", shown(name)))
                 .hint(format!("the partition keys are {}", schema.partition_keys.join(", ")))
         })?;
-        // As in Java, the name of the folder of NULL is NULL.
-        match text.as_deref().filter(|text| *text != default_name) {
+        // Unlike in Java, the name of the folder of NULL is a text as any other: NULL has no text.
+        match text.as_deref() {
             None => Ok((place, new_null_array(&data_type.arrow(), 1))),
             Some(text) => Ok((place, parsed(text, data_type).map_err(|error| error.with("column", shown(name)))?)),
         }

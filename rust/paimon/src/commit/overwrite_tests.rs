@@ -74,7 +74,8 @@ fn the_files_of_named_partitions_are_replaced() {
         (&[&[("day", Some("2022-01-08"))]], &["c", "d"]),
         (&[&[("region", Some("x"))]], &["b", "d"]),
         (&[&[("region", None)]], &["a", "c"]),
-        (&[&[("region", Some("__DEFAULT_PARTITION__"))]], &["a", "c"]),
+        // The name of the folder of NULL is a text as any other.
+        (&[&[("region", Some("__DEFAULT_PARTITION__"))]], &["a", "b", "c", "d"]),
         (&[&[("region", None), ("day", Some("2022-01-09"))]], &["a", "b", "c"]),
         (&[&[("region", None)], &[("day", Some("2022-01-09"))]], &["a"]),
         (&[&[("region", Some("y"))]], &["a", "b", "c", "d"]),

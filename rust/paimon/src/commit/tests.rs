@@ -467,11 +467,6 @@ fn what_is_not_committed_yet_is_refused_by_name() {
     let mixed = commit(&table, &Request::append("me"), &[elsewhere], &NoLock, &Context::default());
     assert_eq!(mixed.unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(storage.locations().len(), 1);
-    for (name, value) in [("manifest.compression", "lzo"), ("manifest.compression", "bzip2")] {
-        let (storage, table) = created(&json!({name: value}));
-        assert_eq!(append(&table, &["a"]).unwrap_err().kind(), ErrorKind::Unsupported);
-        assert_eq!(storage.locations().len(), 1);
-    }
 }
 
 #[test]

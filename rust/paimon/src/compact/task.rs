@@ -159,7 +159,7 @@ impl CompactTask {
             return filled(values);
         };
         let sequences = column(SEQUENCE_NUMBER)?.as_primitive_opt().ok_or_else(|| no_column(SEQUENCE_NUMBER))?;
-        let kinds = kinds::parse(ROW_KIND, column(ROW_KIND)?, 0)?;
+        let kinds = kinds::parse(ROW_KIND, column(ROW_KIND)?, 0, Some(kinds::INSERT))?;
         let records = Records { slot: 0, values, sequences: sequences.clone(), kinds };
         let keys: Vec<ArrayRef> = places.iter().map(|place| records.values.column(*place).clone()).collect();
         file.add_records(&records, &keys)?;

@@ -9,22 +9,28 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use arrow_schema::Schema as ArrowSchema;
 use bytes::Bytes;
 use frazil_core::clock::now_ms;
+use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::Files;
 use frazil_core::storage::publish::{Swap, settle};
 
-use crate::merge::MergeSpec;
+use crate::commit;
 use crate::read::expiry::Expiry;
 use crate::spec::columns::is_reserved;
 use crate::spec::json::{self, Object, shown};
 use crate::spec::options::Options;
 use crate::spec::schema::{NEWEST_VERSION, TableSchema};
-use crate::spec::types::{DataField, DataType, TypeRoot};
+use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 use crate::table::{MAIN_BRANCH, Table};
 use crate::write::check::check_writable;
 use crate::write::file::EntrySettings;
+use crate::write::upsert::Upserts;
+
+/// The memory of a sorter that gets no rows.
+const SORTED_BYTES: usize = 1 << 20;
 
 /// A table that is to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -98,13 +104,15 @@ impl Definition {
         };
         check_writable(&schema)?;
         let options = Options::new(schema.options.clone());
-        check_named_columns(&schema)?;
         check_buckets(&schema, &options)?;
+        check_fallback(&options)?;
+        commit::check_options(&options)?;
         // Refuses modes of statistics and file indexes that no file could have.
         EntrySettings::try_new(&schema, &options, 0)?;
         if !schema.primary_keys.is_empty() {
-            // Refuses merge engines, sequence fields and times of records that no row could be merged by.
-            MergeSpec::try_new(&schema, &options)?;
+            // Refuses merge engines, aggregate functions and times of records that no row could be merged by.
+            let columns = ArrowSchema::new(arrow_fields(&schema.fields));
+            Upserts::try_new(&Arc::new(schema.clone()), &columns, SORTED_BYTES, &Context::default())?;
             Expiry::from_options(&schema, &options, time_ms)?;
         }
         Ok(schema)
@@ -161,29 +169,11 @@ impl Definition {
     }
 }
 
-/// Refuses options `fields.<columns>.<what>` of columns that there are not, as Java does (`validateFieldsPrefix`): it
-/// would not open the table.
-fn check_named_columns(schema: &TableSchema) -> Result<()> {
-    for option in schema.options.keys() {
-        let Some(rest) = option.strip_prefix("fields.") else { continue };
-        for name in rest.split('.').next().unwrap_or_default().split(',') {
-            if name != "default-aggregate-function" && schema.field(name).is_none() {
-                return Err(Error::invalid(format!(
-                    "the option `{}` names `{}`, which is not a column",
-                    shown(option),
-                    shown(name)
-                )));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Refuses bucket keys that say nothing, or not enough.
 fn check_buckets(schema: &TableSchema, options: &Options) -> Result<()> {
     let keys = options.list("bucket-key");
     match options.bucket()? {
-        -1 if !keys.is_empty() => {
+        -1 if options.text("bucket-key").is_some() => {
             return Err(Error::invalid(format!(
                 "`bucket-key` = `{}` has no effect without buckets",
                 shown(&keys.join(","))
@@ -212,6 +202,18 @@ fn check_buckets(schema: &TableSchema, options: &Options) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses a fallback branch: a new table has none, and Java opens no table without it.
+fn check_fallback(options: &Options) -> Result<()> {
+    match options.fallback_branch().filter(|branch| *branch != MAIN_BRANCH) {
+        None => Ok(()),
+        Some(branch) => {
+            let message = format!("the option `scan.fallback-branch` names the branch `{}`", shown(branch));
+            Err(Error::invalid(format!("{message}, which a new table does not have"))
+                .hint("create the branch first, and set the option then"))
+        }
+    }
 }
 
 fn is_nested(data_type: &DataType) -> bool {

@@ -102,7 +102,20 @@ fn names_and_keys_that_no_table_has_are_invalid() {
         (json!({"options": {"bucket-key": "k"}}), "has no effect without buckets"),
         (json!({"options": {"bucket": "3", "bucket-key": "x"}}), "the bucket key `x` is not a column"),
         (json!({"options": {"bucket": "3", "bucket-key": "k", "partition": "k"}}), "is a partition key"),
+        (json!({"options": {"bucket-key": ""}}), "has no effect without buckets"),
         (json!({"options": {"metadata.stats-mode": "most"}}), "`metadata.stats-mode`"),
+        (json!({"options": {"metadata.stats-mode": "truncate(0)"}}), "`metadata.stats-mode`"),
+        (json!({"options": {"manifest.compression": "lzo"}}), "`manifest.compression`"),
+        (json!({"options": {"manifest.full-compaction-threshold-size": "0"}}), "full-compaction-threshold-size"),
+        (json!({"options": {"scan.fallback-branch": "b"}}), "`scan.fallback-branch`"),
+        (json!({"options": {"write-only": "yes"}}), "`write-only`"),
+        (json!({"options": {"data-file.prefix": "a/b-"}}), "`data-file.prefix`"),
+        (
+            json!({"primaryKeys": ["k"], "options": {
+                "bucket": "1", "merge-engine": "aggregation", "fields.v.aggregate-function": "bool_and",
+            }}),
+            "`bool_and`",
+        ),
         (json!({"options": {"fields.k.stats-mode": "truncate(x)"}}), "`fields.k.stats-mode`"),
     ];
     for (changes, named) in cases {
@@ -125,6 +138,7 @@ fn what_is_not_written_yet_is_refused_by_name() {
         (json!({"options": {"primary-key": " k "}}), "a fixed number of buckets"),
         (json!({"fields": nested, "partitionKeys": ["k"]}), "partition key of type"),
         (json!({"options": {"bucket": "-2"}}), "`bucket`"),
+        (json!({"options": {"manifest.compression": "bzip2"}}), "`manifest.compression`"),
     ];
     for (changes, named) in cases {
         let error = definition(&changes).schema(1).unwrap_err();

@@ -72,6 +72,8 @@ impl Options {
             _ => return Err(refused(name, text, "a size such as 128 mb")),
         };
         let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+        // Java has sizes of 63 bits.
+        let size = size.filter(|size| i64::try_from(*size).is_ok());
         size.map(Some).ok_or_else(|| refused(name, text, "a size such as 128 mb"))
     }
 
@@ -95,10 +97,12 @@ impl Options {
             _ => return Err(refused(name, text, "a duration such as 10 s")),
         };
         let number: Option<u64> = number.parse().ok();
-        let duration = number.map(|number| {
+        let duration = number.and_then(|number| {
             let ns = u128::from(number) * u128::from(unit_ns);
-            let seconds = u64::try_from(ns / 1_000_000_000).unwrap_or(u64::MAX);
-            Duration::new(seconds, u32::try_from(ns % 1_000_000_000).unwrap_or(0))
+            // Java has numbers of 63 bits, and counts milliseconds in as many.
+            i64::try_from(number).ok().and(i64::try_from(ns / 1_000_000).ok())?;
+            let seconds = u64::try_from(ns / 1_000_000_000).ok()?;
+            Some(Duration::new(seconds, u32::try_from(ns % 1_000_000_000).ok()?))
         });
         duration.map(Some).ok_or_else(|| refused(name, text, "a duration such as 10 s"))
     }
@@ -206,7 +210,7 @@ mod tests {
         {
             assert_eq!(options("x", text).size_bytes("x").unwrap(), Some(bytes), "{text}");
         }
-        for text in ["", "mb", "1 parsec", "-1", "99999999999999999999"] {
+        for text in ["", "mb", "1 parsec", "-1", "9223372036854775808", "99999999999999999999"] {
             assert!(options("x", text).size_bytes("x").is_err(), "{text}");
         }
     }
@@ -225,11 +229,11 @@ mod tests {
         ] {
             assert_eq!(options("x", text).duration("x").unwrap(), Some(Duration::from_millis(ms)), "{text}");
         }
-        for text in ["", "s", "1 week", "-1 s", "1.5 s", "99999999999999999999 s"] {
+        for text in ["", "s", "1 week", "-1 s", "1.5 s", "99999999999999999999 s", "9223372036854775807 s"] {
             assert!(options("x", text).duration("x").is_err(), "{text}");
         }
         assert_eq!(Options::default().duration("x").unwrap(), None);
-        assert!(options("x", "18446744073709551615 days").duration("x").unwrap().is_some());
+        assert!(options("x", "9223372036854775807 ms").duration("x").unwrap().is_some());
     }
 
     #[test]

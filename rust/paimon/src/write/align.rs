@@ -25,7 +25,11 @@ const STRUCTURED_ID_BASE: i32 = i32::MAX / 4;
 /// How many ids the parts of one field have.
 const IDS_OF_FIELD: i32 = 1 << 10;
 
-const RULES: Rules = Rules { not_null: "NOT NULL", type_name, digits_hint: "truncate the column" };
+/// Rules of rows that files have already.
+const RULES: Rules = Rules { not_null: "NOT NULL", type_name, digits_hint: "truncate the column", unique_keys: false };
+
+/// Rules of new rows: Java's maps have each key once.
+const NEW_ROWS: Rules = Rules { unique_keys: true, ..RULES };
 
 /// Turns batches of one schema into rows of a table.
 #[derive(Debug)]
@@ -50,7 +54,7 @@ impl Align {
             |(field, default): (&DataField, &Option<ArrayRef>)| Target { default: default.clone(), ..column(field) };
         let columns = schema.fields.iter().zip(defaults.columns()).map(with_default);
         let targets = columns.chain(has_kinds.then_some(kinds)).collect();
-        Self { aligner: Aligner::new(targets, RULES), schema }
+        Self { aligner: Aligner::new(targets, NEW_ROWS), schema }
     }
 
     /// The Arrow schema of the rows, with field ids.

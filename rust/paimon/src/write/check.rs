@@ -6,6 +6,8 @@ use frazil_core::error::{Error, Result};
 use super::changelog::{is_of_input, of_changelog};
 use super::external::ExternalPaths;
 use super::format::check_formats;
+use super::known_options::check_values;
+use super::rules::check_rules;
 use crate::features::check_readable;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
@@ -58,15 +60,26 @@ const ONLY_VALUES: &[(&str, &str)] = &[
     ("type", "table"),
 ];
 
-/// Refuse a table that cannot be written as Java would write it.
+/// Refuse a table whose snapshots cannot be written as Java would write them.
 ///
 /// # Errors
-/// `Unsupported` naming the option or the column; `InvalidArgument` for the value of an option that does not parse.
-pub fn check_writable(schema: &TableSchema) -> Result<()> {
+/// `Unsupported` naming the option; `InvalidArgument` for options that Java refuses.
+pub fn check_committable(schema: &TableSchema) -> Result<()> {
     let options = Options::new(schema.options.clone());
     check_readable(schema, &options)?;
     check_keys(schema, &options)?;
     check_options(&options)?;
+    check_values(&options)?;
+    check_rules(schema, &options)
+}
+
+/// Refuse a table whose data files cannot be written as Java would write them.
+///
+/// # Errors
+/// As [`check_committable`]; `Unsupported` naming a column that a file format does not hold, or a codec.
+pub fn check_writable(schema: &TableSchema) -> Result<()> {
+    check_committable(schema)?;
+    let options = Options::new(schema.options.clone());
     schema.fields.iter().try_for_each(check_type)?;
     check_formats(schema, &options)?;
     if is_of_input(schema, &options) { check_formats(schema, &of_changelog(&options)) } else { Ok(()) }

@@ -106,13 +106,13 @@ fn parse(option: &str, name: &str) -> Result<FileFormat> {
 /// `Unsupported` naming a codec that is not written; `InvalidArgument` for an option that does not parse.
 pub(super) fn codec_of(format: FileFormat, options: &Options, level: Option<i32>) -> Result<(&'static str, bool)> {
     let (codecs, own) = match format {
-        FileFormat::Parquet => (PARQUET_CODECS, None),
-        FileFormat::Orc => (ORC_CODECS, Some("orc.compress")),
-        FileFormat::Avro => (AVRO_CODECS, Some("avro.codec")),
+        FileFormat::Parquet => (PARQUET_CODECS, "parquet.compression"),
+        FileFormat::Orc => (ORC_CODECS, "orc.compress"),
+        FileFormat::Avro => (AVRO_CODECS, "avro.codec"),
     };
     let by_level = per_level(options, "file.compression.per.level")?;
-    let (option, name) = match own.and_then(|own| Some((own, options.text(own)?))) {
-        Some(found) => found,
+    let (option, name) = match options.text(own) {
+        Some(name) => (own, name),
         None => match level.and_then(|level| by_level.get(&level)) {
             Some(name) => ("file.compression.per.level", name.as_str()),
             None => ("file.compression", options.text("file.compression").unwrap_or("zstd")),

@@ -6,17 +6,25 @@ use frazil_core::error::{Error, Result};
 
 use crate::spec::json::shown;
 
+/// The row kind +I.
+pub const INSERT: i8 = 0;
+
 /// The short names of the kinds, by their numbers in files.
 const NAMES: [&str; 4] = ["+I", "-U", "+U", "-D"];
 
-/// Return the kinds that a column of texts names; NULL is +I. The first row has the number `first`.
+/// Return the kinds that a column of texts names. The first row has the number `first`. If `null` is a kind, it is that of
+/// NULL.
 ///
 /// # Errors
-/// `InvalidArgument` naming the column and the row of a text that is not a kind.
-pub fn parse(column: &str, values: &ArrayRef, first: usize) -> Result<Int8Array> {
+/// `InvalidArgument` naming the column and the row of a text that is not a kind, and of NULL where it has none.
+pub fn parse(column: &str, values: &ArrayRef, first: usize, null: Option<i8>) -> Result<Int8Array> {
     let texts: &StringArray = values.as_string_opt().ok_or_else(|| Error::internal("row kinds are not text"))?;
     let kind = |(row, text): (usize, Option<&str>)| {
-        let Some(text) = text else { return Ok(0) };
+        let Some(text) = text else {
+            let row = first.saturating_add(row);
+            let error = || Error::invalid(format!("the row kind of row {row} is NULL")).with("column", column);
+            return null.ok_or_else(|| error().hint(format!("the kinds are {}", NAMES.join(", "))));
+        };
         let kind = (0_i8..).zip(NAMES).find(|(_, name)| *name == text).map(|(kind, _)| kind);
         kind.ok_or_else(|| {
             let row = first.saturating_add(row);
@@ -39,10 +47,15 @@ mod tests {
     #[test]
     fn kinds_have_the_numbers_of_files() {
         let texts = |texts: &[Option<&str>]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
-        let found = parse("k", &texts(&[Some("+I"), Some("-U"), Some("+U"), Some("-D"), None]), 0).unwrap();
+        let found =
+            parse("k", &texts(&[Some("+I"), Some("-U"), Some("+U"), Some("-D"), None]), 0, Some(INSERT)).unwrap();
         assert_eq!(found.values(), &[0, 1, 2, 3, 0]);
-        let error = parse("k", &texts(&[None, Some("+i")]), 10).unwrap_err();
+        let error = parse("k", &texts(&[None, Some("+i")]), 10, Some(INSERT)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains("row 11 is `+i`"), "{error}");
+        let error = parse("k", &texts(&[Some("-D"), None]), 10, None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert_eq!(error.context(), [("column", "k".to_string())]);
+        assert!(error.to_string().contains("row 11 is NULL"), "{error}");
     }
 }

@@ -374,11 +374,12 @@ impl RowWriter {
         let WriteMode::Upsert(upsert) = &mut self.mode else { return Err(no_slot()) };
         let count = self.schema.fields.len();
         // Row kinds that are not a column of the table are the last one.
-        let (name, texts) = match upsert.kinds {
-            Some(place) => (rows.schema_ref().field(place).name().clone(), rows.column(place)),
-            None => (ROW_KIND.to_string(), rows.column(count)),
+        let (name, texts, null) = match upsert.kinds {
+            // As in Java, NULL in a column of the table is not a kind.
+            Some(place) => (rows.schema_ref().field(place).name().clone(), rows.column(place), None),
+            None => (ROW_KIND.to_string(), rows.column(count), Some(kinds::INSERT)),
         };
-        let found = kinds::parse(&name, texts, upsert.rows)?;
+        let found = kinds::parse(&name, texts, upsert.rows, null)?;
         upsert.rows = upsert.rows.saturating_add(rows.num_rows());
         let places: Vec<usize> = (0..count).collect();
         let (mut rows, mut found) = (rows.project(&places)?, found);

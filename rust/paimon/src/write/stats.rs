@@ -30,7 +30,7 @@ const OF_KEYS: Mode = Mode::Truncate(128);
 
 /// What is recorded of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     None,
     /// How many values are NULL.
     Counts,
@@ -40,17 +40,22 @@ enum Mode {
 }
 
 impl Mode {
-    fn parse(option: &str, text: &str) -> Result<Self> {
-        let lower = text.trim().to_ascii_lowercase();
+    /// Parse a mode.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming the option for any other text.
+    pub(super) fn parse(option: &str, text: &str) -> Result<Self> {
+        let lower = text.to_ascii_lowercase();
         let digits = lower.strip_prefix("truncate(").and_then(|rest| rest.strip_suffix(')'));
-        match (lower.as_str(), digits.and_then(|digits| digits.parse().ok())) {
+        let length = digits.and_then(|digits| digits.parse::<i32>().ok()).filter(|length| *length > 0);
+        match (lower.as_str(), length.and_then(|length| usize::try_from(length).ok())) {
             ("none", _) => Ok(Self::None),
             ("counts", _) => Ok(Self::Counts),
             ("full", _) => Ok(Self::Full),
             (_, Some(length)) => Ok(Self::Truncate(length)),
             _ => {
                 let message = format!("the option `{option}` is `{}`, which is not a mode of statistics", shown(text));
-                Err(Error::invalid(message).hint("the modes are none, counts, truncate(<length>) and full"))
+                Err(Error::invalid(message).hint("the modes are none, counts, truncate(<length above 0>) and full"))
             }
         }
     }

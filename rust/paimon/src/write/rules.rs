@@ -1,0 +1,256 @@
+//! What options say together (Java's `SchemaValidation`, and what its writers check when they begin): a table that
+//! breaks such a rule cannot be opened or written by Java.
+
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use crate::spec::json::shown;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
+use crate::spec::types::TypeRoot;
+use crate::table::SnapshotChoice;
+
+/// Options that only tables with a primary key may have as `true`.
+const NEED_KEYS: &[&str] = &["streaming-read-overwrite", "table-read.sequence-number.enabled"];
+
+/// The fewest pages of a buffer in which Java sorts the rows of a write.
+const LEAST_PAGES: u64 = 3;
+
+/// Refuse options that contradict each other, or the columns and keys of the table.
+///
+/// # Errors
+/// `InvalidArgument` naming the options.
+pub(super) fn check_rules(schema: &TableSchema, options: &Options) -> Result<()> {
+    check_named_columns(schema, options)?;
+    check_single_columns(schema, options)?;
+    check_sequence(schema, options)?;
+    check_retained(options)?;
+    check_scan(options)?;
+    check_directory(options)?;
+    if schema.partition_keys.is_empty() && options.text("partition.expiration-time").is_some() {
+        return Err(Error::invalid("the option `partition.expiration-time` is set on a table without partitions")
+            .hint("remove it, or create the table with partition keys"));
+    }
+    if schema.primary_keys.is_empty() { check_without_keys(options) } else { check_with_keys(options) }
+}
+
+/// Refuses options `fields.<columns>.<what>` of columns that there are not (`validateFieldsPrefix`).
+fn check_named_columns(schema: &TableSchema, options: &Options) -> Result<()> {
+    for option in options.all().keys() {
+        let Some(rest) = option.strip_prefix("fields.") else { continue };
+        for name in rest.split('.').next().unwrap_or_default().split(',') {
+            if name != "default-aggregate-function" && schema.field(name).is_none() {
+                return Err(not_a_column(option, name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses options whose value is not a column, or not one of the right type.
+fn check_single_columns(schema: &TableSchema, options: &Options) -> Result<()> {
+    let option = "rowkind.field";
+    if let Some(name) = options.text(option) {
+        let field = schema.field(name).ok_or_else(|| not_a_column(option, name))?;
+        if !matches!(field.data_type.root, TypeRoot::Char(_) | TypeRoot::VarChar(_)) {
+            return Err(Error::invalid(format!("the option `{option}` names a column of type {}", field.data_type))
+                .with("column", shown(name))
+                .hint("name a column of type STRING"));
+        }
+    }
+    let option = "record-level.time-field";
+    let Some(name) = options.text(option) else { return Ok(()) };
+    let field = schema.field(name).ok_or_else(|| not_a_column(option, name))?;
+    let is_time = matches!(
+        field.data_type.root,
+        TypeRoot::Int | TypeRoot::BigInt | TypeRoot::Timestamp(_) | TypeRoot::LocalZonedTimestamp(_)
+    );
+    if !is_time {
+        let message = format!("the option `{option}` names a column of type {}", field.data_type);
+        return Err(Error::invalid(message)
+            .with("column", shown(name))
+            .hint("name a column of type INT, BIGINT or TIMESTAMP"));
+    }
+    Ok(())
+}
+
+fn check_sequence(schema: &TableSchema, options: &Options) -> Result<()> {
+    let option = "sequence.field";
+    let Some(text) = options.text(option) else { return Ok(()) };
+    let mut seen = Vec::new();
+    // As Java's `split`, which drops empty parts at the end.
+    for name in text.trim_end_matches(',').split(',').map(str::trim) {
+        if schema.field(name).is_none() {
+            return Err(not_a_column(option, name));
+        }
+        if seen.contains(&name) {
+            return Err(Error::invalid(format!("the option `{option}` names the column `{}` twice", shown(name)))
+                .hint("name each column once"));
+        }
+        let function = format!("fields.{name}.aggregate-function");
+        if options.text(&function).is_some() {
+            let message = format!("the option `{}` is about a column of the option `{option}`", shown(&function));
+            return Err(Error::invalid(message).hint("remove it: sequence fields are not aggregated"));
+        }
+        seen.push(name);
+    }
+    Ok(())
+}
+
+/// Options that bound how many snapshots and changelogs are kept.
+fn check_retained(options: &Options) -> Result<()> {
+    let number = |name: &str, default: i32| Ok::<_, Error>(options.integer_32(name)?.unwrap_or(default));
+    let least = number("snapshot.num-retained.min", 10)?;
+    let most = number("snapshot.num-retained.max", i32::MAX)?;
+    check_order("snapshot.num-retained", least, most)?;
+    check_order(
+        "changelog.num-retained",
+        number("changelog.num-retained.min", least)?,
+        number("changelog.num-retained.max", most)?,
+    )
+}
+
+fn check_order(prefix: &str, least: i32, most: i32) -> Result<()> {
+    if least <= most {
+        return Ok(());
+    }
+    let message = format!("the option `{prefix}.min` ({least}) is larger than `{prefix}.max` ({most})");
+    Err(Error::invalid(message).hint(format!("set `{prefix}.min` to at most {most}")))
+}
+
+/// Options that say what scans read.
+fn check_scan(options: &Options) -> Result<()> {
+    match SnapshotChoice::from_options(options) {
+        // What is only not read here is no contradiction.
+        Err(error) if error.kind() == ErrorKind::InvalidArgument => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a directory of data files that leaves the table, or that no file system has.
+fn check_directory(options: &Options) -> Result<()> {
+    let directory = options.data_directory()?;
+    if directory.split('/').any(|segment| segment == "..") || directory.contains(char::is_control) {
+        let message = format!("the option `data-file.path-directory` is `{}`", shown(&directory));
+        return Err(Error::invalid(message).hint("name a directory in the table, without `..` and control characters"));
+    }
+    Ok(())
+}
+
+fn check_without_keys(options: &Options) -> Result<()> {
+    let needs = |name: &str, value: &str| {
+        Error::invalid(format!("the option `{name}` is `{}` on a table without a primary key", shown(value)))
+            .hint("remove it, or create the table with a primary key")
+    };
+    let producer = "changelog-producer";
+    if let Some(text) = options.text(producer).filter(|text| !text.eq_ignore_ascii_case("none")) {
+        return Err(needs(producer, text));
+    }
+    for name in NEED_KEYS {
+        if options.boolean(name, false)? {
+            return Err(needs(name, "true"));
+        }
+    }
+    let commits = "full-compaction.delta-commits";
+    if options.bucket()? == -1 && options.text(commits).is_some() {
+        return Err(Error::invalid(format!("the option `{commits}` is set on a table without a number of buckets"))
+            .hint("remove it, or set the option `bucket` to the number of buckets"));
+    }
+    Ok(())
+}
+
+fn check_with_keys(options: &Options) -> Result<()> {
+    let levels = options.levels()?;
+    if levels < 2 {
+        return Err(Error::invalid(format!("the option `num-levels` is {levels}; it must be at least 2")));
+    }
+    let page = options.size_bytes("page-size")?.unwrap_or(64 << 10);
+    let buffer = options.size_bytes("write-buffer-size")?.unwrap_or(256 << 20);
+    if page == 0 || i32::try_from(page).is_err() {
+        return Err(Error::invalid(format!("the option `page-size` is {page} bytes; it must be 1 byte to 2 GiB")));
+    }
+    if buffer / page < LEAST_PAGES {
+        let message =
+            format!("the option `write-buffer-size` ({buffer} bytes) is less than three pages ({page} bytes)");
+        return Err(Error::invalid(message).hint("raise `write-buffer-size`, or lower `page-size`"));
+    }
+    Ok(())
+}
+
+fn not_a_column(option: &str, name: &str) -> Error {
+    Error::invalid(format!("the option `{}` names `{}`, which is not a column", shown(option), shown(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn checked(keys: &[&str], options: &Value) -> Result<()> {
+        let schema = json!({
+            "version": 3, "id": 0, "highestFieldId": 2, "partitionKeys": [], "primaryKeys": keys, "timeMillis": 1,
+            "fields": [
+                {"id": 0, "name": "k", "type": "INT NOT NULL"},
+                {"id": 1, "name": "v", "type": "INT"},
+                {"id": 2, "name": "s", "type": "STRING"},
+            ],
+            "options": options,
+        });
+        let schema = TableSchema::parse(schema.to_string().as_bytes()).unwrap();
+        let options = Options::new(schema.options.clone());
+        check_rules(&schema, &options)
+    }
+
+    #[test]
+    fn options_that_contradict_each_other_are_refused() {
+        for (keys, options, named) in [
+            (vec!["k"], json!({"sequence.field": "v,v"}), "`v` twice"),
+            (vec!["k"], json!({"sequence.field": "v, v"}), "`v` twice"),
+            (vec!["k"], json!({"sequence.field": "v,,s"}), "``"),
+            (vec!["k"], json!({"sequence.field": ""}), "`sequence.field`"),
+            (vec!["k"], json!({"sequence.field": "v", "fields.v.aggregate-function": "sum"}), "aggregate-function"),
+            (vec!["k"], json!({"rowkind.field": "nope"}), "`rowkind.field`"),
+            (vec!["k"], json!({"rowkind.field": "v"}), "column: v"),
+            (vec!["k"], json!({"num-levels": "1"}), "`num-levels`"),
+            (vec!["k"], json!({"num-sorted-run.compaction-trigger": "0"}), "compaction-trigger"),
+            (vec!["k"], json!({"page-size": "0"}), "`page-size`"),
+            (vec!["k"], json!({"write-buffer-size": "128 kb"}), "three pages"),
+            (vec![], json!({"changelog-producer": "input"}), "`changelog-producer`"),
+            (vec![], json!({"streaming-read-overwrite": "true"}), "streaming-read-overwrite"),
+            (vec![], json!({"table-read.sequence-number.enabled": "true"}), "sequence-number"),
+            (vec![], json!({"full-compaction.delta-commits": "3"}), "delta-commits"),
+            (vec![], json!({"record-level.time-field": "nope"}), "`nope`"),
+            (vec![], json!({"record-level.time-field": "s"}), "column: s"),
+            (vec![], json!({"partition.expiration-time": "1 d"}), "without partitions"),
+            (vec![], json!({"fields.nope.stats-mode": "full"}), "`nope`"),
+            (vec![], json!({"snapshot.num-retained.min": "5", "snapshot.num-retained.max": "2"}), "(5)"),
+            (vec![], json!({"snapshot.num-retained.max": "9"}), "(10)"),
+            (vec![], json!({"changelog.num-retained.max": "9"}), "changelog.num-retained"),
+            (vec![], json!({"snapshot.num-retained.min": "20", "changelog.num-retained.max": "15"}), "(20)"),
+            (vec![], json!({"data-file.path-directory": "a/../../b"}), "data-file.path-directory"),
+            (vec![], json!({"scan.snapshot-id": "1", "scan.tag-name": "t"}), "scan.tag-name"),
+            (vec![], json!({"scan.mode": "from-snapshot"}), "scan.mode"),
+        ] {
+            let error = checked(&keys, &options).expect_err(&options.to_string());
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{options}: {error}");
+            assert!(error.to_string().contains(named), "{options}: {error}");
+        }
+    }
+
+    #[test]
+    fn options_that_go_together_are_taken() {
+        for (keys, options) in [
+            (vec!["k"], json!({"sequence.field": "v,s,"})),
+            (vec!["k"], json!({"sequence.field": "v", "fields.default-aggregate-function": "sum"})),
+            (vec!["k"], json!({"changelog-producer": "input", "streaming-read-overwrite": "true"})),
+            (vec!["k"], json!({"num-levels": "2", "num-sorted-run.compaction-trigger": "1"})),
+            (vec!["k"], json!({"write-buffer-size": "192 kb"})),
+            (vec![], json!({"num-levels": "1", "write-buffer-size": "0", "changelog-producer": "NONE"})),
+            (vec![], json!({"snapshot.num-retained.min": "2", "snapshot.num-retained.max": "2"})),
+            (vec![], json!({"full-compaction.delta-commits": "3", "bucket": "2", "bucket-key": "k"})),
+            (vec![], json!({"record-level.time-field": "v", "scan.mode": "from-creation-timestamp"})),
+        ] {
+            checked(&keys, &options).unwrap_or_else(|error| panic!("{options}: {error}"));
+        }
+    }
+}
