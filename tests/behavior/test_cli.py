@@ -261,3 +261,161 @@ def test_a_pipe_that_closes_is_no_error(table: Any) -> None:
     command = f"'{sys.executable}' -m frazil scan '{table.location}' -o json | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)  # noqa: S603, S607
     assert (len(done.stdout.splitlines()), done.stderr) == (1, "")
+
+
+WITH_A_TABLE = [name for name in COMMANDS if name != "ls"]
+READS_METADATA_TABLES = {"count", "describe", "explain", "scan", "schema"}
+MORE = {"append": ["{x}"], "delete": ["true", "--yes"]}
+
+
+@pytest.mark.parametrize("name", WITH_A_TABLE)
+@pytest.mark.parametrize("place", ["path", "catalog", "view"])
+def test_commands_on_a_metadata_table(run: Run, tmp_path: Path, table: Any, name: str, place: str) -> None:
+    pq.write_table(pa.table({"id": [1], "p": ["a"]}), tmp_path / "x.parquet")
+    catalog = frazil.load_catalog("lake", type="local", path=str(tmp_path / "lake"))
+    catalog.create_namespace("ns")
+    catalog.create_table("ns.t", {"id": "long"})
+    given = {
+        "path": [f"{table.location}$files"],
+        "catalog": ["ns.t.files", "-p", "type=local", "-p", f"path={tmp_path / 'lake'}"],
+        "view": [f"{PAIMON}$ro"],
+    }[place]
+    code, _, err = run(name, *given, *(one.replace("{x}", str(tmp_path / "x.parquet")) for one in MORE.get(name, [])))
+    if name in READS_METADATA_TABLES:
+        assert (code, err) == (0, "")
+        return
+    owner = {"path": table.location, "catalog": "ns.t", "view": PAIMON}[place]
+    assert code == 4
+    assert err == (
+        f"frazil: {given[0]!r} is a metadata table, which can only be read; "
+        f"use `frazil scan`, or name the table itself: {owner}\n"
+    )
+
+
+def test_system_tables_of_a_catalog_have_no_table_of_their_own(run: Run, tmp_path: Path) -> None:
+    path = ("-p", "type=paimon", "-p", f"warehouse={tmp_path}")
+    code, _, err = run("compact", "sys.all_tables", *path)
+    assert (code, "'sys.all_tables' is a metadata table" in err, "itself" in err) == (4, True, False)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (frazil.errors.CommitStateUnknownError("the answer was lost"), 6),
+        (frazil.errors.CommitConflictError("another writer was first"), 5),
+        (frazil.errors.CommitValidationError("the table has changed"), 4),
+        (frazil.errors.UnavailableError("the service is down"), 5),
+    ],
+)
+def test_a_commit_that_may_have_happened_has_an_exit_code_of_its_own(
+    run: Run, tmp_path: Path, table: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    pq.write_table(pa.table({"id": [1], "p": ["a"]}), tmp_path / "x.parquet")
+    monkeypatch.setattr("frazil.iceberg.Table.append", fails)
+    assert run("append", table.location, str(tmp_path / "x.parquet")) == (code, "", f"frazil: {error}\n")
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert f"| {code} |" in page
+    assert f" {code} " in " ".join(run("--help")[1].split())
+
+
+@pytest.mark.parametrize("key", ["name", "properties", "self", "cls", "identifier", "catalog"])
+def test_properties_may_have_any_name(run: Run, tmp_path: Path, key: str) -> None:
+    frazil.load_catalog("lake", type="local", path=str(tmp_path / "lake")).create_namespace("ns")
+    path = ("-p", "type=local", "-p", f"path={tmp_path / 'lake'}", "-p", f"{key}=x")
+    assert run("ls", *path) == (0, "ns.\n", "")
+    code, _, err = run("count", "ns.t", *path)
+    assert (code, "ns.t" in err) == (3, True)
+
+
+NASTY = "a\x1b[31m\tb\nc\x7f\x9b\u202e\u2028é"
+SHOWN = "a\\x1b[31m\\tb\\nc\\x7f\\x9b\\u202e\\u2028é"
+
+
+def test_control_characters_do_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:
+    made = frazil.create_table(tmp_path / "t", {NASTY: "string", "s": "string"}, properties={NASTY: NASTY})
+    rows = pa.table({NASTY: [NASTY], "s": [NASTY]})
+    made.append(rows)
+    _, out, _ = run("scan", made.location)
+    assert out.splitlines()[0].split("  ")[0] == SHOWN
+    assert out.splitlines()[2].split("  ")[0] == SHOWN
+    for command in ("describe", "schema"):
+        _, out, err = run(command, made.location)
+        assert (SHOWN in out, err, all(one.isprintable() for one in out.split("\n"))) == (True, "", True)
+    for command in (["scan", made.location, "-f", f"{NASTY} = 1"], ["scan", made.location, f"--{NASTY}"], [NASTY]):
+        _, out, err = run(*command)
+        assert (out, all(one.isprintable() for one in err.split("\n"))) == ("", True)
+    assert json.loads(run("scan", made.location, "-o", "json")[1]) == {NASTY: NASTY, "s": NASTY}
+    assert list(csv.reader(io.StringIO(run("scan", made.location, "-o", "csv")[1], newline="")))[1] == [NASTY, NASTY]
+
+
+def test_rows_are_limited_wherever_they_are_listed(run: Run, table: Any) -> None:
+    for command in (["snapshots"], ["files"], ["changes"], ["inspect", "{t}", "history"]):
+        arguments = [one.replace("{t}", table.location) for one in (command if len(command) > 1 else [*command, "{t}"])]
+        for limit in (0, 2):
+            code, out, err = run(*arguments, "-n", str(limit))
+            assert (code, len(out.splitlines()), err) == (0, 2 + limit, "")
+
+
+def test_a_filter_of_delete_is_an_argument_or_an_option(run: Run, table: Any) -> None:
+    for filters in ([], ["id = 1", "-f", "id = 2"], [""], ["-f", " "]):
+        code, _, err = run("delete", table.location, *filters, "--yes")
+        assert (code, "filter" in err.lower(), table.refresh().scan().count()) == (2, True, 6)
+    assert run("delete", table.location, "-f", "id = 1", "--yes")[0] == 0
+    assert run("delete", table.location, "id = 2", "--yes")[0] == 0
+    assert table.refresh().scan().count() == 4
+
+
+@pytest.mark.parametrize("command", ["scan", "count", "explain", "changes", "files", "compact"])
+def test_an_empty_filter_is_refused(run: Run, table: Any, command: str) -> None:
+    code, out, err = run(command, table.location, "-f", "")
+    assert (code, out, err) == (2, "", "frazil: the filter is empty; write `true` for all rows\n")
+
+
+def test_compact_accepts_yes_and_tells_when_nothing_is_to_do(run: Run, tmp_path: Path, table: Any) -> None:
+    assert run("compact", table.location, "--min-input-files", "2", "--yes")[0] == 0
+    made = frazil.create_table(tmp_path / "p", {"id": "BIGINT"}, format="paimon")
+    assert run("compact", made.location, "--yes") == (0, "nothing to compact\n", "")
+    assert run("compact", made.location, "--min-input-files", "2")[0] == 2
+
+
+@pytest.mark.parametrize("command", [["expire", "--older-than"], ["orphans", "--older-than"], ["scan", "--as-of"]])
+@pytest.mark.parametrize("time", ["yesterday", "", "-5", "1.5d", "99999999999d", "9" * 30, "²", "2024-13-01T00:00:00Z"])
+def test_a_wrong_time_is_answered_with_the_forms(run: Run, table: Any, command: list[str], time: str) -> None:
+    name, option = command
+    code, out, err = run(name, table.location, f"{option}={time}")
+    assert (code, out) == (2, "")
+    assert f"{option} is {time!r}, expected a time such as 2024-02-29T12:00:00Z, an age such as 7d" in err
+
+
+def test_locations_are_absolute(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for kind in ("paimon", "iceberg"):
+        frazil.create_table(tmp_path / kind, {"id": "BIGINT" if kind == "paimon" else "long"}, format=kind)
+        _, out, _ = run("describe", kind)
+        assert out.splitlines()[1].split() == ["location", str(tmp_path / kind)]
+
+
+def test_catalogs_that_are_not_configured(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if "CATALOG__" in name]:
+        monkeypatch.delenv(name)
+    for command in (["count", "a.b"], ["ls", "nope"]):
+        code, _, err = run(*command)
+        assert (code, "no catalog is configured" in err, "none" in err) == (2, True, False)
+
+
+def test_files_with_different_columns_are_refused(run: Run, tmp_path: Path, table: Any) -> None:
+    for name, value in (("x", 1), ("y", "one")):
+        pq.write_table(pa.table({"id": [value], "p": ["a"]}), tmp_path / f"{name}.parquet")
+    code, _, err = run("append", table.location, str(tmp_path / "x.parquet"), str(tmp_path / "y.parquet"))
+    assert (code, "have different columns" in err, table.refresh().scan().count()) == (2, True, 6)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("output", ["table", "json", "csv", "arrow"])
+def test_output_that_cannot_be_written_is_an_error(table: Any, output: str) -> None:
+    command = f"'{sys.executable}' -m frazil scan '{table.location}' -o {output} > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)  # noqa: S603, S607
+    assert (done.returncode, "cannot be written" in done.stderr, "Traceback" in done.stderr) == (1, True, False)

@@ -78,9 +78,20 @@ def load_catalog(
     >>> catalog.load_table("iceberg.del_pos_file_parquet_part").scan().count()
     52
     """
+    return catalog_of(name, properties)
+
+
+def catalog_of(name: str | None, properties: Mapping[str, object]) -> Catalog[Any]:
+    """Return the catalog of a name, as `load_catalog` does, whatever the keys of its properties are.
+
+    Raises:
+        InvalidArgumentError: As in `load_catalog`.
+        MissingFileError: As in `load_catalog`.
+        UnsupportedError: As in `load_catalog`.
+    """
     name = "default" if name is None else name
     if not isinstance(name, str) or not name:
-        message = f"the name of a catalog is text, not {name!r}"
+        message = f"the name of a catalog must be a string that is not empty, not {name!r}"
         raise InvalidArgumentError(message)
     merged = {**configured_properties(name), **_as_text(properties)}
     mapping = _mapping(merged.pop("relocate", None))
@@ -150,8 +161,9 @@ def _inferred(name: str, properties: Mapping[str, str]) -> str:
     if properties.get("warehouse"):
         return "hadoop"
     message = f"catalog {name!r} is not configured, and neither type, uri, path nor warehouse is given"
-    names = ", ".join(repr(known) for known in configured_names())
-    hint = f"pass path=, warehouse= or uri=, or configure it in .frazil.yaml (configured are: {names or 'none'})"
+    known = configured_names()
+    shown = f"the configured catalogs are {', '.join(map(repr, known))}" if known else "no catalog is configured"
+    hint = f"pass path=, warehouse= or uri=, or configure it in .frazil.yaml ({shown})"
     raise InvalidArgumentError(message, context={"catalog": name}, hint=hint)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,6 +12,7 @@ import click
 
 from frazil import errors
 from frazil._native import __version__
+from frazil.cli._terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +55,7 @@ _CODES: tuple[tuple[type[errors.FrazilError], int], ...] = (
     (errors.LimitExceededError, 4),
     (errors.CommitValidationError, 4),
     (errors.MissingFileError, 3),
+    (errors.CommitStateUnknownError, 6),
     (errors.CommitError, 5),
     (errors.UnavailableError, 5),
     (errors.StorageError, 5),
@@ -90,7 +93,8 @@ def _app() -> None:
     A table is a path or a URI, such as `s3://lake/events`, or a name in a configured catalog, such as
     `prod.sales.orders`. `$files` at its end names a metadata table.
 
-    Exit codes: 0 done, 1 damaged or unexpected, 2 wrong use, 3 not found, 4 refused, 5 failed and may work later.
+    Exit codes: 0 done, 1 damaged or unexpected, 2 wrong use, 3 not found, 4 refused, 5 failed and may work later,
+    6 the outcome of the commit is unknown: look at the table before you try again.
     """
 
 
@@ -98,17 +102,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, and return its exit code."""
     try:
         _app.main(args=None if arguments is None else list(arguments), prog_name="frazil", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        for line in shown.getvalue().rstrip("\n").split("\n"):
+            say(line, err=True)
         return error.exit_code
     except errors.FrazilError as error:
-        click.echo(f"frazil: {error}", err=True)
+        say(f"frazil: {error}", err=True)
         return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever reads, such as `head`, has enough. The interpreter would complain when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever reads, such as `head`, has enough.
+        _close_output()
+    except OSError as error:
+        say(f"frazil: the output cannot be written: {error.strerror or error}", err=True)
+        _close_output()
+        return 1
     return 0
+
+
+def _close_output() -> None:
+    """Drop what is left to write: the interpreter would complain when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

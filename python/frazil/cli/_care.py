@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from frazil.cli._names import moment, of_table, open_table, size
-from frazil.cli._output import confirmed, human_size, output_option, write_rows
+from frazil.cli._names import moment, of_table, open_table, row_filter_of, size
+from frazil.cli._output import human_size, output_option, write_rows
+from frazil.cli._terminal import confirmed, say
 from frazil.errors import InvalidArgumentError
 
+if TYPE_CHECKING:
+    from frazil.paimon import Table as PaimonTable
+
 _DRY_RUN = click.option("--dry-run", "-d", is_flag=True, help="Only show the plan.")
+_MIN_INPUT_FILES = 5
 _YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 
@@ -19,17 +24,19 @@ _YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.option("--filter", "-f", "row_filter", metavar="SQL", help="Only files that may have such rows.")
 @click.option("--all", "rewrite_all", is_flag=True, help="Write all files again.")
 @click.option("--target-size", metavar="SIZE", help="The length of new files, such as 512MB.")
-@click.option("--min-input-files", type=int, default=5, show_default=True, help="Leave fewer files alone.")
-@click.option("--max-commits", type=int, default=1, show_default=True, help="Commit in up to this many snapshots.")
+@click.option("--min-input-files", type=int, help=f"Leave fewer files alone.  [default: {_MIN_INPUT_FILES}]")
+@click.option("--max-commits", type=int, help="Commit in up to this many snapshots.  [default: 1]")
 @_DRY_RUN
+@click.option("--yes", "-y", is_flag=True, help="Accepted as by other commands; compact never asks.")
 def compact(
     table: str,
     row_filter: str | None,
     rewrite_all: bool,
     target_size: str | None,
-    min_input_files: int,
-    max_commits: int,
+    min_input_files: int | None,
+    max_commits: int | None,
     dry_run: bool,
+    yes: bool,  # noqa: ARG001 - there is nothing to ask
     **place: Any,
 ) -> None:
     """Write data files of TABLE again that are too short, too long or full of deletes.
@@ -37,33 +44,48 @@ def compact(
     Of a Paimon table, the files of each bucket become fewer; a filter is about partitions.
     """
     opened = open_table(table, **place)
+    chosen = row_filter_of(row_filter)
     if opened.format == "paimon":
-        if dry_run or target_size or rewrite_all or max_commits != 1:
-            message = "of the options of compact, --filter alone is for Paimon tables"
-            raise InvalidArgumentError(message)
-        done = opened.compact(where=row_filter or True)
-        click.echo(f"{done.removed_files} files -> {done.added_files} files, snapshot {done.snapshot_id}")
+        given = {
+            "--all": rewrite_all,
+            "--target-size": target_size is not None,
+            "--min-input-files": min_input_files is not None,
+            "--max-commits": max_commits is not None,
+            "--dry-run": dry_run,
+        }
+        if wrong := next((option for option, is_given in given.items() if is_given), None):
+            message = f"of the options of compact, --filter alone is for Paimon tables, not {wrong}"
+            raise InvalidArgumentError(message, hint=f"leave out {wrong}")
+        _compact_buckets(opened, chosen)
         return
     plan = opened.rewrite_data_files(
-        row_filter or True,
+        chosen,
         rewrite_all=rewrite_all,
         target_file_size_bytes=size("--target-size", target_size),
-        min_input_files=min_input_files,
-        max_commits=max_commits,
+        min_input_files=_MIN_INPUT_FILES if min_input_files is None else min_input_files,
+        max_commits=1 if max_commits is None else max_commits,
     )
-    click.echo(
+    say(
         f"{plan.input_files} files, {human_size(plan.input_bytes)}, in {plan.groups.num_rows} groups "
         f"-> about {plan.output_files} files"
     )
     if dry_run or not plan.input_files:
         return
     result = plan.apply()
-    click.echo(
+    say(
         f"{result.rewritten_files} files, {human_size(result.rewritten_bytes)} -> {result.added_files} files, "
         f"{human_size(result.added_bytes)}; {result.removed_delete_files} delete files removed; {result.seconds:.1f} s"
     )
     if result.refused_groups:
-        click.echo(f"{result.refused_groups} groups stay as they are: other writers changed them", err=True)
+        say(f"{result.refused_groups} groups stay as they are: other writers changed them", err=True)
+
+
+def _compact_buckets(table: PaimonTable, row_filter: str | bool) -> None:
+    done = table.compact(where=row_filter)
+    if done.snapshot_id is None:
+        say("nothing to compact")
+        return
+    say(f"{done.removed_files} files -> {done.added_files} files, snapshot {done.snapshot_id}")
 
 
 @click.command()
@@ -84,16 +106,17 @@ def expire(
 ) -> None:
     """Remove old snapshots of TABLE, and the files that only they need."""
     opened = open_table(table, **place)
-    plan = opened.expire_snapshots(moment(older_than), retain_last=retain_last, snapshot_ids=snapshot_ids)
+    before = moment("--older-than", older_than)
+    plan = opened.expire_snapshots(before, retain_last=retain_last, snapshot_ids=snapshot_ids)
     refs = f", branches and tags: {', '.join(plan.refs)}" if plan.refs else ""
     kinds = ", ".join(f"{count} {kind}" for kind, (count, _) in plan.by_kind().items()) or "no"
-    click.echo(f"{len(plan.snapshot_ids)} snapshots{refs}; {kinds} files, {human_size(plan.size_bytes)}")
+    say(f"{len(plan.snapshot_ids)} snapshots{refs}; {kinds} files, {human_size(plan.size_bytes)}")
     if dry_run or not (plan.snapshot_ids or plan.refs):
         return
     confirmed(f"remove them from {table} and delete the files", yes=yes)
     result = plan.apply()
     deleted = sum(result.deleted_files.values())
-    click.echo(f"{len(result.snapshot_ids)} snapshots removed, {deleted} files deleted; {result.seconds:.1f} s")
+    say(f"{len(result.snapshot_ids)} snapshots removed, {deleted} files deleted; {result.seconds:.1f} s")
 
 
 @click.command()
@@ -118,14 +141,14 @@ def orphans(
     import pyarrow as pa
 
     opened = open_table(table, **place)
-    plan = opened.remove_orphan_files(moment(older_than), location=location, force=force)
+    plan = opened.remove_orphan_files(moment("--older-than", older_than), location=location, force=force)
     found = pa.Table.from_batches([plan.files]).select(["location", "size_bytes"])
     if dry_run:
         write_rows(found, output)
         return
-    click.echo(f"{found.num_rows} files, {human_size(plan.size_bytes)}")
+    say(f"{found.num_rows} files, {human_size(plan.size_bytes)}")
     if not found.num_rows:
         return
     confirmed(f"delete them from the folder of {table}", yes=yes)
     result = plan.apply()
-    click.echo(f"{result.deleted_files} files deleted, {human_size(result.deleted_bytes)}; {result.seconds:.1f} s")
+    say(f"{result.deleted_files} files deleted, {human_size(result.deleted_bytes)}; {result.seconds:.1f} s")

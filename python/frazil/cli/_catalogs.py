@@ -7,6 +7,7 @@ import click
 from frazil.catalog._identifiers import dotted
 from frazil.catalog._settings import configured_names
 from frazil.cli._names import open_catalog
+from frazil.cli._terminal import say
 
 
 @click.command()
@@ -20,13 +21,13 @@ def ls(name: str | None, catalog: str | None, properties: tuple[str, ...]) -> No
     """
     if name is None and catalog is None and not properties:
         for known in configured_names():
-            click.echo(known)
+            say(known)
         return
     rest = name or ""
     if catalog is None and not properties:
         catalog, _, rest = rest.partition(".")
-    opened = open_catalog(catalog or "default", properties)
+    opened = open_catalog(catalog, properties)
     for namespace in opened.list_namespaces(rest):
-        click.echo(f"{dotted(namespace)}.")
+        say(f"{dotted(namespace)}.")
     for table in opened.list_tables(rest):
-        click.echo(dotted(table))
+        say(dotted(table))

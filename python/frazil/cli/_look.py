@@ -7,9 +7,11 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from frazil.cli._names import of_table, open_table
-from frazil.cli._output import human_size, lines, output_option, write_rows
-from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil._arguments import place_of_new
+from frazil._virtual_table import VirtualTable
+from frazil.cli._names import of_table, open_named, open_table, row_filter_of
+from frazil.cli._output import human_size, limit_option, output_option, write_rows
+from frazil.cli._terminal import lines, printable, say
 
 _FILE_COLUMNS = ("content", "file_path", "file_format", "partition", "record_count", "file_size_in_bytes")
 _SHOWN_PROPERTIES = 20
@@ -19,12 +21,12 @@ _SHOWN_PROPERTIES = 20
 @of_table
 def describe(table: str, **place: Any) -> None:
     """Show what TABLE is: schema, partitions, snapshots, properties."""
-    opened = open_table(table, **place)
-    if not hasattr(opened, "format"):
+    opened = open_named(table, **place)
+    if isinstance(opened, VirtualTable):
         lines([("metadata table", opened.name)])
         _columns(opened.schema())
         return
-    lines([("format", opened.format), ("location", opened.location), *_of_format(opened)])
+    lines([("format", opened.format), ("location", place_of_new(opened.location)), *_of_format(opened)])
     click.echo("\ncolumns")
     _columns(opened.scan().schema())
     properties = sorted(opened.properties.items())
@@ -32,7 +34,7 @@ def describe(table: str, **place: Any) -> None:
         click.echo("\nproperties")
         lines([(f"  {key}", value) for key, value in properties[:_SHOWN_PROPERTIES]])
         if len(properties) > _SHOWN_PROPERTIES:
-            click.echo(f"  and {len(properties) - _SHOWN_PROPERTIES} more")
+            say(f"  and {len(properties) - _SHOWN_PROPERTIES} more")
 
 
 def _of_format(table: Any) -> list[tuple[str, object]]:
@@ -70,8 +72,8 @@ def _of_format(table: Any) -> list[tuple[str, object]]:
 @output_option
 def schema(table: str, output: str, **place: Any) -> None:
     """Show the columns of TABLE."""
-    opened = open_table(table, **place)
-    columns = opened.schema() if not hasattr(opened, "format") else opened.scan().schema()
+    opened = open_named(table, **place)
+    columns = opened.schema() if isinstance(opened, VirtualTable) else opened.scan().schema()
     if output == "table":
         _columns(columns, indent="")
         return
@@ -81,30 +83,34 @@ def schema(table: str, output: str, **place: Any) -> None:
 
 
 def _columns(columns: pa.Schema, indent: str = "  ") -> None:
-    width = max((len(field.name) for field in columns), default=0)
-    for field in columns:
+    names = [printable(field.name) for field in columns]
+    width = max(map(len, names), default=0)
+    for name, field in zip(names, columns, strict=True):
         required = "" if field.nullable else " NOT NULL"
-        click.echo(f"{indent}{field.name.ljust(width)}  {field.type}{required}")
+        say(f"{indent}{name.ljust(width)}  {field.type}{required}")
 
 
 @click.command()
 @of_table
+@limit_option
 @output_option
-def snapshots(table: str, output: str, **place: Any) -> None:
+def snapshots(table: str, limit: int | None, output: str, **place: Any) -> None:
     """List the snapshots of TABLE."""
-    write_rows(_inspected(open_table(table, **place), "snapshots").scan().to_arrow_batch_reader(), output)
+    found = open_table(table, **place).inspect["snapshots"]
+    write_rows(found.scan(limit=limit).to_arrow_batch_reader(), output)
 
 
 @click.command()
 @of_table
 @click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `record_count > 1000`.")
+@limit_option
 @output_option
-def files(table: str, row_filter: str | None, output: str, **place: Any) -> None:
+def files(table: str, row_filter: str | None, limit: int | None, output: str, **place: Any) -> None:
     """List the data and delete files of TABLE."""
-    found = _inspected(open_table(table, **place), "files")
+    found = open_table(table, **place).inspect["files"]
     names = found.schema().names
     columns = [name for name in _FILE_COLUMNS if name in names] if output == "table" else ["*"]
-    write_rows(found.scan(row_filter or True, columns).to_arrow_batch_reader(), output)
+    write_rows(found.scan(row_filter_of(row_filter), columns, limit=limit).to_arrow_batch_reader(), output)
 
 
 @click.command()
@@ -112,25 +118,23 @@ def files(table: str, row_filter: str | None, output: str, **place: Any) -> None
 @click.argument("name", required=False)
 @click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `status = 1`.")
 @click.option("--select", "-c", metavar="COLUMNS", help="Names with commas between them; all by default.")
+@limit_option
 @output_option
 def inspect(
-    table: str, name: str | None, row_filter: str | None, select: str | None, output: str, **place: Any
+    table: str,
+    name: str | None,
+    row_filter: str | None,
+    select: str | None,
+    limit: int | None,
+    output: str,
+    **place: Any,
 ) -> None:
     """Read the metadata table or system table NAME of TABLE; without a name, list them."""
-    opened = open_table(table, **place)
+    tables = open_table(table, **place).inspect
     if name is None:
-        if not hasattr(opened, "inspect"):
-            message = f"{table!r} is a metadata table itself"
-            raise InvalidArgumentError(message)
-        for known in opened.inspect.names():
-            click.echo(known)
+        for known in tables.names():
+            say(known)
         return
     columns = ["*"] if select is None else [one.strip() for one in select.split(",")]
-    write_rows(_inspected(opened, name).scan(row_filter or True, columns).to_arrow_batch_reader(), output)
-
-
-def _inspected(table: Any, name: str) -> Any:
-    if not hasattr(table, "inspect"):
-        message = f"{table.name!r} is a metadata table, which has none itself"
-        raise UnsupportedError(message)
-    return table.inspect[name]
+    found = tables[name].scan(row_filter_of(row_filter), columns, limit=limit)
+    write_rows(found.to_arrow_batch_reader(), output)

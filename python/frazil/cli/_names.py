@@ -10,17 +10,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import frazil
+from frazil._arguments import milliseconds
+from frazil._virtual_table import VirtualTable
 from frazil.catalog._identifiers import table_levels
+from frazil.catalog._load import catalog_of
 from frazil.catalog._settings import configured_names
-from frazil.errors import InvalidArgumentError
+from frazil.catalog._system_tables import SYSTEM_DATABASE
+from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["moment", "of_table", "open_catalog", "open_table", "pairs", "size"]
+    from frazil.catalog import Catalog
+    from frazil.iceberg import Table as IcebergTable
+    from frazil.paimon import Table as PaimonTable
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
-_AGO = re.compile(r"(\d+)\s*([dhm])", re.IGNORECASE)
+__all__ = ["moment", "of_table", "open_catalog", "open_named", "open_table", "pairs", "row_filter_of", "size"]
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_AGO = re.compile(r"([0-9]+)\s*([dhm])", re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]+")
+_TIMES = "a time such as 2024-02-29T12:00:00Z, an age such as 7d, 36h or 90m, or milliseconds since the epoch"
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 
@@ -38,30 +48,72 @@ def of_table(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def open_table(table: str, catalog: str | None, properties: Iterable[str], storage: Iterable[str]) -> Any:
-    """Open a table: by its place if it looks like one, else by its name."""
+def open_named(
+    table: str, catalog: str | None, properties: Iterable[str], storage: Iterable[str]
+) -> IcebergTable | PaimonTable | VirtualTable:
+    """Open a table or a metadata table: by its place if it looks like one, else by its name."""
+    if not table:
+        message = "TABLE is empty"
+        raise InvalidArgumentError(message, hint="pass a path, a URI, or a name in a catalog")
     given, options = pairs("--property", properties), pairs("--storage", storage)
     if catalog is not None or given:
         if options:
             message = "--storage is for tables by path; options of a catalog's storage are properties: -p KEY=VALUE"
             raise InvalidArgumentError(message)
-        return frazil.load_catalog(catalog or "default", **given).load_table(table)
+        return _of_catalog(catalog, given, table)
     if "/" in table or Path(table.partition("$")[0]).exists():
-        return frazil.load_table(table, storage=options)
+        opened: IcebergTable | PaimonTable | VirtualTable = frazil.load_table(table, storage=options)
+        return opened
     first, _, rest = table.partition(".")
     names = configured_names()
     if rest and first.lower().replace("_", "-") in names:
         table_levels(rest)
-        return frazil.load_catalog(first).load_table(rest)
+        return _of_catalog(first, {}, rest)
     message = f"{table!r} is neither a path that exists nor a name in a configured catalog"
-    shown = ", ".join(names) or "none"
-    hint = f"configured are {shown}; --catalog and -p name another one, and ./{table} is a path"
+    shown = f"the configured catalogs are {', '.join(names)}" if names else "no catalog is configured"
+    hint = f"{shown}; --catalog and -p name another one, and ./{table} is a path"
     raise InvalidArgumentError(message, hint=hint)
 
 
-def open_catalog(name: str, properties: Iterable[str]) -> Any:
-    """Open a catalog."""
-    return frazil.load_catalog(name, **pairs("--property", properties))
+def _of_catalog(
+    catalog: str | None, properties: dict[str, str], table: str
+) -> IcebergTable | PaimonTable | VirtualTable:
+    opened: IcebergTable | PaimonTable | VirtualTable = catalog_of(catalog, properties).load_table(table)
+    return opened
+
+
+def open_table(
+    table: str, catalog: str | None, properties: Iterable[str], storage: Iterable[str]
+) -> IcebergTable | PaimonTable:
+    """Open a table as `open_named` does.
+
+    Raises:
+        UnsupportedError: It is a metadata table.
+    """
+    opened = open_named(table, catalog, properties, storage)
+    if isinstance(opened, VirtualTable):
+        raise _is_metadata_table(table, opened.name)
+    if opened.format == "paimon" and opened.system_table is not None:
+        raise _is_metadata_table(table, opened.system_table)
+    return opened
+
+
+def _is_metadata_table(table: str, name: str) -> UnsupportedError:
+    message = f"{table!r} is a metadata table, which can only be read"
+    owner = _owner(table, name)
+    itself = "" if owner is None else f", or name the table itself: {owner}"
+    return UnsupportedError(message, context={"table": table}, hint=f"use `frazil scan`{itself}")
+
+
+def _owner(table: str, name: str) -> str | None:
+    """Return the name of the table that a metadata table is about; None if it is about a catalog."""
+    owner = table.rstrip("/").removesuffix(name)[:-1]
+    return None if owner.rpartition(".")[2] == SYSTEM_DATABASE else owner
+
+
+def open_catalog(name: str | None, properties: Iterable[str]) -> Catalog[Any]:
+    """Open a catalog; the one named `default` if no name is given."""
+    return catalog_of(name, pairs("--property", properties))
 
 
 def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
@@ -76,18 +128,26 @@ def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def moment(text: str | None) -> int | str | None:
-    """Return a time as methods take it: `7d`, `36h` and `90m` are so long ago.
+def moment(option: str, text: str | None) -> int | None:
+    """Return a time in milliseconds since the epoch: `7d`, `36h` and `90m` are so long ago.
 
-    >>> moment("2024-02-29T00:00:00Z"), moment("1700000000000")
-    ('2024-02-29T00:00:00Z', 1700000000000)
+    >>> moment("--as-of", "2024-02-29T00:00:00Z"), moment("--as-of", "1700000000000")
+    (1709164800000, 1700000000000)
     """
     if text is None:
         return None
-    if found := _AGO.fullmatch(text.strip()):
-        ago = dt.timedelta(**{_UNITS[found[2].lower()]: int(found[1])})
-        return int((dt.datetime.now(dt.UTC) - ago).timestamp() * 1000)
-    return int(text) if text.isdigit() else text
+    given = text.strip()
+    try:
+        if found := _AGO.fullmatch(given):
+            ago = dt.timedelta(**{_UNITS[found[2].lower()]: int(found[1])})
+            return int((dt.datetime.now(dt.UTC) - ago).timestamp() * 1000)
+        if _DIGITS.fullmatch(given):
+            return milliseconds(int(given), option)
+        dt.datetime.fromisoformat(given)
+    except (OverflowError, ValueError):
+        message = f"{option} is {text!r}, expected {_TIMES}"
+        raise InvalidArgumentError(message) from None
+    return milliseconds(given, option)
 
 
 def size(option: str, text: str | None) -> int | None:
@@ -103,3 +163,17 @@ def size(option: str, text: str | None) -> int | None:
         message = f"{option} is a number of bytes such as 512MB, not {text!r}"
         raise InvalidArgumentError(message)
     return int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " "))
+
+
+def row_filter_of(text: str | None) -> str | bool:
+    """Return a filter as methods take it: all rows if the option is absent.
+
+    Raises:
+        InvalidArgumentError: The filter is blank, as by a variable of the shell that is not set.
+    """
+    if text is None:
+        return True
+    if not text.strip():
+        message = "the filter is empty"
+        raise InvalidArgumentError(message, hint="write `true` for all rows")
+    return text

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import pyarrow as pa
 
-from frazil.errors import UnsupportedError
+from frazil.cli._terminal import printable, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-__all__ = ["confirmed", "human_size", "lines", "output_option", "write_rows"]
+__all__ = ["human_size", "limit_option", "output_option", "write_rows"]
 
 FORMATS = ("table", "json", "csv", "arrow")
 _MOST_ROWS = 100
@@ -34,6 +34,11 @@ def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="For people, one JSON object a line, CSV, or an Arrow stream.",
     )(command)
+
+
+def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option `--limit` to a command."""
+    return click.option("--limit", "-n", type=click.IntRange(min=0), help="The maximum number of rows.")(command)
 
 
 def write_rows(reader: pa.RecordBatchReader | pa.Table, output: str) -> None:
@@ -84,9 +89,9 @@ def _write_table(reader: pa.RecordBatchReader) -> None:
     names = reader.schema.names
     numbers = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in reader.schema.types]
     cells = [[_short(row[name]) for name in names] for row in rows[:_MOST_ROWS]]
-    _print_cells(names, numbers, cells)
+    _print_cells([printable(name) for name in names], numbers, cells)
     if is_cut:
-        click.echo(f"the first {_MOST_ROWS} rows; -o json, csv or arrow writes all", err=True)
+        say(f"the first {_MOST_ROWS} rows; -o json, csv or arrow writes all", err=True)
 
 
 def _print_cells(names: list[str], numbers: list[bool], cells: list[list[str]]) -> None:
@@ -106,8 +111,7 @@ def _print_cells(names: list[str], numbers: list[bool], cells: list[list[str]]) 
 
 
 def _short(value: Any) -> str:
-    text = "NULL" if value is None else _text(value)
-    text = text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    text = printable("NULL" if value is None else _text(value))
     if len(text) <= _MOST_WIDTH:
         return text
     # The end of a path tells it apart.
@@ -153,26 +157,3 @@ def human_size(count: int) -> str:
             return f"{amount:.1f} {unit}" if unit != "B" else f"{count} B"
         amount /= 1024
     return f"{amount:.1f} TiB"
-
-
-def confirmed(what: str, *, yes: bool) -> None:
-    """Ask whether to go on, unless the user has said so.
-
-    Raises:
-        click.Abort: The answer is no.
-        UnsupportedError: Nobody is there to answer.
-    """
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        message = f"cannot ask for confirmation to {what}: no terminal"
-        raise UnsupportedError(message, hint="pass --yes")
-    click.confirm(f"{what[0].upper()}{what[1:]}?", abort=True)
-
-
-def lines(pairs: Iterable[tuple[str, object]]) -> None:
-    """Write names and values, one pair a line."""
-    kept = [(name, str(value)) for name, value in pairs if value is not None]
-    width = max((len(name) for name, _ in kept), default=0)
-    for name, value in kept:
-        click.echo(f"{name.ljust(width)}  {value}")

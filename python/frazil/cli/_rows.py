@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from frazil.cli._names import moment, of_table, open_table
-from frazil.cli._output import confirmed, output_option, write_rows
+from frazil._virtual_table import VirtualTable
+from frazil.cli._names import moment, of_table, open_named, open_table, row_filter_of
+from frazil.cli._output import limit_option, output_option, write_rows
+from frazil.cli._terminal import confirmed, say
 from frazil.errors import InvalidArgumentError, MissingFileError
 
 if TYPE_CHECKING:
@@ -28,24 +30,22 @@ def _of_scan(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _scan(table: Any, row_filter: str | None, **choice: Any) -> Any:
-    if not hasattr(table, "format"):
-        if any(value is not None for key, value in choice.items() if key in ("snapshot_id", "ref", "as_of")):
-            message = "metadata tables are read as they are now"
-            raise InvalidArgumentError(message)
-        known = {key: value for key, value in choice.items() if key not in ("snapshot_id", "ref", "as_of")}
-        return table.scan(row_filter or True, **known)
+def _scan(opened: Any, row_filter: str | None, choice: dict[str, Any], **arguments: Any) -> Any:
+    """Describe a read of a table, or of a metadata table; `choice` has the options that choose a snapshot."""
     given = {key: value for key, value in choice.items() if value is not None}
+    if isinstance(opened, VirtualTable) and given:
+        message = "metadata tables are read as they are now"
+        raise InvalidArgumentError(message, hint=f"leave out --{next(iter(given)).replace('_', '-')}")
     if "as_of" in given:
-        given["as_of"] = moment(given["as_of"])
-    return table.scan(row_filter or True, **given)
+        given["as_of"] = moment("--as-of", given["as_of"])
+    return opened.scan(row_filter_of(row_filter), **arguments, **given)
 
 
 @click.command()
 @of_table
 @_of_scan
 @click.option("--select", "-c", metavar="COLUMNS", help="Names with commas between them; all by default.")
-@click.option("--limit", "-n", type=click.IntRange(min=0), help="The maximum number of rows.")
+@limit_option
 @output_option
 def scan(
     table: str,
@@ -61,7 +61,7 @@ def scan(
     """Read rows of TABLE."""
     columns = ("*",) if select is None else tuple(one.strip() for one in select.split(","))
     choice = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
-    found = _scan(open_table(table, **place), row_filter, selected_fields=columns, limit=limit, **choice)
+    found = _scan(open_named(table, **place), row_filter, choice, selected_fields=columns, limit=limit)
     write_rows(found.to_arrow_batch_reader(), output)
 
 
@@ -73,7 +73,7 @@ def count(
 ) -> None:
     """Count rows of TABLE, by metadata alone where it tells."""
     choice = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
-    click.echo(_scan(open_table(table, **place), row_filter, **choice).count())
+    say(str(_scan(open_named(table, **place), row_filter, choice).count()))
 
 
 @click.command()
@@ -84,29 +84,32 @@ def explain(
 ) -> None:
     """Show which files of TABLE a filter leaves out."""
     choice = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
-    click.echo(_scan(open_table(table, **place), row_filter, **choice).explain())
+    for line in _scan(open_named(table, **place), row_filter, choice).explain().split("\n"):
+        say(line)
 
 
 @click.command()
 @of_table
-@click.option("--from", "first", metavar="ID", help="The snapshot after which to begin; the first by default.")
-@click.option("--to", "last", metavar="ID", help="The last snapshot; the current one by default.")
+@click.option("--from", "first", type=int, metavar="ID", help="Begin after this snapshot; with the first by default.")
+@click.option("--to", "last", type=int, metavar="ID", help="The last snapshot; the current one by default.")
 @click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `id > 10`.")
 @click.option("--net", is_flag=True, help="Leave out changes that later ones undo.")
+@limit_option
 @output_option
 def changes(
     table: str,
-    first: str | None,
-    last: str | None,
+    first: int | None,
+    last: int | None,
     row_filter: str | None,
     net: bool,
+    limit: int | None,
     output: str,
     **place: Any,
 ) -> None:
     """Read the rows that were inserted and deleted between two snapshots of TABLE."""
     opened = open_table(table, **place)
-    span = [None if one is None else int(one) if one.lstrip("-").isdigit() else one for one in (first, last)]
-    found = opened.changes(*span, row_filter=row_filter or True, **({"net_changes": True} if net else {}))
+    choice: dict[str, Any] = {"net_changes": True} if net else {}
+    found = opened.changes(first, last, row_filter=row_filter_of(row_filter), limit=limit, **choice)
     write_rows(found.to_arrow_batch_reader(), output)
 
 
@@ -124,7 +127,7 @@ def append(table: str, files: tuple[str, ...], branch: str, **place: Any) -> Non
         opened = opened.with_branch(branch)
     rows = _read(files)
     result = opened.append(rows, branch=branch) if opened.format == "iceberg" else opened.append(rows)
-    click.echo(f"{result.added_records} rows in {result.added_files} files, snapshot {result.snapshot_id}")
+    say(f"{result.added_records} rows in {result.added_files} files, snapshot {result.snapshot_id}")
 
 
 def _read(files: tuple[str, ...]) -> pa.RecordBatchReader:
@@ -148,16 +151,25 @@ def _read(files: tuple[str, ...]) -> pa.RecordBatchReader:
         except (pa.ArrowInvalid, OSError) as error:
             message = f"{file} cannot be read as {kind}: {error}"
             raise InvalidArgumentError(message, context={"file": file}) from None
-    return ds.dataset(parts).scanner().to_reader()
+    try:
+        return ds.dataset(parts).scanner().to_reader()
+    except pa.ArrowException as error:
+        message = f"the files {', '.join(files)} have different columns: {error}"
+        raise InvalidArgumentError(message, hint="append them one by one") from None
 
 
 @click.command()
 @of_table
-@click.argument("row_filter", metavar="FILTER")
+@click.argument("given", metavar="[FILTER]", required=False)
+@click.option("--filter", "-f", "row_filter", metavar="SQL", help="The same as FILTER.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-def delete(table: str, row_filter: str, yes: bool, **place: Any) -> None:
+def delete(table: str, given: str | None, row_filter: str | None, yes: bool, **place: Any) -> None:
     """Delete the rows of TABLE for which FILTER, such as `id = 7`, is true."""
+    if (given is None) == (row_filter is None):
+        message = "which rows to delete is " + ("not given" if given is None else "given twice")
+        raise InvalidArgumentError(message, hint="pass either FILTER or --filter; `true` deletes all rows")
+    chosen = row_filter_of(row_filter if given is None else given)
     opened = open_table(table, **place)
-    confirmed(f"delete {opened.scan(row_filter).count()} rows of {table}", yes=yes)
-    result = opened.delete(row_filter)
-    click.echo(f"{result.deleted_rows} rows deleted, snapshot {result.snapshot_id}")
+    confirmed(f"delete {opened.scan(chosen).count()} rows of {table}", yes=yes)
+    result = opened.delete(chosen)
+    say(f"{result.deleted_rows} rows deleted, snapshot {result.snapshot_id}")

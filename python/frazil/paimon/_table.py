@@ -327,7 +327,7 @@ class Table(Opened, Writing, ReadOnly):
         from frazil.paimon._changes import Changes
 
         if self._view != "rows":
-            message = f"the changes of the view {self.system_table!r} of a table"
+            message = f"the view {self.system_table!r} of table {self.location} does not have changes"
             raise InvalidArgumentError(message, hint="read the changes of the table itself")
         arguments = native_arguments(
             (from_snapshot_id_exclusive, to_snapshot_id_inclusive),

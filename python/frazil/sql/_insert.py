@@ -92,7 +92,7 @@ def _constants(statement: Insert, keys: list[str], text: str, session: _Session)
     for one in statement.partition:
         key = known.get(one.column.lower())
         if key is None:
-            hint = f"the partition columns are {', '.join(keys) or 'none'}"
+            hint = f"the partition columns are {', '.join(keys)}" if keys else "the table has no partition columns"
             raise invalid(text, one.start, f"PARTITION: `{one.column}` is not a partition column", hint)
         if key in seen:
             raise invalid(text, one.start, f"PARTITION: `{one.column}` is given twice")

@@ -192,7 +192,8 @@ class Lake(Generic[Frame]):
         return found.catalog
 
     def _catalogs_hint(self) -> str:
-        return f"the catalogs are {', '.join(self._names.catalogs) or 'none'}"
+        names = ", ".join(self._names.catalogs)
+        return f"the catalogs are {names}" if names else "this lake does not have catalogs"
 
     def _run(self, statement: st.Statement, text: str, args: Args) -> Frame:
         handlers: dict[type[Any], Callable[[Any, str], Frame]] = {
