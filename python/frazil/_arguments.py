@@ -194,7 +194,7 @@ def whole_number(name: str, value: object) -> int:
         message = f"{name} is {value!r}, expected a whole number"
         raise InvalidArgumentError(message) from error
     if not -(2**63) <= number < 2**64:
-        message = f"{name} is {number}, which does not fit 64 bits"
+        message = f"{name} is {number}, which is not a 64-bit number"
         raise InvalidArgumentError(message)
     return number
 
