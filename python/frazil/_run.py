@@ -7,6 +7,7 @@ module is the one place that knows in which order, and what is deleted if a step
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from frazil._write_result import settle
@@ -17,7 +18,20 @@ if TYPE_CHECKING:
 
     from frazil._write_result import WriteResult
 
-__all__ = ["HERE", "Done", "Executor", "Operation", "Ready", "Staged", "States", "Target", "Work", "apply", "run"]
+__all__ = [
+    "HERE",
+    "Done",
+    "Executor",
+    "Operation",
+    "ReadSnapshot",
+    "Ready",
+    "Staged",
+    "States",
+    "Target",
+    "Work",
+    "apply",
+    "run",
+]
 
 State = TypeVar("State")
 State_co = TypeVar("State_co", covariant=True)
@@ -26,6 +40,14 @@ Change = TypeVar("Change")
 Change_co = TypeVar("Change_co", covariant=True)
 Change_contra = TypeVar("Change_contra", contravariant=True)
 Writer_contra = TypeVar("Writer_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSnapshot:
+    """The snapshot of a branch whose rows were read to make the rows of an operation on the same branch."""
+
+    snapshot_id: int | None
+    """None if the branch had no snapshot."""
 
 
 class States(Protocol[State_co]):

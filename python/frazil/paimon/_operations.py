@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from frazil import _native
+    from frazil._run import ReadSnapshot
     from frazil.paimon._state import CommitOptions, Replaced, TableState
 
 __all__ = ["Append", "Compact", "NoRows", "Overwrite", "OverwritePartitions", "RowInput", "Target", "commit"]
@@ -61,12 +62,13 @@ class _Write:
 
     replans: ClassVar[bool] = False
     options: CommitOptions
+    read: ReadSnapshot | None
 
     def prepare(self, table: States[TableState], rows: RowInput) -> Messages:
         """Write the rows into new files."""
         state = table.newest()
         replaced, partitions = self._replaced()
-        commit = state.begin_commit(self.options, replaced, partitions)
+        commit = state.begin_commit(self.options, replaced, partitions, self.read)
         return Messages(commit, rows.write(state, overwrites=replaced is not None))
 
     def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
@@ -83,6 +85,7 @@ class Append(_Write):
     """Add rows, which update rows with the same primary key."""
 
     options: CommitOptions
+    read: None = None
 
     def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
         return None, ()
@@ -95,6 +98,8 @@ class Overwrite(_Write):
     options: CommitOptions
     partitions: Sequence[Mapping[str, str | None]] | None = None
     """Values of partition columns as text; None for all rows."""
+    read: ReadSnapshot | None = None
+    """The snapshot that the rows were made of; changes of rows since then are conflicts."""
 
     def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
         return ("table", ()) if self.partitions is None else ("partitions", self.partitions)
@@ -105,6 +110,8 @@ class OverwritePartitions(_Write):
     """Replace all rows of the partitions that the new rows are in."""
 
     options: CommitOptions
+    read: ReadSnapshot | None = None
+    """The snapshot that the rows were made of; changes of rows since then are conflicts."""
 
     def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
         return "dynamic", ()

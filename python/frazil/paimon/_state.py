@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from frazil import _native
 from frazil._arguments import table_files
+from frazil.errors import CommitConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from frazil._run import ReadSnapshot
 
 __all__ = ["CommitOptions", "Lock", "Replaced", "TableState"]
 
 Replaced = Literal["table", "partitions", "dynamic"]
 """What an overwrite replaces: the whole table, given partitions, or the partitions of the new rows."""
+
+
+_SAME_ROWS = ("ANALYZE", "COMPACT")
+"""The kinds of commits that change no rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +46,52 @@ class Lock(Protocol):
         """Release the lock; a lock that cannot be released is not an error."""
 
 
+class UnchangedSince:
+    """A lock that cannot be acquired after another writer has changed rows.
+
+    A commit acquires it when its snapshot is made, and publishes the snapshot under the next id. A writer that commits
+    after the check takes this id, and then the commit makes its snapshot again and acquires the lock once more.
+    """
+
+    def __init__(self, read: ReadSnapshot, table: _native.PaimonTable, user: str, lock: Lock | None) -> None:
+        """Take the snapshot that was read, the user of the commit, and the lock that writers of the table take."""
+        self._read, self._table, self._user, self._lock = read, table, user, lock
+
+    def acquire(self) -> float | None:
+        """Acquire the lock of the table, and check the snapshots.
+
+        Raises:
+            CommitConflictError: Another writer has changed rows.
+        """
+        wait = None if self._lock is None else self._lock.acquire()
+        if wait is None:
+            try:
+                self._check()
+            except BaseException:
+                self.release()
+                raise
+        return wait
+
+    def release(self) -> None:
+        """Release the lock of the table."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def _check(self) -> None:
+        first = self._read.snapshot_id or 0
+        numbers = self._table.snapshot_ids()
+        newer = [number for number in numbers if number > first]
+        is_complete = max(numbers, default=0) >= first and newer == list(range(first + 1, first + 1 + len(newer)))
+        if is_complete and not any(map(self._is_change, newer)):
+            return
+        message = f"another writer changed table {self._table.location} after its snapshot {first} was read"
+        raise CommitConflictError(message, context={"table": self._table.location}, hint="run the statement again")
+
+    def _is_change(self, number: int) -> bool:
+        snapshot = json.loads(self._table.snapshot_json(number))
+        return snapshot["commitUser"] != self._user and snapshot["commitKind"] not in _SAME_ROWS
+
+
 class TableState:
     """A table or one of its branches, with one schema. Pickles hold its location: a worker finds the newest schema."""
 
@@ -58,8 +112,9 @@ class TableState:
         options: CommitOptions,
         replaced: Replaced | None = None,
         partitions: Sequence[Mapping[str, str | None]] = (),
+        read: ReadSnapshot | None = None,
     ) -> _native.PaimonCommit:
-        """Begin a commit.
+        """Begin a commit; if `read` is given, it fails once another writer has changed rows since that snapshot.
 
         Raises:
             UnsupportedError: The table is of a kind that is not written yet; the message names it.
@@ -72,7 +127,7 @@ class TableState:
             properties=dict(options.properties),
             overwrite=replaced,
             partitions=[dict(partition) for partition in partitions],
-            lock=self._lock,
+            lock=self._lock if read is None else UnchangedSince(read, self.native, options.user, self._lock),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+    from frazil._run import ReadSnapshot
     from frazil._write_result import WriteResult
     from frazil.iceberg.operations.values import Filter, SnapshotOptions
     from frazil.sql._insert import Insertion
@@ -62,7 +63,8 @@ def write_iceberg(frame: DataFrame, target: Table | Transaction, asked: WriteReq
         frame, distribution_mode=asked.distribution_mode, write_format=write_format, target_bytes=target_bytes
     )
     options = snapshot_options(asked.branch, asked.snapshot_properties)
-    return carry_out(target, write_operation(asked.mode, options, None if given is True else row_filter), rows)
+    operation = write_operation(asked.mode, options, None if given is True else row_filter, asked.read)
+    return carry_out(target, operation, rows)
 
 
 def insert_into_iceberg(
@@ -74,10 +76,13 @@ def insert_into_iceberg(
 ) -> None:
     """Write rows that have the columns of the table; `constants` are the values of a static partition."""
     row_filter = how.row_filter or _filter(constants) or True
-    if not how.is_small:
-        replaced = row_filter if how.mode == "overwrite" else None
+    if not how.is_small or how.read is not None:
         asked = WriteRequest(
-            mode=how.mode, branch=how.branch, overwrite_filter=replaced, snapshot_properties=snapshot_properties
+            mode=how.mode,
+            branch=how.branch,
+            overwrite_filter=row_filter if how.mode == "overwrite" else None,
+            snapshot_properties=snapshot_properties,
+            read=how.read,
         )
         write_iceberg(rows, target, asked)
         return
@@ -93,14 +98,14 @@ def insert_into_iceberg(
 
 
 def write_operation(
-    mode: str, options: SnapshotOptions, row_filter: Filter | None = None
+    mode: str, options: SnapshotOptions, row_filter: Filter | None = None, read: ReadSnapshot | None = None
 ) -> Append | Overwrite | OverwritePartitions:
     """Return the operation of a mode of `write`."""
     if mode == "append":
         return Append(options=options)
     if mode == "dynamic":
-        return OverwritePartitions(options=options)
-    return Overwrite(options=options, filter=row_filter)
+        return OverwritePartitions(options=options, read=read)
+    return Overwrite(options=options, filter=row_filter, read=read)
 
 
 def open_table(

@@ -46,9 +46,9 @@ def write_paimon(frame: DataFrame, table: Table, asked: WriteRequest) -> WriteRe
     if asked.mode == "append":
         operation = Append(options=options)
     elif asked.mode == "dynamic":
-        operation = OverwritePartitions(options=options)
+        operation = OverwritePartitions(options=options, read=asked.read)
     else:
-        operation = Overwrite(options=options, partitions=replaced_partitions(asked.partitions))
+        operation = Overwrite(options=options, partitions=replaced_partitions(asked.partitions), read=asked.read)
     return carry_out(table, operation, _Frame(frame, table))
 
 
@@ -61,10 +61,14 @@ def insert_into_paimon(
 ) -> None:
     """Write rows that have the columns of the table; `constants` are the values of a static partition."""
     partitions = [constants] if constants else None
-    if not how.is_small:
-        write_paimon(
-            rows, table, WriteRequest(mode=how.mode, partitions=partitions if how.mode == "overwrite" else None)
+    if not how.is_small or how.read is not None:
+        asked = WriteRequest(
+            mode=how.mode,
+            branch=table.branch,
+            partitions=partitions if how.mode == "overwrite" else None,
+            read=how.read,
         )
+        write_paimon(rows, table, asked)
     elif how.mode == "overwrite":
         table.overwrite(few_rows(rows), partitions=partitions)
     elif how.mode == "dynamic":

@@ -12,6 +12,7 @@ from frazil.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from frazil._run import ReadSnapshot
     from frazil.iceberg import Table as IcebergTable
     from frazil.paimon import Table as PaimonTable
 
@@ -24,7 +25,7 @@ Mode: TypeAlias = Literal["append", "overwrite", "dynamic"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
-    """The arguments of `frazil.spark.write`; those that only one format has are None unless they are given."""
+    """What a user asked for; arguments that only one format has are None unless they are given."""
 
     mode: Mode
     branch: str = "main"
@@ -34,6 +35,8 @@ class WriteRequest:
     distribution_mode: str | None = None
     write_format: str | None = None
     target_file_size_bytes: int | None = None
+    read: ReadSnapshot | None = None
+    """The snapshot that the rows were made of, if changes since then are conflicts."""
 
     def refuse(self, names: Sequence[str], table_format: str) -> None:
         """Refuse arguments that are only for tables of another format.

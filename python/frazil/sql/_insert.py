@@ -11,6 +11,7 @@ from frazil.sql._narrow import whole_filter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from frazil._run import ReadSnapshot
     from frazil.sql._sources import Source
     from frazil.sql._statements import Insert
 
@@ -36,6 +37,8 @@ class Insertion:
     """Which rows are replaced."""
     is_small: bool = False
     """Whether the rows are few, so that no job is worth it."""
+    read: ReadSnapshot | None = None
+    """The snapshot of the branch that the query reads, if these rows replace some of it; None for other queries."""
 
 
 class _Session(Protocol):

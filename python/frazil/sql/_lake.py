@@ -236,13 +236,16 @@ class Lake(Generic[Frame]):
 
     def _query(self, text: str, args: Args = None, head: str = "") -> Frame:
         """Run a query; `head` comes before its text."""
-        found = [one for one in references(text, self._names.is_ours) if not self._is_view(one.name.parts)]
-        if not found:
-            return self._engine.query(head + text, (), args)
-        # A table is loaded once, so that a statement that names it twice reads one state.
-        tables = Sources(self._names)
-        sources = [self._source(tables, one, text, args) for one in found]
+        found, sources = self._sources(text, args, Sources(self._names))
         return self._engine.query(head + replaced(text, found), sources, args)
+
+    def _sources(self, text: str, args: Args, tables: Sources) -> tuple[list[Reference], list[Source]]:
+        """Return the names of the lake in a query, and what each reads.
+
+        A table is loaded once, so that a statement that names it twice reads one state.
+        """
+        found = [one for one in references(text, self._names.is_ours) if not self._is_view(one.name.parts)]
+        return found, [self._source(tables, one, text, args) for one in found]
 
     def _explain(self, statement: st.Explain, text: str, args: Args) -> Frame:
         query = in_place(text, statement.query.start, statement.query.text)
@@ -416,9 +419,15 @@ class Lake(Generic[Frame]):
         where = self._where(statement.name)
         if where is None:
             return self._spark(text, args)
-        target = Sources(self._names).source(statement.name.parts)
+        tables = Sources(self._names)
+        target = tables.source(statement.name.parts)
         how = insertion(statement, target, text, self._engine)
-        rows = self._query(in_place(text, statement.query.start, statement.query.text), args)
+        query = in_place(text, statement.query.start, statement.query.text)
+        found, sources = self._sources(query, args, tables)
+        if how.mode != "append" and any(one.reads(target) for one in sources):
+            # Before the query is made, which may read what is committed from now on.
+            how = replace(how, read=target.snapshot())
+        rows = self._engine.query(replaced(query, found), sources, args)
         self._engine.insert(rows, target.table, how)
         return self._done()
 

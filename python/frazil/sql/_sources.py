@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from frazil._run import ReadSnapshot
 from frazil._virtual_table import VirtualTable, split_metadata_table
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
 from frazil.iceberg import Inspect
@@ -51,6 +52,20 @@ class Source:
         """Return the columns to read, and filters by which rows may be left out."""
         return kept(schema.names, self.names), filters(schema, self.conditions)
 
+    def reads(self, other: Source) -> bool:
+        """Return whether this reads the newest state of the branch that `other` names, of the same table."""
+        branches = {("branch", "main") if one.state is None else _branch_of(one.state) for one in (self, other)}
+        return self.table is other.table and len(branches) == 1
+
+    def snapshot(self) -> ReadSnapshot:
+        """Return the newest snapshot that the table had when it was loaded, on the branch that is named."""
+        _, branch = self.state or ("branch", "main")
+        if self.table.format == "paimon":
+            found = self.table.current_snapshot()
+            return ReadSnapshot(None if found is None else found.snapshot_id)
+        ref = self.table.refs().get(branch)
+        return ReadSnapshot(None if ref is None else ref.snapshot_id)
+
     def at(self, state: tuple[str, Any]) -> Source:
         """Return the same table at another state.
 
@@ -64,6 +79,12 @@ class Source:
             message = "AS OF does not fit a table without snapshots"
             raise InvalidArgumentError(message)
         return replace(self, state=state)
+
+
+def _branch_of(state: tuple[str, Any]) -> tuple[str, Any]:
+    """Return a state by its kind; a version may be the name of a branch."""
+    kind, value = state
+    return ("branch", value) if kind == "version" else state
 
 
 class Sources:

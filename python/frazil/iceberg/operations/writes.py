@@ -11,7 +11,7 @@ from frazil.errors import CommitConflictError
 from frazil.iceberg.operations.values import Filter, Replace, SnapshotOptions, SnapshotRequest, Validation
 
 if TYPE_CHECKING:
-    from frazil._run import States, Work
+    from frazil._run import ReadSnapshot, States, Work
     from frazil.iceberg._state import TableState
     from frazil.iceberg.operations.rows import RowInput, WrittenRows
 
@@ -45,6 +45,8 @@ class Overwrite:
     options: SnapshotOptions
     filter: Filter | None = None
     """None for all rows: all files are removed without a look at them."""
+    read: ReadSnapshot | None = None
+    """The snapshot that the rows were made of; changes since then are conflicts."""
 
     def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
         """Write the rows into new files."""
@@ -52,19 +54,19 @@ class Overwrite:
 
     def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:
         """Plan a snapshot with the new files, and without the rows that match."""
-        scanned = _validation_of_scan(state, ready, self.options.branch)
+        since = _validation(state, ready, self)
         if self.filter is not None:
             from frazil.iceberg.operations.row_change import Deletion
             from frazil.iceberg.operations.row_change_plan import RowChangePlan
 
             plan = RowChangePlan(state, "delete", self.options.branch, self.filter, tasks)
-            if scanned is not None:
-                plan.validation = replace(plan.validation, planned_on=scanned.planned_on, isolation=scanned.isolation)
+            if since is not None:
+                plan.validation = replace(plan.validation, planned_on=since.planned_on, isolation=since.isolation)
             return Deletion(plan, self.options, added=ready)
         counts = RowCounts(inserted=ready.count)
         return Done(
             SnapshotRequest(
-                options=self.options, files=[ready.files], counts=counts, replace=Replace.ALL, validation=scanned
+                options=self.options, files=[ready.files], counts=counts, replace=Replace.ALL, validation=since
             )
         )
 
@@ -75,6 +77,8 @@ class OverwritePartitions:
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
+    read: ReadSnapshot | None = None
+    """The snapshot that the rows were made of; changes since then are conflicts."""
 
     def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
         """Write the rows into new files."""
@@ -91,17 +95,20 @@ class OverwritePartitions:
             files=[ready.files],
             counts=RowCounts(inserted=ready.count),
             replace=Replace.PARTITIONS if ready.count else Replace.NONE,
-            validation=_validation_of_scan(state, ready, self.options.branch),
+            validation=_validation(state, ready, self),
         )
         return Done(request)
 
 
-def _validation_of_scan(state: TableState, rows: WrittenRows, branch: str) -> Validation | None:
-    """Return what a commit is validated against if its rows were scanned from the same branch; None for other rows.
+def _validation(state: TableState, rows: WrittenRows, operation: Overwrite | OverwritePartitions) -> Validation | None:
+    """Return what a commit is validated against if its rows were read from the same branch; None for other rows.
 
     If the user chose an earlier snapshot, newer rows are meant to be replaced, and nothing is validated.
     """
-    scan = rows.scan
-    if branch != "main" or scan is None or not scan.reads_current_state_of(state.native):
+    if operation.read is not None:
+        planned_on = operation.read.snapshot_id
+    elif operation.options.branch != "main" or rows.scan is None or not rows.scan.reads_current_state_of(state.native):
         return None
-    return Validation(planned_on=scan.snapshot_id, isolation="serializable", filter=Filter(), refuses_new_deletes=True)
+    else:
+        planned_on = rows.scan.snapshot_id
+    return Validation(planned_on=planned_on, isolation="serializable", filter=Filter(), refuses_new_deletes=True)

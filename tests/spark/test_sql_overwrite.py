@@ -1,0 +1,159 @@
+"""INSERT OVERWRITE of a table by a query of the same table loses no rows that others commit meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil.spark
+from frazil.errors import CommitConflictError
+from frazil.spark._engine import SparkEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from frazil.sql import Lake
+
+pytestmark = pytest.mark.spark
+
+MODE = "spark.sql.sources.partitionOverwriteMode"
+COLUMNS = "(id BIGINT, part STRING) USING {format} PARTITIONED BY (part)"
+TABLES = {"i.db.t": "iceberg", "p.default.t": "paimon"}
+STATEMENTS = {
+    "all": "INSERT OVERWRITE {t} SELECT id + 10, part FROM {t}",
+    "subquery": "INSERT OVERWRITE {t} SELECT 1, 'a' WHERE EXISTS (SELECT 1 FROM {t})",
+    "one partition": "INSERT OVERWRITE {t} PARTITION (part = 'a') SELECT id + 10 FROM {t} WHERE part = 'a'",
+    "dynamic": "INSERT OVERWRITE {t} SELECT id + 10, part FROM {t}",
+    "dynamic partition": "INSERT OVERWRITE {t} PARTITION (part) SELECT id + 10, part FROM {t} AS x",
+}
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Lake[DataFrame]]:
+    catalogs = {
+        "i": {"type": "hadoop", "warehouse": str(tmp_path / "iceberg")},
+        "p": {"type": "paimon", "warehouse": str(tmp_path / "paimon")},
+    }
+    lake = frazil.spark.connect(spark, catalogs)
+    for table, table_format in TABLES.items():
+        lake.sql(f"CREATE TABLE {table} {COLUMNS.format(format=table_format)}")
+        lake.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
+    yield lake
+    spark.conf.unset(MODE)
+
+
+def ids(lake: Lake[DataFrame], table: str) -> list[int]:
+    found: list[int] = sorted(lake.table(table).scan().to_arrow()["id"].to_pylist())
+    return found
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
+    """Do something once, after a query was made and before its rows are written."""
+    insert = SparkEngine.insert
+    actions = [action]
+
+    def first(self: SparkEngine, *arguments: Any) -> None:
+        if actions:
+            actions.pop()()
+        insert(self, *arguments)
+
+    monkeypatch.setattr(SparkEngine, "insert", first)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("what", STATEMENTS)
+def test_rows_that_others_add_meanwhile_are_a_conflict(
+    spark: SparkSession, lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, table: str, what: str
+) -> None:
+    if what.startswith("dynamic"):
+        spark.conf.set(MODE, "dynamic")
+    other = lake.table(table)
+    meanwhile(monkeypatch, lambda: other.append([{"id": 3, "part": "a"}]))
+    before = set(Path(other.location).rglob("*.parquet"))
+    with pytest.raises(CommitConflictError):
+        lake.sql(STATEMENTS[what].format(t=table))
+    assert ids(lake, table) == [1, 2, 3]
+    # That of the other writer.
+    assert len(set(Path(other.location).rglob("*.parquet")) - before) == 1
+    lake.sql(STATEMENTS[what].format(t=table))
+    assert ids(lake, table) != [1, 2, 3]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("what", STATEMENTS)
+def test_a_table_is_loaded_once(
+    spark: SparkSession, lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, table: str, what: str
+) -> None:
+    if what.startswith("dynamic"):
+        spark.conf.set(MODE, "dynamic")
+    catalog = lake.catalog(table[0])
+    load, loaded = catalog.load_table, []
+
+    def counted(identifier: Any) -> Any:
+        loaded.append(identifier)
+        return load(identifier)
+
+    monkeypatch.setattr(catalog, "load_table", counted)
+    lake.sql(STATEMENTS[what].format(t=table))
+    assert len(loaded) == 1
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_query_of_other_tables_replaces_what_others_add_meanwhile(
+    lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    other = next(one for one in TABLES if one != table)
+    meanwhile(monkeypatch, lambda: lake.table(table).append([{"id": 3, "part": "a"}]))
+    lake.sql(f"INSERT OVERWRITE {table} SELECT id + 20, part FROM {other}")
+    assert ids(lake, table) == [21, 22]
+
+
+def test_an_empty_table_that_was_read_is_validated_too(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+    for table, table_format in (("i.db.e", "iceberg"), ("p.default.e", "paimon")):
+        lake.sql(f"CREATE TABLE {table} {COLUMNS.format(format=table_format)}")
+        meanwhile(monkeypatch, lambda table=table: lake.table(table).append([{"id": 3, "part": "a"}]))
+        with pytest.raises(CommitConflictError):
+            lake.sql(f"INSERT OVERWRITE {table} SELECT count(*), 'a' FROM {table}")
+        assert ids(lake, table) == [3]
+
+
+def test_states_that_are_chosen_replace_the_newest(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+    table = lake.table("i.db.t")
+    first = table.snapshots()[0].snapshot_id
+    table.manage_snapshots().create_branch(first, "b").create_tag(first, "v").commit()
+    for source in (f"i.db.t VERSION AS OF {first}", "i.db.t.tag_v", "i.db.t.branch_b"):
+        meanwhile(monkeypatch, lambda: lake.table("i.db.t").append([{"id": 3, "part": "a"}]))
+        lake.sql(f"INSERT OVERWRITE i.db.t SELECT * FROM {source}")
+        assert ids(lake, "i.db.t") == [1, 2]
+
+
+@pytest.mark.parametrize("source", ["i.db.t.branch_b", "i.db.t VERSION AS OF 'b'"])
+def test_a_branch_is_validated_against_the_branch(
+    lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    table = lake.table("i.db.t")
+    table.manage_snapshots().create_branch(table.snapshots()[0].snapshot_id, "b").commit()
+    meanwhile(monkeypatch, lambda: lake.table("i.db.t").append([{"id": 3, "part": "a"}], branch="b"))
+    with pytest.raises(CommitConflictError):
+        lake.sql(f"INSERT OVERWRITE i.db.t.branch_b SELECT * FROM {source}")
+    meanwhile(monkeypatch, lambda: lake.table("i.db.t").append([{"id": 4, "part": "a"}]))
+    lake.sql(f"INSERT OVERWRITE i.db.t.branch_b SELECT id + 10, part FROM {source}")
+    found = lake.table("i.db.t").scan(ref="b").to_arrow()["id"].to_pylist()
+    assert sorted(found) == [11, 12, 13]
+
+
+def test_rows_that_do_not_match_the_partition_stay(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: lake.table("i.db.t").append([{"id": 3, "part": "b"}]))
+    lake.sql(STATEMENTS["one partition"].format(t="i.db.t"))
+    assert ids(lake, "i.db.t") == [2, 3, 11]
+
+
+def test_a_compaction_is_no_conflict(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.sql("INSERT INTO p.default.t VALUES (3, 'a')")
+    meanwhile(monkeypatch, lambda: lake.table("p.default.t").compact())
+    lake.sql(STATEMENTS["all"].format(t="p.default.t"))
+    assert ids(lake, "p.default.t") == [11, 12, 13]
