@@ -26,6 +26,11 @@ WHEEL := $(RELEASE)/.wheel-installed
 # The packages of .venv, but the oldest pyarrow that the metadata allows.
 OLDEST := $(TARGET)/oldest-venv
 OLDEST_SQLGLOT := $(shell sed -n 's/^spark = .*"sqlglot>=\([0-9]*\)".*/\1/p' pyproject.toml)
+# Minor releases of pyspark that the metadata allows, the lowest and the newest; those of .venv are tested there.
+SPARK_LINES := $(shell $(PYTHON) tools/spark_lines.py)
+SPARK_TESTS := tests/spark/test_sql_timestamps.py tests/spark/test_write_source.py tests/spark/test_paimon_write.py \
+	tests/spark/test_write.py::test_rows_of_a_partition_go_to_one_file \
+	tests/spark/test_write.py::test_types_that_spark_has_in_another_form
 OLDEST_PYARROW := $(shell sed -n 's/^dependencies = .*"pyarrow>=\([0-9]*\)".*/\1/p' pyproject.toml)
 BENCH := $(TARGET)/bench
 INTEROP := $(TARGET)/interop
@@ -58,7 +63,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help dev check test test-rust test-python test-oldest test-release demo build interop faults nightly miri lint bench bench-full \
+.PHONY: help dev check test test-rust test-python test-oldest test-spark test-release demo build interop faults nightly miri lint bench bench-full \
 	bench-inputs fuzz worktree clean
 
 help:
@@ -128,7 +133,7 @@ demo: $(TOOLS)
 	$(call say,'Reading tables in tests/golden')
 	$(QUICK)/bin/python tools/demo.py
 
-test: test-rust test-python test-oldest fuzz
+test: test-rust test-python test-oldest test-spark fuzz
 
 test-rust:
 	$(call say,'Testing the Rust crates')
@@ -161,6 +166,21 @@ test-oldest: dev $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/interop/test_golden_tables.py \
 		tests/interop/test_paimon_found.py tests/interop/test_paimon_tables.py -k '$(OLDEST_ORC)'
 	$(OLDEST)/bin/python -m pytest --quiet tests/unit/test_sql_narrow.py tests/unit/test_sql_sources.py tests/unit/test_sql_statements.py
+
+$(TARGET)/spark-%/.installed: pyproject.toml | $(TOOLS)
+	$(call say,'Installing pyspark $* into $(@D)')
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'pyspark==$*.*'
+	@printf '%s\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" '$(CURDIR)/python' \
+		> "$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"
+	@touch $@
+
+# Functions of pyspark by which rows are written take other arguments from release to release.
+test-spark: dev $(SPARK_LINES:%=$(TARGET)/spark-%/.installed)
+	@for line in $(SPARK_LINES); do \
+		printf '\n==> %s\n' "Testing with pyspark $$line"; \
+		$(TARGET)/spark-$$line/bin/python -m pytest --quiet $(SPARK_TESTS) || exit 1; \
+	done
 
 # The same tests on what is shipped.
 test-release: $(WHEEL)

@@ -10,10 +10,15 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as spark_functions
 
+import frazil.spark
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.spark import functions as f
+from frazil.spark._source import FrazilDataSource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
 HASHES = {
@@ -81,7 +86,16 @@ def test_a_count_is_a_whole_number_from_one(count: object) -> None:
         f.bucket(count, "i")  # type: ignore[arg-type]
 
 
-def test_spark_4_0_has_no_arrow_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_before_4_1_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    frame = spark.range(1)
     monkeypatch.delattr(spark_functions, "arrow_udf")
-    with pytest.raises(UnsupportedError, match=r"Spark 4\.1 or later"):
-        f.days("d")
+    uses: list[Callable[[], object]] = [
+        lambda: f.days("d"),
+        lambda: frazil.spark.read(spark, tmp_path),
+        lambda: frazil.spark.write(frame, tmp_path),
+        lambda: frazil.spark.connect(spark),
+        lambda: FrazilDataSource({"path": str(tmp_path)}),
+    ]
+    for use in uses:
+        with pytest.raises(UnsupportedError, match=r"needs Spark 4\.1 or later, and this is PySpark 4\."):
+            use()

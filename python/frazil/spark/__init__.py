@@ -1,4 +1,4 @@
-"""frazil in PySpark 4.0 and later: the data source `frazil`, reads and writes of tables, partition transforms.
+"""frazil in PySpark 4.1 and later: the data source `frazil`, reads and writes of tables, partition transforms.
 
 spark.read.format("frazil").load("/path/of/table")
 frazil.spark.read(spark, "/path/of/table", row_filter="id > 10", selected_fields=("id", "name"))
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.spark import functions
 from frazil.spark._read import read, register
+from frazil.spark._version import check_spark
 
 if TYPE_CHECKING:
     from frazil.spark._connect import connect
@@ -37,6 +38,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
+    check_spark()
     found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     globals()[name] = found
     return found

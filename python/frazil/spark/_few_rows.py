@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import types
-from pyspark.sql.pandas.types import to_arrow_schema
+
+from frazil.spark._types import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,7 +31,7 @@ def few_rows(frame: DataFrame) -> pa.Table:
     """Return the rows as Arrow. Plain values are collected one by one, which starts no job for a few constants."""
     if not all(isinstance(field.dataType, _PLAIN) for field in frame.schema):
         return frame.toArrow()
-    schema = to_arrow_schema(frame.schema)
+    schema = arrow_schema(frame.schema)
     try:
         rows = frame.collect()
     except (ValueError, OverflowError):

@@ -19,6 +19,7 @@ from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartiti
 from frazil.spark._few_rows import few_rows
 from frazil.spark._input import WrittenFrame
 from frazil.spark._taking import Taking
+from frazil.spark._types import arrow_schema
 from frazil.spark._write_request import WriteRequest, opened_table
 
 if TYPE_CHECKING:
@@ -133,10 +134,8 @@ def check_columns(table: Table, schema: StructType) -> None:
     Raises:
         InvalidArgumentError: A column that is not there, or of a type that does not widen.
     """
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     rows = _native.RowWriter(state_of(table).native, memory_bytes=1 << 20)
-    rows.split(Taking(rows.schema()).apply(no_rows(to_arrow_schema(schema))))
+    rows.split(Taking(rows.schema()).apply(no_rows(arrow_schema(schema))))
 
 
 def check_branch(table: Table, branch: str) -> None:

@@ -21,6 +21,7 @@ from frazil.paimon._state import CommitOptions, TableState
 from frazil.paimon._writing import carry_out, commit_options, replaced_partitions
 from frazil.spark._few_rows import few_rows
 from frazil.spark._session import result_row, run_in_workers, sweep_until_quiet, this_task
+from frazil.spark._types import arrow_schema
 from frazil.spark._write_request import WriteRequest
 
 if TYPE_CHECKING:
@@ -139,10 +140,8 @@ def _check_columns(frame: DataFrame, state: TableState) -> None:
     Raises:
         InvalidArgumentError: A column that is missing in the table, or has a type that does not widen.
     """
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     rows = _native.PaimonRows(state.native, memory_bytes=1 << 20, utc_offset_ms=0, overwrites=False)
-    rows.split(no_rows(to_arrow_schema(frame.schema)))
+    rows.split(no_rows(arrow_schema(frame.schema)))
 
 
 def _by_bucket(frame: DataFrame, table: Table, state: TableState) -> DataFrame:

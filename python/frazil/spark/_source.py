@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.spark import _catalog_table as catalog_table
 from frazil.spark import _options as read_options
+from frazil.spark._version import check_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,9 @@ class FrazilDataSource(DataSource):
             InvalidArgumentError: An option that is unknown, has no meaning, or contradicts another one.
             NoSuchTableError: There is no table.
             NoSuchSnapshotError: The table does not have the state that the options choose.
+            UnsupportedError: A release of Spark before 4.1.
         """
+        check_spark()
         super().__init__(options)
         self._given, self._is_created = catalog_table.options_of(options)
         self._state = _state(self._given) if self._given else None

@@ -8,7 +8,7 @@
 | | CHAR, VARCHAR | string |
 | timestamp, timestamptz | TIMESTAMP(0) to (6), the same WITH LOCAL TIME ZONE | timestamp_ntz, timestamp |
 | timestamp_ns, timestamptz_ns | TIMESTAMP(7) to (9), the same WITH LOCAL TIME ZONE | see below |
-| time | TIME | time(6), in Spark 4.1 and later |
+| time | TIME | time(6) |
 | | MULTISET of t | map of t to int |
 | variant | VARIANT | variant |
 | unknown | | void |
@@ -21,11 +21,13 @@ arrays are handed on as they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     Convert = Callable[[pa.Array], pa.Array]
+
+_IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+"""Spark 4.1 has no other zone; later releases require one."""
 
 _UUID = "arrow.uuid"
 _VARIANT = "arrow.parquet.variant"
@@ -218,18 +223,22 @@ def _arrow_type(source: pa.Field, target: spark.DataType) -> pa.DataType:
         case spark.TimestampType():
             result = pa.timestamp("us", "UTC")
         case _:
-            result = _ARROW.get(type(target).__name__, have)
+            result = _ARROW.get(type(target), have)
     return result
 
 
-# By name: Spark 4.0 has no TimeType.
-_ARROW: dict[str, pa.DataType] = {
-    "StringType": pa.string(),
-    "BinaryType": pa.binary(),
-    "LongType": pa.int64(),
-    "TimestampNTZType": pa.timestamp("us"),
-    "TimeType": pa.time64("ns"),
+_ARROW: dict[type[spark.DataType], pa.DataType] = {
+    spark.StringType: pa.string(),
+    spark.BinaryType: pa.binary(),
+    spark.LongType: pa.int64(),
+    spark.TimestampNTZType: pa.timestamp("us"),
+    spark.TimeType: pa.time64("ns"),
 }
+
+
+def arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """Return the Arrow schema of rows of Spark, whose timestamps are in UTC."""
+    return to_arrow_schema(schema, **_IN_UTC)
 
 
 def _convert(source: pa.Field, target: pa.DataType) -> Convert | None:

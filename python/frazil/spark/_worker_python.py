@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from frazil.errors import InvalidArgumentError
+from frazil.spark._version import check_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,11 +39,13 @@ def session_of(frame: DataFrame, name: str) -> SparkSession:
 
 
 def check_session(spark: SparkSession) -> None:
-    """Check that the Python of the workers has frazil, as far as that can be known here.
+    """Check the release of Spark, and that the Python of the workers has frazil, as far as that can be known here.
 
     Raises:
+        UnsupportedError: A release of Spark before 4.1.
         InvalidArgumentError: It does not: the error says what to set. Or it is not a session.
     """
+    check_spark()
     if not hasattr(type(spark), "createDataFrame"):
         message = f"spark must be a SparkSession, not {type(spark).__name__}"
         raise InvalidArgumentError(message)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import datasource
-from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.iceberg._table import state_of
@@ -34,8 +33,6 @@ OPTIONS = ("overwrite-mode", "write-format", "target-file-size-bytes", "fanout-e
 
 _PROPERTY = "snapshot-property."
 _COMMON = ("path", "format", "branch", "relocate")
-# Spark 4.0 hands rows over one by one.
-_ArrowWriter: Any = getattr(datasource, "DataSourceArrowWriter", datasource.DataSourceWriter)
 
 
 def of_reads(options: Mapping[str, str]) -> dict[str, str]:
@@ -55,7 +52,7 @@ class Message(WriterCommitMessage):
     linger: float
 
 
-class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
+class FrazilWriter(DataSourceArrowWriter):
     """Writes the files of a table in the executors, and commits them once."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
@@ -63,11 +60,8 @@ class FrazilWriter(_ArrowWriter):  # type: ignore[misc]
 
         Raises:
             InvalidArgumentError: An option that is unknown or has no meaning, or a column that does not fit.
-            UnsupportedError: A release of Spark without writers of Arrow batches; a table of Paimon.
+            UnsupportedError: A table of Paimon.
         """
-        if not hasattr(datasource, "DataSourceArrowWriter"):
-            message = "this release of Spark hands no Arrow batches to writers of Python"
-            raise UnsupportedError(message, hint="use `frazil.spark.write`")
         asked = parse({name: value for name, value in options.items() if not name.lower().startswith(_PROPERTY)})
         self._mode = _mode(asked, overwrite=overwrite)
         _check(asked)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.errors import InvalidArgumentError
+from frazil.spark._version import check_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,12 +58,9 @@ def hours(column: Column | str) -> Column:
 
 
 def _apply(name: str, transform: str, column: Column | str, return_type: DataType | str) -> Column:
+    check_spark()
     from pyspark.sql import functions, types
 
-    arrow_udf = getattr(functions, "arrow_udf", None)
-    if arrow_udf is None:
-        message = "partition transforms of columns need Spark 4.1 or later, which has Arrow UDFs"
-        raise UnsupportedError(message, hint="apply `frazil.transforms` to Arrow batches in `mapInArrow`")
     result_type = types.DataType.fromDDL(return_type) if isinstance(return_type, str) else return_type
 
     def kernel(values: pa.Array) -> pa.Array:
@@ -71,7 +69,7 @@ def _apply(name: str, transform: str, column: Column | str, return_type: DataTyp
     # Spark would read the types of the arguments from annotations, and these are those of the caller.
     kernel.__annotations__ = {}
     kernel.__name__ = name
-    result: Column = arrow_udf(kernel, returnType=result_type)(column)
+    result: Column = functions.arrow_udf(kernel, returnType=result_type)(column)  # type: ignore[attr-defined]
     return result
 
 
