@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil.catalog import Catalog
-from frazil.catalog._load import catalog_of
+from frazil.catalog._load import catalog_of as load_catalog
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class LakeCatalog:
             UnsupportedError: There are no catalogs of this type yet.
         """
         if self._catalog is None:
-            self._catalog = catalog_of(self.name, self._properties)
+            self._catalog = load_catalog(self.name, self._properties)
         return self._catalog
 
     @property
