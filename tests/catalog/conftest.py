@@ -5,8 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from support.servers import Servers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
 
@@ -39,3 +45,11 @@ def warehouse(tmp_path: Path) -> Path:
     (root / "notes.txt").write_text("no namespace")
     (root / ".hidden").mkdir()
     return root
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """The database servers of this process, which end after its last test."""
+    made = Servers()
+    yield made
+    made.stop()

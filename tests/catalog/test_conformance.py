@@ -13,6 +13,7 @@ import pytest
 
 import frazil
 from frazil import errors
+from support import servers
 from support.rest_server import RestServer
 
 if TYPE_CHECKING:
@@ -37,19 +38,27 @@ def properties_of(kind: str, root: Path) -> dict[str, str]:
     return {"type": kind, "warehouse": f"{root}/warehouse"}
 
 
-@pytest.fixture(params=["hadoop", "sql", "memory", "local", "rest"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
-    made = frazil.load_catalog("c", **properties_of(request.param, tmp_path))
+def new_catalog(request: pytest.FixtureRequest, root: Path) -> Catalog[Any]:
+    """Return a catalog with the namespace `ns`, in a folder or in a database of a server."""
+    if request.param in servers.KINDS:
+        uri = request.getfixturevalue("servers").new_database(request.param)
+        properties = {"type": "sql", "uri": uri, "warehouse": f"{root}/warehouse"}
+    else:
+        properties = properties_of(request.param, root)
+    made = frazil.load_catalog("c", **properties)
     made.create_namespace("ns")
     return made
 
 
-@pytest.fixture(params=["sql", "memory", "local"])
+@pytest.fixture(params=["hadoop", "sql", "memory", "local", "rest", *servers.KINDS])
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
+    return new_catalog(request, tmp_path)
+
+
+@pytest.fixture(params=["sql", "memory", "local", *servers.KINDS])
 def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
     """A catalog that keeps a row for each table."""
-    made = frazil.load_catalog("c", **properties_of(request.param, tmp_path))
-    made.create_namespace("ns")
-    return made
+    return new_catalog(request, tmp_path)
 
 
 def files_below(root: Path) -> list[str]:

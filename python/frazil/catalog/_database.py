@@ -6,8 +6,11 @@ needs Python's own `sqlite3` only; other databases need SQLAlchemy.
 
 from __future__ import annotations
 
+import functools
+import random
+import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from frazil import errors
 
@@ -19,6 +22,12 @@ if TYPE_CHECKING:
 
     Initial = Callable[[Session], None]
     """Makes what a new database begins with."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_RETRY_SECONDS = 10.0
+_FIRST_WAIT_SECONDS = 0.01
 
 
 class Database(ABC):
@@ -57,6 +66,7 @@ class Database(ABC):
         Raises:
             CatalogError: The database refused, and nothing changed.
             CommitStateUnknownError: The database failed while it committed.
+            UnavailableError: The database undid the transaction because of a concurrent one, and nothing changed.
             MissingFileError: The file of the database does not exist, and `initial` is None.
         """
 
@@ -100,3 +110,24 @@ class Database(ABC):
     def context(self) -> dict[str, str]:
         """Return what errors say of the place."""
         return {"catalog": self.catalog, "database": self.name}
+
+
+def retried(change: Callable[P, R]) -> Callable[P, R]:
+    """Run a method that makes one transaction again if the database undid it because of a concurrent one.
+
+    Retries wait with exponential backoff and end after ten seconds.
+    """
+
+    @functools.wraps(change)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        end, wait_s = time.monotonic() + _RETRY_SECONDS, _FIRST_WAIT_SECONDS
+        while True:
+            try:
+                return change(*args, **kwargs)
+            except errors.UnavailableError:
+                if time.monotonic() + wait_s > end:
+                    raise
+            time.sleep(wait_s * random.uniform(0.5, 1.0))  # noqa: S311 - not a secret
+            wait_s *= 2
+
+    return run

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from frazil import errors
 from frazil._arguments import table_files
 from frazil._folders import local_path
+from frazil.catalog._database import retried
 from frazil.catalog._identifiers import dotted
 from frazil.catalog._open_database import open_database
 from frazil.catalog._paimon import DATABASE_SUFFIX, PaimonCatalog, check_name, check_table_levels
@@ -240,10 +241,15 @@ class PaimonJdbcCatalog(PaimonCatalog):
         allowed = self.allowed_for(levels)
         place = self._relocated(metadata_location.rstrip("/"))
         table = Table.open(place, relocate=self._readable(), storage=self.storage_properties, allowed_locations=allowed)
+        self._list(levels, table.schema())
+
+    @retried
+    def _list(self, levels: Levels, schema: Schema) -> None:
         with self._changing() as session:
             self._insert_row(session, levels)
-            self._sync(session, levels, table.schema())
+            self._sync(session, levels, schema)
 
+    @retried
     def _drop(self, levels: Levels, expected: str | None) -> None:
         del expected
         if len(levels) != 2:  # noqa: PLR2004 - database and table
@@ -260,6 +266,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
 
     # Databases
 
+    @retried
     def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
         if len(levels) != 1:
             self._refuse("nest databases")
@@ -275,6 +282,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
                 return False
             return True
 
+    @retried
     def _drop_namespace(self, levels: Levels) -> bool:
         with self._changing() as session:
             row = database_row(self._key, levels)
@@ -283,6 +291,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
             session.delete(DATABASE_PROPERTIES, row)
             return True
 
+    @retried
     def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
         row = database_row(self._key, levels)
         with self._changing() as session:
@@ -309,6 +318,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
             self._has_tables = creates_tables
             self.__dict__.pop("_has_properties", None)
 
+    @retried
     def _prepare(self) -> None:
         if not self._has_tables:
             with self._changing():

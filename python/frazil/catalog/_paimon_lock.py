@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from frazil.catalog._database import retried
 from frazil.catalog._paimon_jdbc_rows import LOCKS
 from frazil.catalog._statements import DuplicateError
 from frazil.errors import (
@@ -133,14 +134,19 @@ class SnapshotLock:
     def release(self) -> None:
         """Release the lock. If that fails, it expires; if it expired before, it may be another writer's and stays."""
         try:
-            with self._changing() as session:
-                count = session.delete(LOCKS, {"lock_id": self._id, "acquired_at": self._acquired_at})
+            count = self._delete()
         except FrazilError as error:
             _LOGGER.warning("the lock %r is not released, so that it is held until it expires: %s", self._id, error)
             return
         if not count:
             _LOGGER.warning("the lock %r expired while it was held: raise lock-acquire-timeout", self._id)
 
+    @retried
+    def _delete(self) -> int:
+        with self._changing() as session:
+            return session.delete(LOCKS, {"lock_id": self._id, "acquired_at": self._acquired_at})
+
+    @retried
     def _try(self) -> str | None:
         """Acquire the lock if it is free; return when the writer that holds it acquired it, or None."""
         row = {"lock_id": self._id}

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from frazil import errors
 from frazil.catalog._database import Database
-from frazil.catalog._statements import DuplicateError, Session
+from frazil.catalog._server_session import is_mysql, is_rolled_back, session_of
+from frazil.catalog._statements import DuplicateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from frazil.catalog._database import Initial
+    from frazil.catalog._statements import Session
 
 _SHORT = 4
+
+_OF_POSTGRESQL = {"psycopg": "psycopg", "psycopg2": "psycopg2", "pg8000": "pg8000"}
+_OF_MYSQL = {"mysqldb": "MySQLdb", "pymysql": "pymysql"}
+_DRIVERS = {"postgresql": _OF_POSTGRESQL, "mysql": _OF_MYSQL, "mariadb": _OF_MYSQL}
+"""The drivers of databases and their modules."""
 
 
 class ServerDatabase(Database):
@@ -48,22 +56,36 @@ class ServerDatabase(Database):
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Connect to read."""
-        with self._guarded(), self._engine.connect() as connection:
-            yield _ServerSession(connection)
+        # Not an option of the engine: options of an engine win over those of engines that are derived from it.
+        reading = self._engine.execution_options(postgresql_readonly=True)
+        with self._guarded(), self._connect(reading) as connection:
+            yield session_of(connection)
 
     @contextmanager
     def changing(self, initial: Initial | None) -> Iterator[Session]:  # noqa: ARG002 - there is no file to make
         """Begin a transaction."""
-        writing = self._engine.execution_options(postgresql_readonly=False)
-        with self._guarded(), writing.connect() as connection:
+        # A row that another transaction changed is compared anew, whatever the default of the server is.
+        isolated = self.dialect == "postgresql" or is_mysql(self.dialect)
+        writing = self._engine.execution_options(isolation_level="READ COMMITTED") if isolated else self._engine
+        with self._guarded(), self._connect(writing) as connection:
             connection.begin()
-            yield _ServerSession(connection)
+            yield session_of(connection)
             self._commit(connection)
+
+    def _connect(self, engine: sa.Engine) -> sa.Connection:
+        try:
+            return engine.connect()
+        except TypeError as error:
+            message = f"the driver for the database of catalog {self.catalog!r} refused the uri: {self._told(error)}"
+            hint = "remove the parameters of the uri that the driver does not have"
+            raise errors.InvalidArgumentError(message, context=self.context(), hint=hint) from None
 
     def _commit(self, connection: sa.Connection) -> None:
         try:
             connection.commit()
         except SQLAlchemyError as error:
+            if is_rolled_back(error):
+                raise
             message = f"the database of catalog {self.catalog!r} failed to commit: {self._told(error)}"
             raise errors.CommitStateUnknownError(message, context=self.context()) from None
 
@@ -72,35 +94,22 @@ class ServerDatabase(Database):
         """Turn errors of the database into ours, without statement, parameters and address."""
         try:
             yield
+        except DuplicateError:
+            reason = "a concurrent transaction inserted a row with the same key"
+            raise self._undone(reason) from None
         except SQLAlchemyError as error:
+            if is_rolled_back(error):
+                raise self._undone(self._told(error)) from None
             message = f"the database of catalog {self.catalog!r} refused: {self._told(error)}"
             raise errors.CatalogError(message, context=self.context()) from None
 
-    def _told(self, error: SQLAlchemyError) -> str:
+    def _undone(self, reason: str) -> errors.UnavailableError:
+        message = f"the database of catalog {self.catalog!r} undid the transaction: {reason}"
+        return errors.UnavailableError(message, context=self.context(), hint="nothing changed; try again")
+
+    def _told(self, error: Exception) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-        return without_secrets(str(cause), self._engine.url)
-
-
-class _ServerSession(Session):
-    """A connection of SQLAlchemy."""
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
-
-    def run(self, statement: str, values: Mapping[str, Any]) -> sa.CursorResult[Any]:
-        try:
-            return self._connection.execute(sa.text(statement), dict(values))
-        except IntegrityError as error:
-            raise DuplicateError from error
-
-    def columns(self, table: str) -> set[str] | None:
-        inspector = sa.inspect(self._connection)
-        if not inspector.has_table(table):
-            return None
-        return {column["name"].lower() for column in inspector.get_columns(table)}
-
-    def rollback(self) -> None:
-        self._connection.rollback()
+        return without_secrets(" ".join(str(cause).split()), self._engine.url)
 
 
 def without_secrets(text: str, url: sa.URL) -> str:
@@ -121,12 +130,28 @@ def _engine(name: str, uri: str, properties: Mapping[str, str]) -> sa.Engine:
         message = f"the uri of catalog {name!r} is not an address of a database"
         raise errors.InvalidArgumentError(message, context={"catalog": name}) from None
     try:
-        engine = sa.create_engine(url, poolclass=sa.NullPool)
+        engine = sa.create_engine(_with_driver(url), poolclass=sa.NullPool)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         message = f"the driver for the database of catalog {name!r} is not installed: {error}"
         hint = "install it, or name another one, as in postgresql+psycopg://"
         raise errors.UnsupportedError(message, context={"catalog": name}, hint=hint) from None
-    return engine.execution_options(postgresql_readonly=True)
+    if is_mysql(engine.dialect.name):
+        sa.event.listen(engine, "connect", _make_strict)
+    return engine
+
+
+def _make_strict(connection: Any, _: object) -> None:
+    """Let MySQL refuse text that does not fit its column; without a strict mode it would be cut off."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')")
+
+
+def _with_driver(url: sa.URL) -> sa.URL:
+    """Name the first driver that is installed, if the address names none; those of JDBC cannot."""
+    for driver, module in _DRIVERS.get(url.drivername, {}).items():
+        if find_spec(module) is not None:
+            return url.set(drivername=f"{url.drivername}+{driver}")
+    return url
 
 
 def _url(uri: str, properties: Mapping[str, str]) -> sa.URL:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil import errors
+from frazil.catalog._database import retried
 from frazil.catalog._identifiers import dotted
 from frazil.catalog._open_database import open_database
 from frazil.catalog._rows import RowCatalog
@@ -133,6 +134,7 @@ class SqlCatalog(RowCatalog):
         own = (dotted(levels[:-1]), levels[-1])
         return [(f"{space}.{name}", place) for space, name, place in rows if place and (space, name) != own]
 
+    @retried
     def _rename(self, old: Levels, new: Levels) -> None:
         with self._changing() as session:
             names = {"table_namespace": dotted(new[:-1]), "table_name": new[-1]}
@@ -143,6 +145,7 @@ class SqlCatalog(RowCatalog):
             if count != 1:
                 raise self._no_such_table(old)
 
+    @retried
     def _drop(self, levels: Levels, expected: str | None) -> None:
         with self._changing() as session:
             named, is_table = self._row_of(levels), self._layout.is_table
@@ -153,6 +156,7 @@ class SqlCatalog(RowCatalog):
             if session.delete(TABLES, named, is_table) != 1:
                 raise self._changed_meanwhile(levels)
 
+    @retried
     def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
         with self._changing() as session:
             try:
@@ -162,6 +166,7 @@ class SqlCatalog(RowCatalog):
                 return False
             return True
 
+    @retried
     def _drop_namespace(self, levels: Levels) -> bool:
         with self._changing() as session:
             text, of_catalog = dotted(levels), {"catalog_name": self._key}
@@ -177,6 +182,7 @@ class SqlCatalog(RowCatalog):
             session.delete(PROPERTIES, self._namespace_of(levels))
             return True
 
+    @retried
     def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
         with self._changing() as session:
             self._check_has_properties()
@@ -231,6 +237,7 @@ class SqlCatalog(RowCatalog):
             self._known = known
             raise
 
+    @retried
     def _prepare(self) -> None:
         if self._known is None:
             with self._changing():
@@ -301,6 +308,14 @@ class _Row:
         return next(iter(catalog._locations(self._levels, catalog._layout.is_table)), None)  # noqa: SLF001
 
     def replace(self, expected: str | None, new: str) -> bool:
+        try:
+            return self._swap(expected, new)
+        except errors.UnavailableError:
+            # Nothing changed: it is a conflict, which the commit retries on the newest state.
+            return False
+
+    @retried
+    def _swap(self, expected: str | None, new: str) -> bool:
         catalog = self._catalog
         with catalog._changing() as session:  # noqa: SLF001
             return catalog._swap(session, self._levels, expected, new)  # noqa: SLF001

@@ -85,7 +85,7 @@ class Session(ABC):
         self, table: str, columns: Iterable[str], where: Mapping[str, str], condition: str = ""
     ) -> list[tuple[Any, ...]]:
         """Return the distinct values of columns, in the rows where other columns have these values."""
-        statement = f"SELECT DISTINCT {', '.join(columns)} FROM {table}{_where(where, condition)}"
+        statement = f"SELECT DISTINCT {', '.join(columns)} FROM {table}{self._where(where, condition)}"
         return [tuple(row) for row in self.run(statement, where).fetchall()]
 
     def insert(self, table: str, row: Mapping[str, str | int | None]) -> None:
@@ -97,13 +97,16 @@ class Session(ABC):
         """Change rows; return how many."""
         changes = ", ".join(f"{name} = :new_{name}" for name in row)
         values = {f"new_{name}": value for name, value in row.items()} | dict(where)
-        return self.run(f"UPDATE {table} SET {changes}{_where(where, condition)}", values).rowcount
+        return self.run(f"UPDATE {table} SET {changes}{self._where(where, condition)}", values).rowcount
 
     def delete(self, table: str, where: Mapping[str, Any], condition: str = "") -> int:
         """Delete rows; return how many."""
-        return self.run(f"DELETE FROM {table}{_where(where, condition)}", where).rowcount
+        return self.run(f"DELETE FROM {table}{self._where(where, condition)}", where).rowcount
 
+    def _where(self, where: Mapping[str, Any], condition: str) -> str:
+        conditions = [self._equal(name, value) for name, value in where.items()] + ([condition] if condition else [])
+        return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
-def _where(where: Mapping[str, Any], condition: str) -> str:
-    conditions = [f"{name} = :{name}" for name in where] + ([condition] if condition else [])
-    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    def _equal(self, name: str, value: object) -> str:  # noqa: ARG002 - a database may compare by the type
+        """Return the condition that a column has the value of the parameter of its name."""
+        return f"{name} = :{name}"
