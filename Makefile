@@ -195,6 +195,9 @@ interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_replaces.py \
 		tests/interop/test_java_expires.py tests/interop/test_java_maintains.py \
 		tests/interop/test_java_histories.py tests/interop/test_other_readers.py
+	$(call say,'Testing catalogs on MariaDB')
+	FRAZIL_INTEROP=1 $(BIN)/python -m pytest --quiet tests/catalog/test_conformance.py tests/catalog/test_sql_servers.py \
+		tests/catalog/test_paimon_jdbc.py tests/catalog/test_paimon_servers.py -k 'mariadb or serializable'
 	$(call say,'Having Java read the Paimon tables that frazil writes')
 	FRAZIL_INTEROP=1 FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" $(BIN)/python -m pytest tests/interop/test_java_reads_paimon.py \
 		tests/interop/test_java_reads_golden_paimon.py tests/interop/test_paimon_catalogs.py

@@ -17,20 +17,33 @@ import frazil
 from frazil import errors
 from frazil.paimon import Table
 from support.faulty_database import FAULTS, FaultyDatabase
+from support.servers import KINDS, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from frazil.catalog import Catalog
 
 COLUMNS = {"id": "BIGINT", "name": "STRING"}
 GOLDEN = Path(__file__).parents[1] / "golden" / "paimon_catalogs" / "catalog_jdbc.json"
 
 
+ADDRESSES: dict[Path, str] = {}
+"""The addresses of the databases of folders that have none in SQLite."""
+
+
+def uri_of(root: Path) -> str:
+    return ADDRESSES.get(root, f"sqlite:///{root}/catalog.db")
+
+
 def opened(root: Path, **properties: str) -> Catalog[Any]:
-    given = {"metastore": "jdbc", "uri": f"sqlite:///{root}/catalog.db", "warehouse": f"{root}/wh"}
+    given = {"metastore": "jdbc", "uri": uri_of(root), "warehouse": f"{root}/wh"}
     return frazil.load_catalog("p", type="paimon", **(given | properties))
 
 
 def rows(root: Path, statement: str) -> list[Any]:
+    if root in ADDRESSES:
+        return sorted(run(ADDRESSES[root], statement))
     with closing(sqlite3.connect(root / "catalog.db")) as connection:
         found = connection.execute(statement).fetchall()
         connection.commit()
@@ -41,31 +54,42 @@ def files_below(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
 
+@pytest.fixture(params=["sqlite", *KINDS])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A folder and an empty database."""
+    if request.param in KINDS:
+        ADDRESSES[tmp_path] = request.getfixturevalue("servers").new_database(request.param)
+    yield tmp_path
+    ADDRESSES.pop(tmp_path, None)
+
+
 @pytest.fixture
-def catalog(tmp_path: Path) -> Catalog[Any]:
-    made = opened(tmp_path)
+def catalog(root: Path) -> Catalog[Any]:
+    made = opened(root)
     made.create_namespace("db")
     return made
 
 
-def test_the_database_is_as_java_creates_it(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_the_database_is_as_java_creates_it(tmp_path: Path) -> None:
+    catalog = opened(tmp_path)
+    catalog.create_namespace("db")
     catalog.create_table("db.t", COLUMNS)
     golden = json.loads(GOLDEN.read_text())["sqlite"]
     expected = {name: table["ddl"] for name, table in golden.items() if name != "paimon_distributed_locks"}
     assert dict(rows(tmp_path, "SELECT name, sql FROM sqlite_master WHERE type = 'table'")) == expected
 
 
-def test_a_table_is_created_read_and_written(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_a_table_is_created_read_and_written(catalog: Catalog[Any], root: Path) -> None:
     table = catalog.create_table(
         "db.t", COLUMNS | {"day": "STRING"}, primary_keys=["id", "day"], partition_keys=["day"], options={"bucket": "2"}
     )
     table.append([{"id": 1, "name": "a", "day": "x"}])
-    again = opened(tmp_path)
+    again = opened(root)
     assert again.list_tables("db") == [("db", "t")]
     assert again.load_table("db.t").scan().count() == 1
-    assert (tmp_path / "wh" / "db.db" / "t" / "schema" / "schema-0").is_file()
-    assert rows(tmp_path, "SELECT * FROM paimon_tables") == [("jdbc", "db", "t")]
-    assert rows(tmp_path, "SELECT * FROM paimon_table_properties") == [
+    assert (root / "wh" / "db.db" / "t" / "schema" / "schema-0").is_file()
+    assert rows(root, "SELECT * FROM paimon_tables") == [("jdbc", "db", "t")]
+    assert rows(root, "SELECT * FROM paimon_table_properties") == [
         ("jdbc", "db", "t", "bucket", "2"),
         ("jdbc", "db", "t", "bucket-key", "id"),
         ("jdbc", "db", "t", "partition", "day"),
@@ -76,11 +100,11 @@ def test_a_table_is_created_read_and_written(catalog: Catalog[Any], tmp_path: Pa
     assert again.create_table_if_not_exists("db.t", COLUMNS).scan().count() == 1
 
 
-def test_databases_have_properties(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_databases_have_properties(catalog: Catalog[Any], root: Path) -> None:
     catalog.create_namespace("d2", {"owner": "me", "exists": "no"})
-    place = f"{tmp_path}/wh/d2.db"
+    place = f"{root}/wh/d2.db"
     assert catalog.load_namespace_properties("d2") == {"owner": "me", "location": place}
-    assert rows(tmp_path, "SELECT * FROM paimon_database_properties WHERE database_name = 'd2'") == [
+    assert rows(root, "SELECT * FROM paimon_database_properties WHERE database_name = 'd2'") == [
         ("jdbc", "d2", "exists", "true"),
         ("jdbc", "d2", "location", place),
         ("jdbc", "d2", "owner", "me"),
@@ -101,25 +125,25 @@ def test_databases_have_properties(catalog: Catalog[Any], tmp_path: Path) -> Non
     assert catalog.list_namespaces() == [("db",)]
 
 
-def test_tables_are_in_the_warehouse_as_of_java(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_tables_are_in_the_warehouse_as_of_java(catalog: Catalog[Any], root: Path) -> None:
     """Java 1.4 takes no notice of the location of a database; tables that earlier releases created are still found."""
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere = root / "elsewhere"
     catalog.create_namespace("far", {"location": str(elsewhere)})
     catalog.create_table("far.t", COLUMNS)
-    assert catalog.load_table("far.t").location == f"{tmp_path}/wh/far.db/t"
+    assert catalog.load_table("far.t").location == f"{root}/wh/far.db/t"
     Table.create(elsewhere / "old", COLUMNS)
     old = catalog.register_table("far.old", f"{elsewhere}/old")
     assert old.location == f"{elsewhere}/old"
     with pytest.raises(errors.InvalidArgumentError, match="expects table"):
-        catalog.register_table("far.other", f"{tmp_path}/anywhere")
+        catalog.register_table("far.other", f"{root}/anywhere")
 
 
-def test_dropping_forgets_and_registering_brings_back(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_dropping_forgets_and_registering_brings_back(catalog: Catalog[Any], root: Path) -> None:
     table = catalog.create_table("db.t", COLUMNS)
     table.append([{"id": 1}])
     catalog.drop_table("db.t")
     assert not catalog.table_exists("db.t")
-    assert rows(tmp_path, "SELECT * FROM paimon_table_properties") == []
+    assert rows(root, "SELECT * FROM paimon_table_properties") == []
     with pytest.raises(errors.NoSuchTableError):
         catalog.drop_table("db.t")
     for create in (catalog.create_table, catalog.create_table_if_not_exists):
@@ -131,32 +155,32 @@ def test_dropping_forgets_and_registering_brings_back(catalog: Catalog[Any], tmp
     with pytest.raises(errors.AlreadyExistsError):
         catalog.register_table("db.t", table.location)
     with pytest.raises(errors.NoSuchTableError):
-        catalog.register_table("db.none", f"{tmp_path}/wh/db.db/none")
+        catalog.register_table("db.none", f"{root}/wh/db.db/none")
 
 
-def test_purging_deletes_the_folder_and_nothing_else(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_purging_deletes_the_folder_and_nothing_else(catalog: Catalog[Any], root: Path) -> None:
     catalog.create_table("db.other", COLUMNS).append([{"id": 1}])
-    kept = files_below(tmp_path)
+    kept = files_below(root)
     table = catalog.create_table("db.t", COLUMNS)
     table.append([{"id": 1}])
     plan = catalog.plan_purge("db.t")
     kinds = {kind: count for kind, (count, _) in plan.by_kind().items()}
-    assert len(plan) == len(files_below(tmp_path)) - len(kept)
+    assert len(plan) == len(files_below(root)) - len(kept)
     assert (kinds["schema"], kinds["data"]) == (1, 1)
     table.append([{"id": 2}])
     with pytest.raises(errors.CommitConflictError, match="nothing was deleted"):
         catalog.purge_table("db.t", plan)
     assert catalog.load_table("db.t").scan().count() == 2
     catalog.drop_table("db.t", purge=True)
-    assert files_below(tmp_path) == kept
-    assert not (tmp_path / "wh" / "db.db" / "t").exists()
+    assert files_below(root) == kept
+    assert not (root / "wh" / "db.db" / "t").exists()
     assert catalog.create_table("db.t", COLUMNS).scan().count() == 0
 
 
-def test_files_elsewhere_are_not_purged(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_files_elsewhere_are_not_purged(catalog: Catalog[Any], root: Path) -> None:
     catalog.create_table("db.t", COLUMNS)
-    schema = tmp_path / "wh" / "db.db" / "t" / "schema" / "schema-0"
-    options = {"data-file.external-paths": f"file://{tmp_path}/out"}
+    schema = root / "wh" / "db.db" / "t" / "schema" / "schema-0"
+    options = {"data-file.external-paths": f"file://{root}/out"}
     schema.write_text(json.dumps(json.loads(schema.read_text()) | {"options": options}))
     with pytest.raises(errors.UnsupportedError, match="external-paths"):
         catalog.purge_table("db.t")
@@ -184,8 +208,8 @@ def test_names_that_are_not_folders_are_refused(catalog: Catalog[Any], name: str
     assert catalog.list_tables("db") == []
 
 
-def test_bad_input_leaves_nothing(catalog: Catalog[Any], tmp_path: Path) -> None:
-    before = files_below(tmp_path)
+def test_bad_input_leaves_nothing(catalog: Catalog[Any], root: Path) -> None:
+    before = files_below(root)
     for schema, error in (({"id": "NONSENSE"}, errors.InvalidArgumentError), ({}, errors.InvalidArgumentError)):
         with pytest.raises(error):
             catalog.create_table("db.t", schema)
@@ -200,17 +224,17 @@ def test_bad_input_leaves_nothing(catalog: Catalog[Any], tmp_path: Path) -> None
     for name in ("db.t", "t", "a.b.c", "db.t$branch_b"):
         with pytest.raises(errors.NoSuchTableError):
             catalog.drop_table(name)
-    assert files_below(tmp_path) == before
-    assert rows(tmp_path, "SELECT * FROM paimon_tables") == []
+    assert files_below(root) == before
+    assert rows(root, "SELECT * FROM paimon_tables") == []
 
 
-def test_without_a_warehouse_the_database_needs_a_location(tmp_path: Path) -> None:
-    catalog = frazil.load_catalog("p", metastore="jdbc", uri=f"sqlite:///{tmp_path}/catalog.db")
+def test_without_a_warehouse_the_database_needs_a_location(root: Path) -> None:
+    catalog = frazil.load_catalog("p", metastore="jdbc", uri=uri_of(root))
     catalog.create_namespace("db")
     with pytest.raises(errors.InvalidArgumentError, match="no warehouse"):
         catalog.create_table("db.t", COLUMNS)
-    catalog.create_namespace("far", {"location": f"{tmp_path}/far"})
-    assert catalog.create_table("far.t", COLUMNS).location == f"{tmp_path}/far/t"
+    catalog.create_namespace("far", {"location": f"{root}/far"})
+    assert catalog.create_table("far.t", COLUMNS).location == f"{root}/far/t"
 
 
 def test_a_database_is_not_changed_by_reading_nor_without_leave(tmp_path: Path) -> None:
@@ -226,15 +250,15 @@ def test_a_database_is_not_changed_by_reading_nor_without_leave(tmp_path: Path) 
     assert catalog.list_namespaces() == [("db",)]
 
 
-def test_tables_of_older_databases_are_completed(tmp_path: Path) -> None:
+def test_tables_of_older_databases_are_completed(root: Path) -> None:
     """A database of an earlier release has no table for the properties of tables."""
-    opened(tmp_path).create_namespace("db")
-    rows(tmp_path, "DROP TABLE paimon_table_properties")
-    opened(tmp_path, init_catalog_tables="false").create_table("db.t", COLUMNS, options={"bucket": "-1"})
-    opened(tmp_path).create_table("db.u", COLUMNS, options={"bucket": "-1"})
-    opened(tmp_path, **{"sync-all-properties": "false"}).create_table("db.v", COLUMNS, options={"bucket": "-1"})
-    assert rows(tmp_path, "SELECT table_name FROM paimon_table_properties") == [("u",)]
-    assert len(opened(tmp_path).list_tables("db")) == 3
+    opened(root).create_namespace("db")
+    rows(root, "DROP TABLE paimon_table_properties")
+    opened(root, init_catalog_tables="false").create_table("db.t", COLUMNS, options={"bucket": "-1"})
+    opened(root).create_table("db.u", COLUMNS, options={"bucket": "-1"})
+    opened(root, **{"sync-all-properties": "false"}).create_table("db.v", COLUMNS, options={"bucket": "-1"})
+    assert rows(root, "SELECT table_name FROM paimon_table_properties") == [("u",)]
+    assert len(opened(root).list_tables("db")) == 3
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -292,8 +316,8 @@ for at in range(10):
 """
 
 
-def test_two_processes_create_the_same_tables(tmp_path: Path) -> None:
-    given = {"type": "paimon", "metastore": "jdbc", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"{tmp_path}/wh"}
+def test_two_processes_create_the_same_tables(root: Path) -> None:
+    given = {"type": "paimon", "metastore": "jdbc", "uri": uri_of(root), "warehouse": f"{root}/wh"}
     creators = [
         subprocess.Popen(  # noqa: S603 - this Python
             [sys.executable, "-c", CREATOR, json.dumps([number, given])],
