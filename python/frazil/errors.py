@@ -17,6 +17,8 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
+from frazil._secrets import without_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -68,10 +70,10 @@ class FrazilError(Exception):
 
     def __init__(self, message: str, *, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
         """Keep the text, the places and the way out."""
-        super().__init__(message)
-        self.message = message
-        self.context = dict(context or {})
-        self.hint = hint
+        self.message = without_secrets(message)
+        super().__init__(self.message)
+        self.context = {name: without_secrets(place) for name, place in (context or {}).items()}
+        self.hint = None if hint is None else without_secrets(hint)
 
     @property
     def kind(self) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import traceback
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import frazil
 from frazil.catalog._properties import Properties
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CANARY = "canary-SECRET"
 HARD = "canary/S@CR:ET"
@@ -85,6 +88,47 @@ def test_warehouses_are_shown_without_their_secrets(warehouse: str, kind: str) -
             ask(call, *names)
         texts.append(text_of(caught.value))
     assert not [text for text in texts if CANARY in text]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"user:{CANARY}@host/db",
+        f"//user:{CANARY}@host/db",
+        f"postgresql:user:{CANARY}@host/db",
+        f"host/db?user=me&password={CANARY}",
+        f"host=h password={CANARY} dbname=x",
+        f"HTTPS://user:{CANARY}@host/db",
+    ],
+)
+@pytest.mark.parametrize(
+    "properties", [{"type": "sql"}, {"type": "rest"}, {"type": "hadoop"}, {"type": "paimon"}, {"type": "local"}, {}]
+)
+@pytest.mark.parametrize("key", ["uri", "warehouse", "path"])
+def test_addresses_without_a_scheme_are_shown_without_their_secrets(
+    address: str, properties: dict[str, str], key: str
+) -> None:
+    texts = [repr(Properties({key: address}))]
+    with pytest.raises(frazil.FrazilError) as caught:
+        texts.append(repr(frazil.load_catalog("c", **properties, **{key: address}).load_table("a.b")))
+    texts.append(text_of(caught.value))
+    assert not [text for text in texts if CANARY in text]
+
+
+@pytest.mark.parametrize("kind", ["sql", "paimon"])
+@pytest.mark.parametrize("place", [f"user:{CANARY}@host/t", f"s3://user:{CANARY}@b/t", f"https://h/t?sig={CANARY}"])
+def test_registered_locations_are_shown_without_their_secrets(tmp_path: Path, kind: str, place: str) -> None:
+    properties = {"type": kind, "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"{tmp_path}/wh"}
+    catalog = frazil.load_catalog("c", **properties, metastore="jdbc")
+    catalog.create_namespace("n")
+    for location in (place, f"{place}/v1.metadata.json"):
+        with pytest.raises(frazil.FrazilError) as caught:
+            catalog.register_table("n.t", location)
+        assert CANARY not in text_of(caught.value)
+
+
+def test_a_token_before_a_host_is_hidden() -> None:
+    assert repr(Properties({"uri": f"{CANARY}@host/db"})) == "{'uri': '***@host/db'}"
 
 
 @pytest.mark.parametrize(

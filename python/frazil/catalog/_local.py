@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil._folders import removed_on_failure
+from frazil.catalog._properties import masked
 from frazil.catalog._sql import NEW_LAYOUT, TABLES, Layout, SqlCatalog
 from frazil.catalog._sqlite import SqliteDatabase
 from frazil.catalog._statements import NewTable
@@ -44,7 +45,7 @@ class LocalCatalog(SqlCatalog):
             message = f"catalog {name!r} of type local needs the property 'path'"
             raise InvalidArgumentError(message, context={"catalog": name}, hint='such as path="./lake"')
         if "://" in path:
-            message = f"catalog {name!r} of type local is a folder of this machine, not {path!r}"
+            message = f"catalog {name!r} of type local is a folder of this machine, not {masked(path)!r}"
             raise UnsupportedError(message, context={"catalog": name}, hint="use a catalog of type hadoop or sql")
         if "warehouse" in properties or "uri" in properties:
             message = f"catalog {name!r} of type local has a warehouse of its own and a database in its folder"

@@ -37,6 +37,7 @@ from frazil.catalog._paimon_jdbc_rows import (
 )
 from frazil.catalog._paimon_lock import LockSettings, SnapshotLock, held
 from frazil.catalog._paimon_purge import delete, remove_empty_folders
+from frazil.catalog._properties import masked
 from frazil.catalog._statements import DuplicateError
 from frazil.catalog._warehouse import Warehouse
 from frazil.paimon._create import NewTable
@@ -207,7 +208,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
         try:
             return new.create(files)
         except errors.AlreadyExistsError as error:
-            message = f"the folder {new.location} holds a table that catalog {self.name!r} does not list"
+            message = f"the folder {masked(new.location)} holds a table that catalog {self.name!r} does not list"
             hint = "register_table lists it; or another process is creating it now"
             context = {"catalog": self.name, "location": new.location}
             raise errors.CatalogError(message, context=context, hint=hint) from error
@@ -236,7 +237,8 @@ class PaimonJdbcCatalog(PaimonCatalog):
         check_table_levels(levels, self.name)
         places = self._places(levels)
         if metadata_location.rstrip("/") not in places:
-            message = f"the catalog expects table {dotted(levels)!r} in {places[0]}, not in {metadata_location}"
+            found = masked(metadata_location)
+            message = f"the catalog expects table {dotted(levels)!r} in {masked(places[0])}, not in {found}"
             raise errors.InvalidArgumentError(message, context={"catalog": self.name}, hint="pass the expected folder")
         allowed = self.allowed_for(levels)
         place = self._relocated(metadata_location.rstrip("/"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from frazil._secrets import without_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -33,6 +35,9 @@ _OF_THE_CATALOG = frozenset(
 )
 # User and password stand before the last @ of the authority; a password may hold a slash that nobody escaped.
 _USER_INFO = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@:\s]+:[^\s]*@)|(?<=:thin:)[^\s]*@")
+_HEAD = re.compile(r"^(?://)?[^/:@\s]+@")
+"""User information of an address that has no scheme."""
+
 _QUERY = re.compile(r"\?.*", re.DOTALL)
 _JDBC_QUERY = re.compile(r"[?;].*", re.DOTALL)
 _MASK = "***"
@@ -62,7 +67,10 @@ def masked(location: str) -> str:
 
     >>> masked("postgresql://me:abc@host/db?password=abc"), masked("/data/a b?")
     ('postgresql://***@host/db?***', '/data/a b?')
+    >>> masked("me:abc@host/db"), masked("token@host/db"), masked("host/db?password=abc")
+    ('***@host/db', '***@host/db', 'host/db?password=***')
     """
+    location = _HEAD.sub(f"{_MASK}@", without_secrets(location))
     if ":" not in location:
         return location
     query = _JDBC_QUERY if location.lower().startswith("jdbc:") else _QUERY

@@ -1,0 +1,23 @@
+"""Passwords and tokens that texts hold by mistake, such as an address in the place of a folder."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["without_secrets"]
+
+_MASK = "***"
+_USER_INFO = re.compile(r"[^\s/@'\"`(]+:[^\s/@'\"`]+@(?=[\w\[])")
+_PARAMETER = re.compile(
+    r"((?:[\w.-]*(?:password|passwd|pwd|passphrase|secret|token|credential|signature)[\w.-]*|\bsig)=)[^\s&;,'\"`)]+",
+    re.IGNORECASE,
+)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without user and password before a host, and without the values of parameters that are secrets.
+
+    >>> without_secrets("there is no folder /data/me:abc@host/db, nor me:abc@host/db?password=abc&x=1")
+    'there is no folder /data/***@host/db, nor ***@host/db?password=***&x=1'
+    """
+    return _PARAMETER.sub(rf"\g<1>{_MASK}", _USER_INFO.sub(f"{_MASK}@", text))
