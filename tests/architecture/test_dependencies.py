@@ -22,7 +22,7 @@ OUTERMOST = ("frazil.spark", "frazil.cli", "frazil.__main__", "pyspark_frazil")
 DATA_FILES = "frazil.files"
 # What of the native module names no format.
 SHARED_NATIVES = {"BatchReader", "Files", "Upload", "int96_timestamps"}
-INNERMOST = ("frazil.errors", "frazil.config")
+INNERMOST = ("frazil.errors", "frazil.config", "frazil._secrets")
 # Imported where they are needed, never with `import frazil`.
 HEAVY = ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "click")
 
