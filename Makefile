@@ -221,11 +221,12 @@ $(PAIMON_JAVA)/.installed: tests/interop/requirements-paimon.txt tests/histories
 faults: export FRAZIL_FAULTS := all
 faults: export FRAZIL_WRITERS := 16
 faults: export FRAZIL_KILLS := 100
+faults: export FRAZIL_RACES := all
 faults: $(WHEEL)
 	$(call say,'Failing every request of every operation, writing at the same time and killing writers (an hour)')
 	$(CARGO) test --locked --quiet --package frazil-iceberg --lib fault
 	$(RELEASE)/bin/python -m pytest --capture=no tests/behavior/test_faults.py tests/behavior/test_bad_writes.py tests/behavior/test_writers.py \
-		tests/behavior/test_paimon_writers.py
+		tests/behavior/test_paimon_writers.py tests/behavior/test_races.py
 
 # What `make test` does with 500 histories of each engine, and with 60 of Iceberg tables.
 nightly: test-release $(PAIMON_JAVA)/.installed

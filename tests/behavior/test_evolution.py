@@ -558,3 +558,48 @@ def test_rows_may_leave_out_structs_with_required_fields(tmp_path: Path) -> None
     # What nobody sees is in no bound.
     assert [row["id"] for row in rows_of(table, row_filter="r.x is null")] == [1, 2, 4]
     assert rows_of(table, row_filter="r.x = 0") == []
+
+
+DYNAMIC = [{"c": "A", "r": "us", "v": 1}, {"c": "A", "r": "eu", "v": 2}, {"c": "B", "r": "us", "v": 3}]
+
+
+def partitioned(folder: Path, *fields: str) -> Any:
+    table = frazil.create_table(folder / "t", {"c": "string", "r": "string", "v": "long"}, partition_by=list(fields))
+    table.append(DYNAMIC)
+    return table
+
+
+def values(table: Any) -> list[int]:
+    return sorted(table.scan().to_arrow()["v"].to_pylist())
+
+
+@pytest.mark.parametrize("earlier", [["c"], ["r"], []])
+def test_a_dynamic_overwrite_is_refused_if_files_of_an_earlier_spec_mix_partitions(
+    tmp_path: Path, earlier: list[str]
+) -> None:
+    table = partitioned(tmp_path, *earlier)
+    update = table.update_spec()
+    for field in {"c", "r"} - set(earlier):
+        update.add_field(field)
+    update.commit()
+    with pytest.raises(CommitValidationError, match="of partition spec 0 may have rows of the replaced partitions"):
+        table.dynamic_partition_overwrite([{"c": "A", "r": "us", "v": 10}])
+    assert values(table) == [1, 2, 3]
+    # No file of the earlier spec can have such rows, if the specs share a field.
+    if earlier in (["c"], ["r"]):
+        table.dynamic_partition_overwrite([{"c": "Z", "r": "zz", "v": 10}])
+        assert values(table) == [1, 2, 3, 10]
+    table.rewrite_data_files(rewrite_all=True).apply()
+    table.dynamic_partition_overwrite([{"c": "A", "r": "us", "v": 11}])
+    assert values(table) == ([2, 3, 10, 11] if earlier in (["c"], ["r"]) else [2, 3, 11])
+
+
+@pytest.mark.parametrize("later", [["c"], ["r"], []])
+def test_a_dynamic_overwrite_replaces_whole_files_of_an_earlier_spec(tmp_path: Path, later: list[str]) -> None:
+    table = partitioned(tmp_path, "c", "r")
+    update = table.update_spec()
+    for field in {"c", "r"} - set(later):
+        update.remove_field(field)
+    update.commit()
+    table.dynamic_partition_overwrite([{"c": "A", "r": "us", "v": 10}])
+    assert values(table) == {"c": [3, 10], "r": [2, 10], "": [10]}["".join(later)]

@@ -71,6 +71,28 @@ def test_a_filter_leaves_rows_of_others_that_do_not_match(table: Table, tmp_path
     assert ids(table) == [1, 2, 3]
 
 
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_that_others_deleted_since_the_scan_are_a_conflict(
+    table: Table, tmp_path: Path, way: str, mode: str
+) -> None:
+    table.set_properties({"write.delete.mode": mode})
+    table.append([{"id": 3, "part": "a"}, {"id": 4, "part": "a"}])
+    rows = table.scan("part = 'a'")
+    frazil.load_table(tmp_path / "t").delete("id = 3")
+    with pytest.raises(CommitConflictError):
+        WAYS[way](table, rows)
+    assert ids(table) == [1, 2, 4]
+
+
+def test_a_concurrent_compaction_is_not_a_conflict(table: Table, tmp_path: Path) -> None:
+    table.append([{"id": 3, "part": "a"}])
+    rows = table.scan()
+    frazil.load_table(tmp_path / "t").rewrite_data_files(rewrite_all=True).apply()
+    table.overwrite(rows)
+    assert ids(table) == [1, 2, 3]
+
+
 def test_an_earlier_state_that_was_chosen_replaces_the_newest(table: Table, tmp_path: Path) -> None:
     first = table.snapshots()[0].snapshot_id
     frazil.load_table(tmp_path / "t").append([{"id": 3, "part": "a"}])

@@ -96,7 +96,81 @@ def test_files_that_nothing_names_go(tmp_path: Path, version: int) -> None:
     assert (result.deleted_files, result.deleted_bytes) == (5, size)
     assert files_in(tmp_path) == before - strays
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [3, 4, 5, 6]
-    assert plan.apply().deleted_files == 0
+    with pytest.raises(InvalidArgumentError, match="this plan of remove_orphan_files was applied already"):
+        plan.apply()
+    assert table.remove_orphan_files().apply().deleted_files == 0
+
+
+def with_orphan(folder: Path) -> tuple[Any, Path]:
+    """Return a table and an orphan file of it."""
+    table = frazil.create_table(folder, {"id": "long"})
+    table.append([{"id": 1}])
+    orphan = folder / "data" / "orphan"
+    orphan.write_bytes(b"x")
+    grow_old(folder)
+    return table, orphan
+
+
+def test_a_plan_is_shown_without_reading(tmp_path: Path) -> None:
+    table, orphan = with_orphan(tmp_path / "t")
+    plan = table.remove_orphan_files(force=True)
+    assert "not planned yet" in repr(plan)
+    plan.apply()
+    assert repr(plan).endswith("1 of 7 files, 1 bytes, applied>")
+    assert plan.files["location"].to_pylist() == [str(orphan)]
+
+
+def test_garbage_collection_may_be_disabled_after_the_plan(tmp_path: Path) -> None:
+    table, orphan = with_orphan(tmp_path / "t")
+    plan = table.remove_orphan_files(force=True)
+    assert plan.files.num_rows == 1
+    frazil.load_table(tmp_path / "t").set_properties({"gc.enabled": "false"})
+    with pytest.raises(CommitValidationError, match=r"gc\.enabled"):
+        plan.apply()
+    assert orphan.exists()
+
+
+@pytest.mark.parametrize("below", ["", "data", "metadata"])
+def test_the_folder_of_another_table_is_refused(tmp_path: Path, below: str) -> None:
+    with_orphan(tmp_path / "t")
+    with_orphan(tmp_path / "u")
+    before = files_in(tmp_path)
+    table = frazil.load_table(tmp_path / "t", allowed_locations=[str(tmp_path)])
+    with pytest.raises(CommitValidationError, match="the folder belongs to another table"):
+        table.remove_orphan_files(location=tmp_path / "u" / below, force=True).apply()
+    assert files_in(tmp_path) == before
+    # In a folder that contains tables, these are skipped.
+    assert table.remove_orphan_files(location=tmp_path, force=True).apply().deleted_files == 0
+
+
+def test_two_tables_in_one_folder_are_refused(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("c", type="sql", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "wh"))
+    catalog.create_namespace("ns")
+    old = catalog.create_table("ns.t", {"id": "long"})
+    old.append([{"id": 1}])
+    catalog.drop_table("ns.t")
+    new = catalog.create_table("ns.t", {"id": "long"})
+    new.append([{"id": 2}])
+    plan = new.remove_orphan_files(force=True)
+    grow_old(tmp_path / "wh")
+    assert plan.files.num_rows > 0
+    catalog.register_table("ns.old", old.metadata_location)
+    for refused in (plan, new.remove_orphan_files(force=True)):
+        with pytest.raises(CommitValidationError, match=r"shares its folder with table 'ns\.old'"):
+            refused.apply()
+    assert catalog.load_table("ns.old").scan().count() == 1
+
+
+def test_temporary_files_of_killed_writers_are_orphans(tmp_path: Path) -> None:
+    table, orphan = with_orphan(tmp_path / "t")
+    left = tmp_path / "t" / "metadata" / ".frazil-1-2-3.tmp"
+    hidden = tmp_path / "t" / "data" / ".frazil"
+    strange = tmp_path / "t" / "data" / "a\tb\x1b.parquet"
+    for path in (left, hidden, strange):
+        path.touch()
+        os.utime(path, (0, 0))
+    assert table.remove_orphan_files(force=True).apply().deleted_files == 2
+    assert [path.exists() for path in (orphan, left, hidden, strange)] == [False, False, True, True]
 
 
 def test_young_files_stay(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from frazil.errors import (
     CorruptDataFileError,
     FrazilError,
     InvalidArgumentError,
+    MissingFileError,
     NoSuchSnapshotError,
     UnsupportedError,
 )
@@ -360,6 +361,59 @@ def test_a_rewrite_gives_up_when_the_columns_changed(tmp_path: Path) -> None:
 
 
 # Failures
+
+
+def test_a_group_whose_files_expired_meanwhile_is_skipped(tmp_path: Path) -> None:
+    table = made(tmp_path, partition_by=["p"])
+    plan = table.rewrite_data_files()
+    assert plan.input_files == 12
+    other = frazil.load_table(tmp_path / "t")
+    other.rewrite_data_files("p = 'a'").apply()
+    other.expire_snapshots("2100-01-01T00:00:00Z").apply()
+    before = content(other)
+    result = plan.apply()
+    assert (result.refused_groups, result.refused_files, result.rewritten_files) == (1, 6, 6)
+    assert content(frazil.load_table(tmp_path / "t")) == before
+
+
+def test_a_file_that_is_missing_from_the_table_is_an_error(tmp_path: Path) -> None:
+    table = made(tmp_path, partition_by=["p"])
+    lost = Path(next(one.file.file_path for one in files_of(table)))
+    known = data_files_in(tmp_path)
+    lost.unlink()
+    with pytest.raises(MissingFileError, match=lost.name):
+        table.rewrite_data_files().apply()
+    assert data_files_in(tmp_path) == known - {lost}
+
+
+def test_other_commits_are_made_if_one_fails(tmp_path: Path) -> None:
+    table = made(tmp_path, partition_by=["p"])
+    damaged = next(Path(one.file.file_path) for one in files_of(table) if "p=b" in one.file.file_path)
+    content_before = damaged.read_bytes()
+    damaged.write_bytes(b"PAR1" + bytes(len(content_before) - 8) + b"PAR1")
+    plan = table.rewrite_data_files(max_commits=2)
+    with pytest.warns(RuntimeWarning, match="1 commits failed and 1 were made"):
+        result = plan.apply()
+    assert (result.failed_groups, result.failed_files, result.rewritten_files, len(result.snapshot_ids)) == (1, 6, 6, 1)
+    assert [type(error) for error in result.failures] == [CorruptDataFileError]
+    damaged.write_bytes(content_before)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(60))
+    assert table.rewrite_data_files(max_commits=2).apply().failures == ()
+    damaged = Path(next(one.file.file_path for one in files_of(table)))
+    damaged.write_bytes(b"")
+    with pytest.raises(FrazilError):
+        table.rewrite_data_files(f"p = '{damaged.parent.name[-1]}'", rewrite_all=True, max_commits=2).apply()
+
+
+def test_a_delete_file_that_several_commits_leave_without_data_is_removed(tmp_path: Path) -> None:
+    properties = {**MERGE_ON_READ, "write.delete.granularity": "partition"}
+    table = made(tmp_path, files=3, format_version=2, properties=properties)
+    table.delete("id in (1, 11, 21)")
+    before = content(table)
+    assert table.inspect.delete_files().num_rows == 1
+    result = table.rewrite_data_files(rewrite_all=True, max_file_group_size_bytes=1, max_commits=3).apply()
+    assert (len(result.snapshot_ids), result.removed_delete_files) == (3, 1)
+    assert (content(table), table.inspect.delete_files().num_rows) == (before, 0)
 
 
 def test_a_file_that_cannot_be_read_stops_the_rewrite(tmp_path: Path) -> None:

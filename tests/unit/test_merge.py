@@ -55,8 +55,9 @@ def test_the_builder_collects_clauses_in_order_and_changes_nothing_before() -> N
     assert plan.clauses[1].assignments == [("name", "s.name"), ("n", "5")]
     assert plan.clauses[3].assignments == [("id", "s.id"), ("name", "'it''s'")]
     merger = sealed(plan, [{"id": 1, "name": "new", "n": 1}, {"id": 9, "name": None, "n": 2}])
-    untouched, deleted, updated, rows = merger.probe(target((1, "old", 7), (2, "x", 2), (3, "y", 1)))
+    untouched, deleted, updated, rows, has_matches = merger.probe(target((1, "old", 7), (2, "x", 2), (3, "y", 1)))
     assert (untouched.to_pylist(), deleted.to_pylist(), updated.to_pylist()) == ([False] * 3, [2], [0, 1])
+    assert has_matches
     assert rows.to_pylist() == [{"id": 1, "name": "new", "n": 7}, {"id": 2, "name": "x", "n": None}]
     assert [batch.to_pylist() for batch in merger.inserts()] == [[{"id": 9, "name": "it's"}]]
 
@@ -123,7 +124,7 @@ def test_columns_that_the_source_does_not_have_stay_or_get_their_defaults() -> N
     narrow = pa.schema([("id", pa.int64()), ("n", pa.int32())])
     plan = builder().when_matched_update_all().when_not_matched_insert_all().execute()
     merger = sealed(plan, [{"id": 1, "n": 5}, {"id": 2, "n": 6}], narrow)
-    *_, rows = merger.probe(target((1, "kept", 0)))
+    *_, rows, _ = merger.probe(target((1, "kept", 0)))
     assert rows.to_pylist() == [{"id": 1, "name": "kept", "n": 5}]
     [inserted] = merger.inserts()
     assert inserted.schema.names == ["id", "n"]
@@ -189,7 +190,7 @@ def test_nested_values_that_are_the_same_are_not_updated() -> None:
     merger = _native.Merger.upsert(["id"], update=True, insert=False, target_schema=schema, source_schema=schema)
     merger.source(pa.RecordBatch.from_pylist(new, schema=schema))
     merger.seal()
-    _, _, updated, rows = merger.probe(pa.RecordBatch.from_pylist(old, schema=schema))
+    _, _, updated, rows, _ = merger.probe(pa.RecordBatch.from_pylist(old, schema=schema))
     assert updated.to_pylist() == [2, 3]
     assert rows.to_pylist() == new[2:]
     assert merger.inserts() == []
@@ -344,7 +345,7 @@ def test_rows_come_back_in_the_forms_of_the_table() -> None:
     merger.source(pa.RecordBatch.from_pylist(new, schema=given))
     merger.seal()
     old = pa.RecordBatch.from_pylist([{"key": "a"}, {"key": None}], schema=forms)
-    untouched, _, updated, rows = merger.probe(old)
+    untouched, _, updated, rows, _ = merger.probe(old)
     assert (untouched.to_pylist(), updated.to_pylist()) == ([False, True], [0])
     assert rows.schema == forms
     assert rows.to_pylist() == new[:1]

@@ -259,7 +259,7 @@ class Catalog(Lookups[T]):
         """
         levels = table_levels(identifier)
         plan = PurgePlan.of(levels, self.load_table(levels))
-        self._check_shares_nothing(levels, plan)
+        self.check_shares_nothing(levels, plan.metadata_location)
         return plan
 
     def purge_table(self, identifier: Identifier, plan: PurgePlan | None = None) -> PurgePlan:
@@ -388,8 +388,8 @@ class Catalog(Lookups[T]):
     def _prepare(self) -> None:
         """Make what the catalog itself needs, before the first thing in it is made."""
 
-    def _check_shares_nothing(self, levels: Levels, plan: PurgePlan) -> None:
-        """Refuse where another table of the catalog may use files of the plan."""
+    def check_shares_nothing(self, levels: Levels, metadata_location: str) -> None:
+        """Raise an error if another table of the catalog may use files in the folder of a table."""
 
     def _changed_meanwhile(self, levels: Levels) -> CommitConflictError:
         message = f"table {dotted(levels)!r} changed after its deletion was planned; nothing was deleted"

@@ -53,7 +53,7 @@ class RowCatalog(Catalog[CatalogTable]):
             raise self._exists_already(levels)
 
     def _purge(self, plan: PurgePlan) -> None:
-        self._check_shares_nothing(plan.identifier, plan)
+        self.check_shares_nothing(plan.identifier, plan.metadata_location)
         self._drop(plan.identifier, plan.metadata_location)
         plan.delete()
 
@@ -61,13 +61,19 @@ class RowCatalog(Catalog[CatalogTable]):
         folder = _folder(f"{location}/metadata/0.metadata.json")
         return any(_folder(place) == folder for _, place in self._others(levels))
 
-    def _check_shares_nothing(self, levels: Levels, plan: PurgePlan) -> None:
-        folder = _folder(plan.metadata_location)
+    def check_shares_nothing(self, levels: Levels, metadata_location: str) -> None:
+        """Raise an error if another table has its metadata in the same folder.
+
+        Raises:
+            CommitValidationError: There is such a table.
+        """
+        folder = _folder(metadata_location)
         for other, place in self._others(levels):
             if _folder(place) == folder:
                 message = f"table {dotted(levels)!r} shares its folder with table {other!r}"
                 context = {"catalog": self.name, "table": dotted(levels), "folder": folder}
-                raise errors.CommitValidationError(message, context=context, hint="drop it without deleting files")
+                hint = "nothing was deleted: the files of the two tables cannot be told apart"
+                raise errors.CommitValidationError(message, context=context, hint=hint)
 
 
 def _folder(metadata_location: str) -> str:

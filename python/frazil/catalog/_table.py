@@ -102,6 +102,9 @@ class CatalogTable(NamedTable, Table):
             raise CorruptMetadataError(message, context=context, hint="load the table anew if that was meant")
         return newest
 
+    def _check_folder(self) -> None:
+        self.catalog.check_shares_nothing(self.levels, self._native.recorded_location)
+
     def _allow(self, own: list[str]) -> None:
         """Let tables of this name access locations that the user of the catalog named."""
         self.catalog.allow(self.levels, own)

@@ -78,6 +78,9 @@ def compact(
     )
     if result.refused_groups:
         say(f"{result.refused_groups} groups stay as they are: other writers changed them", err=True)
+    if result.failures:
+        say(f"{result.failed_groups} groups were not committed", err=True)
+        raise result.failures[0]
 
 
 def _compact_buckets(table: PaimonTable, row_filter: str | bool) -> None:

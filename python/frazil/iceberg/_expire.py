@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from frazil._border import operation
 from frazil._deletion import DeletionPlan
 from frazil.config import config
 from frazil.errors import FrazilError, InvalidArgumentError, StorageError
+from frazil.iceberg._plan import MaintenancePlan
 from frazil.iceberg._state import TableState
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class _Plan:
     deletion: DeletionPlan
 
 
-class ExpireSnapshots:
-    """A plan of an expiry: nothing is changed before `apply` is called.
+class ExpireSnapshots(MaintenancePlan[_Plan]):
+    """A plan of an expiry: nothing is changed before `apply` is called, once.
 
     `snapshot_ids`, `refs`, `files` and `size_bytes` plan on the newest state of the table when the first of them is
     asked for. What `apply` removes was planned; a snapshot that another writer has given a branch or tag since stays.
@@ -70,6 +70,8 @@ class ExpireSnapshots:
     (2, 1, [2])
     """
 
+    _method = "expire_snapshots"
+
     def __init__(
         self,
         newest: Callable[[], TableState],
@@ -81,18 +83,17 @@ class ExpireSnapshots:
         `evolve` commits a metadata change. It returns the state that its commit replaced, None if there was nothing to
         commit, and the new state.
         """
-        self._newest, self._evolve, self._place = newest, evolve, place
+        super().__init__(place)
+        self._newest, self._evolve = newest, evolve
         self._now_ms = time.time_ns() // 1_000_000
         self._older_than_ms: int | None = None
         self._retain_last: int | None = None
         self._snapshot_ids: list[int] = []
-        self._planned: _Plan | None = None
 
     def older_than(self, moment: int | str | datetime.datetime) -> Self:
         """Let snapshots expire that were made before a moment, which is given as `as_of` of `Table.scan`."""
         self._older_than_ms = milliseconds(moment, "older_than")
-        self._planned = None
-        return self
+        return self._changed()
 
     def retain_last(self, count: int) -> Self:
         """Keep at least `count` snapshots of each branch, whatever their age.
@@ -104,8 +105,7 @@ class ExpireSnapshots:
             message = f"retain_last is {count}, expected at least 1"
             raise InvalidArgumentError(message, hint="a branch always keeps its newest snapshot")
         self._retain_last = int(count)
-        self._planned = None
-        return self
+        return self._changed()
 
     def by_id(self, snapshot_id: int) -> Self:
         """Let a snapshot expire whatever its age."""
@@ -114,6 +114,10 @@ class ExpireSnapshots:
     def by_ids(self, snapshot_ids: Iterable[int]) -> Self:
         """Let snapshots expire whatever their age."""
         self._snapshot_ids += [whole_number("snapshot_ids", one) for one in snapshot_ids]
+        return self._changed()
+
+    def _changed(self) -> Self:
+        self._check_not_applied()
         self._planned = None
         return self
 
@@ -147,14 +151,14 @@ class ExpireSnapshots:
         Raises:
             CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
             CommitStateUnknownError: It is not known whether the snapshots were removed; no file was deleted.
+            InvalidArgumentError: The plan was applied before.
             StorageError: The snapshots are removed, and some files could not be deleted.
         """
         began = time.perf_counter()
-        plan = self._plan()
+        plan = self._take()
         if not plan.snapshot_ids and not plan.refs:
             return ExpireResult(seconds=time.perf_counter() - began)
         before, after = self._evolve(self._change({"snapshot_ids": list(plan.snapshot_ids), "refs": list(plan.refs)}))
-        self._planned = None
         if before is None:
             # Concurrent commits kept or removed all that was planned. Its files are not ours to delete.
             return ExpireResult(seconds=time.perf_counter() - began)
@@ -175,20 +179,22 @@ class ExpireSnapshots:
         """Apply the plan, as PyIceberg calls it."""
         self.apply()
 
-    def _plan(self) -> _Plan:
-        if self._planned is None:
-            with operation("expire_snapshots", self._place):
-                before = self._newest()
-                changes = _native.Transaction(before.native)
-                try:
-                    changes.evolve(json.dumps(self._change(None)))
-                    after = TableState(changes.staged(), before.options, is_staged=True)
-                    deletion = _deletion(before, after)
-                finally:
-                    changes.abort()
-            snapshot_ids, refs = _removed(before, after)
-            self._planned = _Plan(before=before, snapshot_ids=snapshot_ids, refs=refs, deletion=deletion)
-        return self._planned
+    def _make(self) -> _Plan:
+        before = self._newest()
+        changes = _native.Transaction(before.native)
+        try:
+            changes.evolve(json.dumps(self._change(None)))
+            after = TableState(changes.staged(), before.options, is_staged=True)
+            deletion = _deletion(before, after)
+        finally:
+            changes.abort()
+        snapshot_ids, refs = _removed(before, after)
+        return _Plan(before=before, snapshot_ids=snapshot_ids, refs=refs, deletion=deletion)
+
+    def _summary(self, plan: _Plan) -> str:
+        kinds = ", ".join(f"{count} {kind}" for kind, (count, _) in plan.deletion.by_kind().items()) or "no files"
+        refs = f" and {', '.join(plan.refs)}" if plan.refs else ""
+        return f"{len(plan.snapshot_ids)} snapshots{refs}; {kinds}, {plan.deletion.size_bytes} bytes"
 
     def _change(self, planned: dict[str, Any] | None) -> dict[str, Any]:
         return {
@@ -199,16 +205,6 @@ class ExpireSnapshots:
             "snapshot_ids": self._snapshot_ids,
             "planned": planned,
         }
-
-    def __repr__(self) -> str:
-        """Return what expires, and how many files of each kind."""
-        with contextlib.suppress(FrazilError):
-            plan = self._plan()
-            kinds = ", ".join(f"{count} {kind}" for kind, (count, _) in plan.deletion.by_kind().items()) or "no files"
-            refs = f" and {', '.join(plan.refs)}" if plan.refs else ""
-            what = f"{len(plan.snapshot_ids)} snapshots{refs}; {kinds}, {plan.deletion.size_bytes} bytes"
-            return f"<frazil.iceberg.ExpireSnapshots {self._place()!r}: {what}>"
-        return f"<frazil.iceberg.ExpireSnapshots {self._place()!r}>"
 
 
 def _removed(before: TableState, after: TableState) -> tuple[tuple[int, ...], tuple[str, ...]]:

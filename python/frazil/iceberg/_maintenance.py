@@ -35,6 +35,9 @@ class Maintenance(Verbs):
         Return the state that the commit replaced, None if there was nothing to commit, and the new state.
         """
 
+    def _check_folder(self) -> None:
+        """Raise an error if another table of the catalog uses the folder of this one."""
+
     def expire_snapshots(
         self,
         older_than: int | str | datetime.datetime | None = None,
@@ -153,7 +156,8 @@ class Maintenance(Verbs):
         """Plan to delete orphan files, which no metadata of the table references; `apply` deletes them.
 
         Failed or killed writes leave such files. Files of all snapshots, branches and tags, statistics and metadata
-        files are kept. Names that start with `.` or `_`, and folders that contain another table, are skipped.
+        files are kept. Names that start with `.` or `_`, except temporary files of killed writers, names with control
+        characters, and folders of other tables are skipped.
 
         Args:
             older_than: Keep files that were modified later; three days ago by default. It must be at least 24 hours
@@ -167,7 +171,7 @@ class Maintenance(Verbs):
             InvalidArgumentError: `older_than` is less than 24 hours ago.
             PathNotAllowedError: When the plan is made: `location` is outside of the table and `allowed_locations`.
             CommitValidationError: When the plan is made: the table has `gc.enabled=false`, or references a file of the
-                folder by another scheme or host.
+                folder by another scheme or host; or the folder belongs to another table.
             MissingFileError: When the plan is made: a manifest is missing, so it is not known which files are needed.
 
         >>> import frazil, tempfile
@@ -180,6 +184,7 @@ class Maintenance(Verbs):
         return RemoveOrphanFiles(
             self._newest,
             self._place,
+            self._check_folder,
             older_than_ms=None if older_than is None else milliseconds(older_than, "older_than"),
             location=None if location is None else path_text("location", location),
             force=flag("force", force),

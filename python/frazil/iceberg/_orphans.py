@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +10,8 @@ from frazil import _native
 from frazil._border import operation
 from frazil._deletion import DeletionPlan
 from frazil.config import config
-from frazil.errors import CommitValidationError, FrazilError, InvalidArgumentError
+from frazil.errors import CommitValidationError, InvalidArgumentError
+from frazil.iceberg._plan import MaintenancePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +45,8 @@ class _Plan:
     deletion: DeletionPlan
 
 
-class RemoveOrphanFiles:
-    """A plan to delete orphan files. Nothing is deleted before `apply` is called.
+class RemoveOrphanFiles(MaintenancePlan[_Plan]):
+    """A plan to delete orphan files. Nothing is deleted before `apply` is called, once.
 
     The folder is listed when `files` or `size_bytes` is first read.
 
@@ -62,16 +62,21 @@ class RemoveOrphanFiles:
     (1, False, 1)
     """
 
+    _method = "remove_orphan_files"
+
     def __init__(
         self,
         newest: Callable[[], TableState],
         place: Callable[[], str],
+        check_folder: Callable[[], None],
         *,
         older_than_ms: int | None,
         location: str | None,
         force: bool,
     ) -> None:
         """Use `Table.remove_orphan_files` instead.
+
+        `check_folder` raises an error if another table uses the folder.
 
         Raises:
             InvalidArgumentError: `older_than_ms` is less than 24 hours ago.
@@ -81,8 +86,8 @@ class RemoveOrphanFiles:
         if self._older_than_ms > now_ms - LEAST_AGE_MS:
             message = "older_than is less than 24 hours ago: files of running writes would be deleted"
             raise InvalidArgumentError(message, hint="use an earlier time; the default is three days ago")
-        self._newest, self._place, self._location, self._force = newest, place, location, force
-        self._planned: _Plan | None = None
+        super().__init__(place)
+        self._newest, self._check_folder, self._location, self._force = newest, check_folder, location, force
 
     @property
     def files(self) -> pa.RecordBatch:
@@ -99,11 +104,14 @@ class RemoveOrphanFiles:
 
         Raises:
             CommitValidationError: More than half of the bytes in the folder would be deleted, and `force` is not set.
+                Or the table has `gc.enabled=false` by now, or another table uses its folder.
+            InvalidArgumentError: The plan was applied before.
             StorageError: Some files could not be deleted; the others are gone.
         """
         began = time.perf_counter()
         with operation("remove_orphan_files", self._place):
-            plan, self._planned = self._plan(), None
+            plan = self._take()
+            self._check_folder()
             deletion, newest = plan.deletion, self._newest()
             if newest.native.metadata_location != plan.state.native.metadata_location:
                 deletion = _deletion(plan.listing, newest)
@@ -122,24 +130,17 @@ class RemoveOrphanFiles:
         hint = "check `files` of the plan; if these are orphans, pass force=True"
         raise CommitValidationError(message, context={"table": self._place()}, hint=hint)
 
-    def _plan(self) -> _Plan:
-        if self._planned is None:
-            with operation("remove_orphan_files", self._place):
-                before = self._newest()
-                folder = self._location or before.metadata.location
-                listing = _native.Listing(before.native, folder, self._older_than_ms, config.max_workers)
-                # Loaded after the listing: this state references the files of a commit in between.
-                state = self._newest()
-                self._planned = _Plan(listing=listing, state=state, deletion=_deletion(listing, state))
-        return self._planned
+    def _make(self) -> _Plan:
+        before = self._newest()
+        self._check_folder()
+        folder = self._location or before.metadata.location
+        listing = _native.Listing(before.native, folder, self._older_than_ms, config.max_workers)
+        # Loaded after the listing: this state references the files of a commit in between.
+        state = self._newest()
+        return _Plan(listing=listing, state=state, deletion=_deletion(listing, state))
 
-    def __repr__(self) -> str:
-        """Return a summary of the plan."""
-        what = ""
-        with contextlib.suppress(FrazilError):
-            plan = self._plan()
-            what = f": {len(plan.deletion)} of {len(plan.listing)} files, {plan.deletion.size_bytes} bytes"
-        return f"<frazil.iceberg.RemoveOrphanFiles {self._place()!r}{what}>"
+    def _summary(self, plan: _Plan) -> str:
+        return f"{len(plan.deletion)} of {len(plan.listing)} files, {plan.deletion.size_bytes} bytes"
 
 
 def _deletion(listing: _native.Listing, state: TableState) -> DeletionPlan:

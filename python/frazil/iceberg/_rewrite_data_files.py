@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
+import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from frazil._border import operation
 from frazil.errors import FrazilError, InvalidArgumentError
+from frazil.iceberg._plan import MaintenancePlan
 from frazil.iceberg.operations.values import Filter, SnapshotOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -109,11 +111,17 @@ class RewriteResult:
     """The number of groups that were skipped because concurrent commits changed their files."""
     refused_files: int = 0
     """The number of data files in these groups."""
+    failed_groups: int = 0
+    """The number of groups that were not committed because of an error, if there are several commits."""
+    failed_files: int = 0
+    """The number of data files in these groups."""
+    failures: tuple[FrazilError, ...] = ()
+    """The errors, one for each commit that failed."""
     seconds: float = 0.0
 
 
-class RewriteDataFiles:
-    """A compaction plan. Nothing is changed before `apply` is called.
+class RewriteDataFiles(MaintenancePlan["GroupPlan"]):
+    """A compaction plan. Nothing is changed before `apply` is called, once.
 
     The plan is made on the newest state of the table when `groups`, `input_files`, `input_bytes` or `output_files` is
     first read.
@@ -130,6 +138,8 @@ class RewriteDataFiles:
     (5, 1, [0, 1, 2, 3, 4])
     """
 
+    _method = "rewrite_data_files"
+
     def __init__(
         self,
         newest: Callable[[], TableState],
@@ -138,8 +148,8 @@ class RewriteDataFiles:
         options: RewriteOptions,
     ) -> None:
         """Use `Table.rewrite_data_files` instead."""
-        self._newest, self._run, self._place, self._options = newest, run, place, options
-        self._planned: GroupPlan | None = None
+        super().__init__(place)
+        self._newest, self._run, self._options = newest, run, options
 
     @property
     def groups(self) -> pa.Table:
@@ -178,58 +188,100 @@ class RewriteDataFiles:
     def apply(self) -> RewriteResult:
         """Write the new files, and replace the old ones in up to `max_commits` commits.
 
-        A group whose files were changed by a concurrent commit is skipped; the other groups are committed.
+        A group whose files were changed by a concurrent commit is skipped; the other groups are committed. If one of
+        several commits fails, the others are still made: the result counts what failed, and a `RuntimeWarning` is
+        emitted. If all fail, the first error is raised.
 
         Raises:
-            CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows.
-                Earlier commits of this call stay; the new files of this commit are deleted.
-            CommitStateUnknownError: The outcome of a commit is unknown; nothing was deleted.
+            CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows; the new files
+                are deleted.
+            CommitStateUnknownError: The outcome of the commit is unknown; nothing was deleted.
             CorruptDataFileError: A data file cannot be read.
+            InvalidArgumentError: The plan was applied before.
         """
+        began = time.perf_counter()
+        plan = self._take()
+        done = _Done()
+        for groups in _parts(plan.groups, self._options.max_commits):
+            self._apply_part(plan, groups, done)
+        if done.failures and not done.snapshot_ids:
+            raise done.failures[0]
+        if done.failures:
+            message = (
+                f"rewrite_data_files of {self._place()}: {len(done.failures)} commits failed and "
+                f"{len(done.snapshot_ids)} were made; the first error: {done.failures[0]}"
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return done.result(time.perf_counter() - began)
+
+    def _apply_part(self, plan: GroupPlan, groups: list[_native.FileGroup], done: _Done) -> None:
         from frazil.iceberg.operations.rewrite import Rewrite, Rewriting
 
-        began = time.perf_counter()
-        plan, self._planned = self._plan(), None
-        totals = dict.fromkeys(_TOTALS, 0)
-        snapshot_ids, refused = [], 0
-        for groups in _parts(plan.groups, self._options.max_commits):
-            rewriting = Rewriting(plan, groups)
-            with operation("rewrite_data_files", self._place):
-                done = self._run(Rewrite(options=self._options.snapshot), rewriting)
-            snapshot_ids += [] if done.snapshot_id is None else [done.snapshot_id]
-            totals["rewritten_files"] += done.removed_files
-            totals["rewritten_bytes"] += sum(group.input_bytes for group in rewriting.groups)
-            totals["added_files"] += done.added_files
-            totals["added_bytes"] += done.added_bytes
-            totals["removed_delete_files"] += done.removed_delete_files
-            refused += len(rewriting.refused)
-            totals["refused_files"] += sum(len(group.places) for group in rewriting.refused)
-        seconds = time.perf_counter() - began
-        return RewriteResult(snapshot_ids=tuple(snapshot_ids), refused_groups=refused, seconds=seconds, **totals)
+        rewriting = Rewriting(plan, groups, done.removed)
+        try:
+            with operation(self._method, self._place):
+                written = self._run(Rewrite(options=self._options.snapshot), rewriting)
+        except FrazilError as error:
+            done.fail(groups, error)
+        else:
+            done.add(rewriting, written)
 
-    def _plan(self) -> GroupPlan:
+    def _make(self) -> GroupPlan:
         from frazil.iceberg.operations.rewrite import GroupPlan
 
-        if self._planned is None:
-            with operation("rewrite_data_files", self._place):
-                state = self._newest()
-                rules = self._options.rules(state.properties)
-                self._planned = GroupPlan(state, self._options.snapshot.branch, self._options.filter, rules)
-        return self._planned
+        state = self._newest()
+        rules = self._options.rules(state.properties)
+        return GroupPlan(state, self._options.snapshot.branch, self._options.filter, rules)
 
-    def __repr__(self) -> str:
-        """Return a summary of the plan."""
-        what = ""
-        with contextlib.suppress(FrazilError):
-            count = len(self._plan().groups)
-            what = (
-                f": {self.input_files} files in {count} groups, {self.input_bytes} bytes -> {self.output_files} files"
-            )
-        return f"<frazil.iceberg.RewriteDataFiles {self._place()!r}{what}>"
+    def _summary(self, plan: GroupPlan) -> str:
+        return (
+            f"{self.input_files} files in {len(plan.groups)} groups, {self.input_bytes} bytes -> "
+            f"{self.output_files} files"
+        )
+
+
+class _Done:
+    """What the commits of a compaction have done so far."""
+
+    def __init__(self) -> None:
+        self.snapshot_ids: list[int] = []
+        self.failures: list[FrazilError] = []
+        self.removed: list[int] = []
+        """The places of the data files that were replaced."""
+        self._totals: Counter[str] = Counter()
+
+    def add(self, rewriting: Rewriting, written: WriteResult) -> None:
+        """Count a commit."""
+        if written.snapshot_id is not None:
+            self.snapshot_ids.append(written.snapshot_id)
+        self.removed += _places(rewriting.groups)
+        self._totals.update(
+            rewritten_files=written.removed_files,
+            rewritten_bytes=sum(group.input_bytes for group in rewriting.groups),
+            added_files=written.added_files,
+            added_bytes=written.added_bytes,
+            removed_delete_files=written.removed_delete_files,
+            refused_groups=len(rewriting.refused),
+            refused_files=len(_places(rewriting.refused)),
+        )
+
+    def fail(self, groups: list[_native.FileGroup], error: FrazilError) -> None:
+        """Count a commit that failed."""
+        self.failures.append(error)
+        self._totals.update(failed_groups=len(groups), failed_files=len(_places(groups)))
+
+    def result(self, seconds: float) -> RewriteResult:
+        """Return all of it."""
+        return RewriteResult(
+            snapshot_ids=tuple(self.snapshot_ids), failures=tuple(self.failures), seconds=seconds, **self._totals
+        )
+
+
+def _places(groups: Iterable[_native.FileGroup]) -> list[int]:
+    return [place for group in groups for place in group.places]
 
 
 _COUNTS = ("input_files", "input_bytes", "delete_files", "output_files")
-_TOTALS = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "removed_delete_files", "refused_files")
 
 
 def _partition(plan: GroupPlan, group: _native.FileGroup) -> str | None:

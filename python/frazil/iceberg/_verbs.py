@@ -96,7 +96,7 @@ class Verbs:
         Raises:
             InvalidArgumentError: As in `append`, or a filter that does not fit the columns.
             CommitConflictError: Other writers changed matching rows, more often than `commit.retry.num-retries` allows;
-                or `data` is a scan of this table, and rows were added since the state that it reads.
+                or `data` is a scan of this table, and rows were added or deleted since the state that it reads.
             CommitStateUnknownError: As in `append`.
         """
         row_filter = row_filter_of(overwrite_filter, "overwrite_filter", case_sensitive=case_sensitive)
@@ -110,10 +110,11 @@ class Verbs:
     ) -> WriteResult:
         """Replace all rows of the partitions that the rows of `data` are in, in one snapshot.
 
-        Partitions are those of the current spec, whatever its transforms; files of older specs stay, as in Spark. A
-        table that is not partitioned is replaced as a whole.
+        Partitions are those of the current spec, whatever its transforms. A file of an earlier spec is replaced if all
+        its rows are in one of these partitions. A table that is not partitioned is replaced as a whole.
 
         Raises:
+            CommitValidationError: A file of an earlier spec may have rows of a replaced partition and others.
             InvalidArgumentError: As in `append`.
             CommitConflictError: As in `append`, or another writer changed the partition spec.
             CommitStateUnknownError: As in `append`.

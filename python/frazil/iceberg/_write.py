@@ -18,6 +18,7 @@ from frazil.iceberg._writer_options import writer_options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from frazil._threads import Stop
     from frazil.config import Progress
 
 __all__ = ["write_rows"]
@@ -33,20 +34,21 @@ def write_rows(  # noqa: PLR0913 - keyword-only
     operation: tuple[int, str] | None = None,
     file_bytes: int | None = None,
     progress: Progress | None = None,
+    stop: Stop | None = None,
 ) -> DataFileWriter[_native.RowWriter]:
     """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
 
     With `lineage_of` the rows have `_row_id` and `_last_updated_sequence_number`, and the files keep those that this
     committed state of the table has assigned. `operation` is the number of a task and the id of the operation, which
     names of files contain. Files end at `file_bytes` instead of `write.target-file-size-bytes`. Progress is told as
-    `frazil.config.progress` says, or to `progress`.
+    `frazil.config.progress` says, or to `progress`. The write fails when `stop` asks for it.
     """
     rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage_of=lineage_of, operation=operation)
     with reported(config.progress) if progress is None else contextlib.nullcontext(progress) as told:
         options = writer_options(rows, properties, data_format)
         if file_bytes is not None:
             options = replace(options, target_file_bytes=file_bytes)
-        writer = DataFileWriter(table.files, rows, options, progress=told)
+        writer = DataFileWriter(table.files, rows, options, progress=told, stop=stop)
         try:
             writer.write(batches(data, rows.schema(), TypeNames(type_name)))
             writer.close()

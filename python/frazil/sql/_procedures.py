@@ -243,9 +243,8 @@ def _rewrite(table: Any, given: Mapping[str, Any]) -> Rows:
     if given.get("options", {}).get("partial-progress.enabled", "false").lower() != "true":
         options.pop("max_commits", None)
     done = table.rewrite_data_files(given.get("where") or True, **options).apply()
-    return [
-        (done.rewritten_files, done.added_files, done.rewritten_bytes, done.refused_files, done.removed_delete_files)
-    ]
+    not_rewritten = done.refused_files + done.failed_files
+    return [(done.rewritten_files, done.added_files, done.rewritten_bytes, not_rewritten, done.removed_delete_files)]
 
 
 _ARGUMENTS = {"partial-progress.max-commits": "max_commits"}

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::StructArray;
 
+use crate::scan::partition::PartitionTuples;
+use crate::spec::partition::PartitionSpec;
+
 /// New files of one partition spec: rows of `data_file` as [`manifest_rows`](crate::spec::manifest_rows) has them.
 #[derive(Debug, Clone)]
 pub struct AddedFiles {
@@ -24,9 +27,17 @@ pub struct Removals {
     pub data_files: HashMap<String, RemovedFile>,
     /// Delete files by their path and, for deletion vectors, their offset.
     pub delete_files: HashSet<(String, Option<i64>)>,
-    /// All files of these partitions of a spec: the keys of
-    /// [`PartitionTuples::keys`](crate::scan::partition::PartitionTuples::keys).
-    pub partitions: Option<(i32, HashSet<Vec<u8>>)>,
+    /// All files of these partitions.
+    pub partitions: Option<ReplacedPartitions>,
+}
+
+/// Partitions of a spec whose rows are replaced, also those in files of other specs.
+#[derive(Debug, Clone)]
+pub struct ReplacedPartitions {
+    /// The spec.
+    pub spec: Arc<PartitionSpec>,
+    /// The partitions, in parts.
+    pub tuples: Vec<PartitionTuples>,
 }
 
 /// Where a removed data file was found.

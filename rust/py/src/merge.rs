@@ -51,7 +51,7 @@ struct MergeClause {
 }
 
 /// `(untouched, deleted, updated, rows)`.
-type ProbeParts<'py> = (Py<PyAny>, Py<PyAny>, Py<PyAny>, Bound<'py, PyAny>);
+type ProbeParts<'py> = (Py<PyAny>, Py<PyAny>, Py<PyAny>, Bound<'py, PyAny>, bool);
 
 /// The rows of a source against rows of a target.
 #[pyclass(frozen, module = "frazil._native")]
@@ -141,7 +141,8 @@ impl Merger {
             let field = Arc::new(Field::new("", DataType::UInt32, true));
             arrow::array(py, Arc::new(UInt32Array::from(places)), field)
         };
-        Ok((untouched, places(probe.deleted)?, places(probe.updated)?, arrow::record_batch(py, probe.rows)?))
+        let rows = arrow::record_batch(py, probe.rows)?;
+        Ok((untouched, places(probe.deleted)?, places(probe.updated)?, rows, probe.has_matches))
     }
 
     /// Rows to insert, of the columns that are set.

@@ -1,5 +1,6 @@
 //! Deleted rows on their way to a commit.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::cast::AsArray;
@@ -89,9 +90,16 @@ impl RowDelta {
         })
     }
 
-    /// Lets those delete files go that apply to no data file but those that go; the plan is of all data files.
-    fn remove_dangling(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.with(CoreRowDelta::remove_dangling))
+    /// Note that rows of the data file at `index` of the plan were read: concurrent deletes of them conflict.
+    fn read_file(&self, py: Python<'_>, index: usize) -> PyResult<()> {
+        detached(py, || self.with(|delta| delta.read_file(index)))
+    }
+
+    /// Remove the delete files that apply only to removed data files; the plan is of all data files. Earlier commits
+    /// removed the data files at `removed_before`.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts sets by value")]
+    fn remove_dangling(&self, py: Python<'_>, removed_before: HashSet<usize>) -> PyResult<()> {
+        detached(py, || self.with(|delta| delta.remove_dangling(&removed_before)))
     }
 
     /// The data files that lose rows and stay, by their places in the plan.

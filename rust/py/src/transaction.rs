@@ -378,6 +378,8 @@ struct Validation {
     refuses_new_deletes: bool,
     /// Whether equality deletes that were added since do not conflict.
     passes_over_equality_deletes: bool,
+    /// Whether every removal of rows since conflicts.
+    refuses_removals: bool,
 }
 
 /// A filter for rows.
@@ -390,7 +392,8 @@ struct Filter {
 
 impl Validation {
     fn into_core(self, touched: TouchedFiles) -> Result<CoreValidation, Error> {
-        let Self { planned_on, isolation, filter, refuses_new_deletes, passes_over_equality_deletes } = self;
+        let Self { planned_on, isolation, filter, refuses_new_deletes, passes_over_equality_deletes, refuses_removals } =
+            self;
         let Filter { text, case_sensitive } = filter;
         let filter = if text.is_empty() { Predicate::True } else { Predicate::parse(&text)? };
         Ok(CoreValidation {
@@ -400,6 +403,7 @@ impl Validation {
             case_sensitive,
             refuses_new_deletes,
             refuses_new_files: false,
+            refuses_removals,
             equality_deletes: if passes_over_equality_deletes {
                 NewEqualityDeletes::Apply
             } else {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from frazil import _native
+    from frazil._threads import Stop
     from frazil.config import Progress
     from frazil.files.write.options import FileFormat, FormatWriter, Splitter, WriterOptions
 
@@ -49,6 +50,7 @@ class DataFileWriter(Generic[_Rows]):
 
     `beside` writes other files of rows that are known only while the sorted rows are written, such as a changelog.
     `progress` is called with the rows, bytes and files that are written so far, after every row group and file.
+    `stop` is checked before every step of rows.
     """
 
     def __init__(
@@ -59,9 +61,10 @@ class DataFileWriter(Generic[_Rows]):
         *,
         beside: DataFileWriter[Any] | None = None,
         progress: Progress | None = None,
+        stop: Stop | None = None,
     ) -> None:
         """Begin a write; there is no file before there are rows of it."""
-        self._files, self._progress = files, progress
+        self._files, self._progress, self._stop = files, progress, stop
         self._beside = beside
         self.rows = rows
         """What is known of the files, for a commit."""
@@ -128,6 +131,8 @@ class DataFileWriter(Generic[_Rows]):
                 self._beside._put_sorted()  # noqa: SLF001 - another writer of the same rows
 
     def _put(self, parts: list[tuple[int, pa.RecordBatch]]) -> None:
+        if self._stop is not None:
+            self._stop.check()
         for partition, rows in parts:
             file = self._open.get(partition)
             if file is None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from frazil import _native
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg.operations.row_change import RowChange
-from frazil.iceberg.operations.row_change_plan import RowChangePlan
+from frazil.iceberg.operations.row_change_plan import Choice, RowChangePlan
 from frazil.iceberg.operations.values import Filter, SnapshotOptions, statement_time_us
 
 if TYPE_CHECKING:
@@ -79,16 +79,16 @@ class Merging(RowChange):
         """Add what a worker returned as `matched`."""
         self._merger.merge_matched(bits)
 
-    def _probe(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
-        _, deleted, updated, changed = self._merger.probe(rows, partial=True)
-        return pa.concat_arrays([deleted, updated]), changed
+    def _probe(self, rows: pa.RecordBatch) -> Choice:
+        _, deleted, updated, changed, has_matches = self._merger.probe(rows, partial=True)
+        return Choice(pa.concat_arrays([deleted, updated]), changed, is_read=has_matches)
 
-    def _count(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
-        touched, changed = self._probe(rows)
+    def _count(self, rows: pa.RecordBatch) -> Choice:
+        choice = self._probe(rows)
         with self._lock:
-            self._deleted += len(touched) - changed.num_rows
-            self._updated += changed.num_rows
-        return touched, changed
+            self._deleted += len(choice.touched) - choice.changed.num_rows
+            self._updated += choice.changed.num_rows
+        return choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import functools
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from frazil import _native
 from frazil._progress import Together, reported
 from frazil._run import Done
+from frazil._threads import run_in_threads
 from frazil._write_result import RowCounts
 from frazil.config import config
-from frazil.errors import InternalError
+from frazil.errors import InternalError, MissingFileError
 from frazil.files.write.writer import write_memory
 from frazil.iceberg._write import write_rows
 from frazil.iceberg.operations.file_plan import FilePlan
 from frazil.iceberg.operations.values import Filter, SnapshotOptions, SnapshotRequest, Validation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from frazil._run import States
+    from frazil._threads import Stop
     from frazil.config import Progress
     from frazil.files.write.writer import DataFileWriter
     from frazil.iceberg._state import TableState
@@ -87,9 +90,12 @@ class Rewriting:
     sequence number of the commit instead, and a concurrent equality delete is a conflict.
     """
 
-    def __init__(self, plan: GroupPlan, groups: Sequence[_native.FileGroup]) -> None:
-        """Take the groups. Nothing is read yet."""
+    def __init__(
+        self, plan: GroupPlan, groups: Sequence[_native.FileGroup], removed_before: Iterable[int] = ()
+    ) -> None:
+        """Take the groups; earlier commits removed the files at the places `removed_before`. Nothing is read yet."""
         self._plan = plan
+        self._removed_before = set(removed_before)
         self.groups = list(groups)
         """The groups to commit."""
         self.refused: list[_native.FileGroup] = []
@@ -98,40 +104,67 @@ class Rewriting:
         self._written: list[Written] = []
         self._validated_on = plan.snapshot_id
 
-    def write(self) -> Self:
-        """Write all groups, several at once. If one fails, all new files are deleted."""
+    def write(self, newest: Callable[[], TableState]) -> Self:
+        """Write all groups, several at once. If one fails, the others stop and all new files are deleted.
+
+        A group whose files are missing is skipped if concurrent commits removed them from the newest state.
+        """
         # A write buffers rows before it sorts, and again before it encodes.
         fitting = config.memory_limit // (2 * write_memory())
         at_once = max(1, min(config.max_workers, fitting, len(self.groups)))
         readers = max(1, config.max_workers // at_once)
-        with reported(config.progress) as tell, ThreadPoolExecutor(at_once, "frazil-rewrite") as pool:
+        with reported(config.progress) as tell:
             together = None if tell is None else Together(tell)
-            writes = [
-                pool.submit(self._write, group, readers, None if together is None else together.part())
+            tasks = [
+                functools.partial(self._write, group, readers, None if together is None else together.part())
                 for group in self.groups
             ]
+            outcomes = run_in_threads(tasks, at_once, _abort, "frazil-rewrite")
+        missing = [one if isinstance(one, MissingFileError) else None for one in outcomes]
+        if any(missing):
             try:
-                self._written = [write.result() for write in writes]
+                self._check_removed(newest(), missing)
             except BaseException:
-                for write in writes:
-                    write.cancel()
-                pool.shutdown()
-                for write in writes:
-                    if not write.cancelled() and write.exception() is None:
-                        write.result().abort()
+                for outcome in outcomes:
+                    _abort(outcome)
                 raise
+        written = [one is None for one in missing]
+        self.refused += list(itertools.compress(self.groups, (error is not None for error in missing)))
+        self.groups = list(itertools.compress(self.groups, written))
+        self._written = [one for one in outcomes if not isinstance(one, MissingFileError)]
         return self
 
-    def _write(self, group: _native.FileGroup, readers: int, progress: Progress | None) -> Written:
+    def _write(
+        self, group: _native.FileGroup, readers: int, progress: Progress | None, stop: Stop
+    ) -> Written | MissingFileError:
         state = self._plan.state
-        return write_rows(
-            state.native,
-            state.properties,
-            self._plan.moved(group.places, readers),
-            lineage_of=state.native if state.lineage() else None,
-            file_bytes=group.output_file_bytes,
-            progress=progress or _nobody,
-        )
+        try:
+            return write_rows(
+                state.native,
+                state.properties,
+                self._plan.moved(group.places, readers),
+                lineage_of=state.native if state.lineage() else None,
+                file_bytes=group.output_file_bytes,
+                progress=progress or _nobody,
+                stop=stop,
+            )
+        except MissingFileError as error:
+            return error
+
+    def _check_removed(self, newest: TableState, missing: Sequence[MissingFileError | None]) -> None:
+        """Raise the error of a group whose files are missing although the newest state still has them."""
+        for stays, error in zip(self._unchanged(newest), missing, strict=True):
+            if stays and error is not None:
+                raise error
+
+    def _unchanged(self, state: TableState) -> list[bool]:
+        """Return which groups have the same files and deletes in another state."""
+        if state.metadata.refs.get(self._plan.branch) is None:
+            return [False] * len(self.groups)
+        newer = self._plan.at(state)
+        if not isinstance(newer.tasks, _native.Plan):
+            return [True] * len(self.groups)
+        return _native.unchanged_groups(self._plan.planned, newer.tasks, self.groups, self._keeps_number)
 
     def fit(self, state: TableState) -> Self:
         """Skip the groups whose files or deletes have changed since they were read; see `Ready.fit`."""
@@ -140,15 +173,13 @@ class Rewriting:
         head = state.metadata.refs.get(self._plan.branch)
         if head is None or head.snapshot_id == self._validated_on:
             return self
-        newer = self._plan.at(state)
-        if isinstance(newer.tasks, _native.Plan):
-            kept = _native.unchanged_groups(self._plan.planned, newer.tasks, self.groups, self._keeps_number)
-            for stays, written in zip(kept, self._written, strict=True):
-                if not stays:
-                    written.abort()
-            self.refused += [group for group, stays in zip(self.groups, kept, strict=True) if not stays]
-            self._written = [written for written, stays in zip(self._written, kept, strict=True) if stays]
-            self.groups = [group for group, stays in zip(self.groups, kept, strict=True) if stays]
+        kept = self._unchanged(state)
+        for stays, written in zip(kept, self._written, strict=True):
+            if not stays:
+                written.abort()
+        self.refused += [group for group, stays in zip(self.groups, kept, strict=True) if not stays]
+        self._written = list(itertools.compress(self._written, kept))
+        self.groups = list(itertools.compress(self.groups, kept))
         self._validated_on = head.snapshot_id
         return self
 
@@ -164,7 +195,7 @@ class Rewriting:
             for place in group.places:
                 delta.remove_file(place)
         if self.groups and self._plan.is_complete:
-            delta.remove_dangling()
+            delta.remove_dangling(self._removed_before)
         return SnapshotRequest(
             options=options,
             files=[written.rows for written in self._written],
@@ -192,11 +223,16 @@ class Rewrite:
     def prepare(self, table: States[TableState], rows: Rewriting) -> Rewriting:
         """Write the groups. The current state may be older than the planned one, so it is refreshed first."""
         table.newest()
-        return rows.write()
+        return rows.write(table.newest)
 
     def plan(self, state: TableState, ready: Rewriting, tasks: bytes | None = None) -> Done[SnapshotRequest]:  # noqa: ARG002
         """Return the snapshot."""
         return Done(ready.request(self.options))
+
+
+def _abort(outcome: Written | MissingFileError) -> None:
+    if not isinstance(outcome, MissingFileError):
+        outcome.abort()
 
 
 def _nobody(rows: int, size: int, files: int) -> None:

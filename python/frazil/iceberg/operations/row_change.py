@@ -13,7 +13,7 @@ from frazil import _native
 from frazil._run import Done
 from frazil._write_result import RowCounts
 from frazil.iceberg._paths import Paths
-from frazil.iceberg.operations.row_change_plan import RowChangePlan, RowRewriter, TaskGroup
+from frazil.iceberg.operations.row_change_plan import Choice, RowChangePlan, RowRewriter, TaskGroup
 from frazil.iceberg.operations.rows import NOTHING, Nothing
 from frazil.iceberg.operations.values import Filter, Replace, SnapshotOptions, SnapshotRequest, statement_time_us
 
@@ -158,8 +158,8 @@ class Updating(RowChange):
         """Return the number of rows that `rows` deleted and updated."""
         return 0, self.plan.matched_rows
 
-    def _update(self, rows: pa.RecordBatch) -> tuple[pa.Array, pa.RecordBatch]:
-        return pa.arange(0, rows.num_rows), self._updater.update(rows)
+    def _update(self, rows: pa.RecordBatch) -> Choice:
+        return Choice(pa.arange(0, rows.num_rows), self._updater.update(rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

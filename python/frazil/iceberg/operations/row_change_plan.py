@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,14 +22,24 @@ if TYPE_CHECKING:
 
     from frazil.iceberg._state import TableState
 
-    Choose = Callable[[pa.RecordBatch], tuple[pa.Array, pa.RecordBatch]]
-    """Returns the numbers of the rows that change, and what the last of these become. The others are deleted."""
+    Choose = Callable[[pa.RecordBatch], "Choice"]
 
     Kind = Literal["delete", "update", "merge"]
 
-__all__ = ["RowChangePlan", "RowRewriter", "TaskGroup"]
+__all__ = ["Choice", "RowChangePlan", "RowRewriter", "TaskGroup"]
 
 _MODES = ("copy-on-write", "merge-on-read")
+
+
+class Choice(NamedTuple):
+    """What becomes of the rows of a batch."""
+
+    touched: pa.Array
+    """The numbers of the rows that change: first those that are deleted, then those that are updated."""
+    changed: pa.RecordBatch
+    """The new values of the updated rows."""
+    is_read: bool = False
+    """Whether the outcome depends on rows that do not change: a concurrent delete of them conflicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +114,12 @@ class RowChangePlan(FilePlan):
         with self._lock:
             self.matched_rows += len(deleted)
 
+    def apply(self, place: int, choice: Choice, batch: pa.RecordBatch, reader: _native.TaskReader) -> None:
+        """Delete the rows of a batch that change, and note whether others were read."""
+        self.delete(place, positions(batch).take(choice.touched), reader)
+        if choice.is_read:
+            self.delta.read_file(place)
+
     def matching(self, columns: list[str] | None) -> _native.Scan:
         """Scan the rows that match: these columns, or all."""
         # A name with a dot would be taken for a field of a struct, one with quotes for the name inside of them.
@@ -146,10 +162,10 @@ class RowRewriter:
         def change(place: int) -> Iterator[pa.RecordBatch]:
             reader, rows = plan.open(place, scan, find=matching and plan.is_long(place))
             for batch in rows:
-                touched, changed = choose(plan.columns(batch))
-                plan.delete(place, positions(batch).take(touched), reader)
-                if changed.num_rows:
-                    yield plan.changed(batch, touched, changed)
+                choice = choose(plan.columns(batch))
+                plan.apply(place, choice, batch, reader)
+                if choice.changed.num_rows:
+                    yield plan.changed(batch, choice.touched, choice.changed)
 
         return read_parts(range(len(plan.tasks)), change, workers=plan.workers)
 
@@ -161,7 +177,7 @@ class RowRewriter:
         def note(place: int) -> Iterator[pa.RecordBatch]:
             reader, rows = plan.open(place, scan)
             for batch in rows:
-                plan.delete(place, positions(batch).take(choose(plan.columns(batch))[0]), reader)
+                plan.apply(place, choose(plan.columns(batch)), batch, reader)
             yield from ()
 
         for _ in read_parts(range(len(plan.tasks)), note, workers=plan.workers):
@@ -181,7 +197,8 @@ class RowRewriter:
                 yield plan.staying(batch.filter(pc.invert(gone)))
                 if choose is not None and gone.true_count:
                     rows = batch.filter(gone)
-                    yield plan.changed(rows, *choose(plan.columns(rows)))
+                    choice = choose(plan.columns(rows))
+                    yield plan.changed(rows, choice.touched, choice.changed)
 
         return read_parts(rewritten, rewrite, workers=plan.workers)
 

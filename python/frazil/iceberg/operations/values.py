@@ -58,6 +58,8 @@ class Validation:
     """Whether deletes that were added since conflict, even those of data files that stay."""
     passes_over_equality_deletes: bool = False
     """Whether equality deletes that were added since do not conflict: they also apply to the new files."""
+    refuses_removals: bool = False
+    """Whether every concurrent removal of rows conflicts: rows that were read are written again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

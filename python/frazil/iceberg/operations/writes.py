@@ -61,7 +61,9 @@ class Overwrite:
 
             plan = RowChangePlan(state, "delete", self.options.branch, self.filter, tasks)
             if since is not None:
-                plan.validation = replace(plan.validation, planned_on=since.planned_on, isolation=since.isolation)
+                plan.validation = replace(
+                    plan.validation, planned_on=since.planned_on, isolation=since.isolation, refuses_removals=True
+                )
             return Deletion(plan, self.options, added=ready)
         counts = RowCounts(inserted=ready.count)
         return Done(
@@ -111,4 +113,10 @@ def _validation(state: TableState, rows: WrittenRows, operation: Overwrite | Ove
         return None
     else:
         planned_on = rows.scan.snapshot_id
-    return Validation(planned_on=planned_on, isolation="serializable", filter=Filter(), refuses_new_deletes=True)
+    return Validation(
+        planned_on=planned_on,
+        isolation="serializable",
+        filter=Filter(),
+        refuses_new_deletes=True,
+        refuses_removals=True,
+    )

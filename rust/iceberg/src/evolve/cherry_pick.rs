@@ -113,6 +113,7 @@ impl CherryPick {
                 case_sensitive: true,
                 refuses_new_deletes: true,
                 refuses_new_files: true,
+                refuses_removals: false,
                 equality_deletes: NewEqualityDeletes::Conflict,
                 touched: TouchedFiles { partitions, ..TouchedFiles::default() },
             });

@@ -42,15 +42,15 @@ pub struct Listing {
 impl Listing {
     /// Lists a folder and the folders below it; old files are those that were changed before `older_than_ms`.
     ///
-    /// Names that begin with `.` or `_` are passed over, unless they are the partitions of a field that is called so. So
-    /// are folders that hold another table.
+    /// Skips names that begin with `.` or `_`, except temporary files of killed writers and partitions of a field with
+    /// such a name; names with control characters, which are not locations; and folders of other tables.
     ///
     /// # Errors
-    /// `CommitValidation` if the table has `gc.enabled=false`; what the storage says of a folder that cannot be listed;
-    /// `LimitExceeded` for folders that are nested too deeply.
+    /// `CommitValidation` if the table has `gc.enabled=false`, or the folder belongs to another table; what the storage says
+    /// of a folder that cannot be listed; `LimitExceeded` for folders that are nested too deeply.
     pub fn of(table: &Table, folder: &str, older_than_ms: i64, workers: usize, context: &Context) -> Result<Self> {
-        let hint = "set the property gc.enabled to true if they do not";
-        table.metadata().check_owns_files().map_err(|e| e.hint(hint))?;
+        check_owns_files(table)?;
+        check_not_in_another_table(table, folder)?;
         let files = table.files();
         let hidden = HiddenNames::of(table.metadata());
         let mut found = Self::default();
@@ -85,8 +85,10 @@ impl Listing {
     ///
     /// # Errors
     /// What the storage says of a manifest that cannot be read: what it names would be taken for orphans.
-    /// `CommitValidation` if the table names a file of the same path in another store: which of both is meant is unknown.
+    /// `CommitValidation` if the table has `gc.enabled=false`, or names a file of the same path in another store: which of
+    /// both is meant is unknown.
     pub fn orphans(&self, table: &Table, workers: usize, context: &Context) -> Result<Vec<&ListedFile>> {
+        check_owns_files(table)?;
         let files = table.files();
         let named = named_by(table, workers, context)?;
         let keys: HashSet<String> = named.iter().map(|location| files.same_file_key(location)).collect();
@@ -109,6 +111,39 @@ impl Listing {
             }
         }
         Ok(left)
+    }
+}
+
+fn check_owns_files(table: &Table) -> Result<()> {
+    let hint = "set the property gc.enabled to true if they do not";
+    table.metadata().check_owns_files().map_err(|e| e.hint(hint))
+}
+
+/// Refuses a folder outside of the table that is another table, or is inside of one.
+fn check_not_in_another_table(table: &Table, folder: &str) -> Result<()> {
+    let files = table.files();
+    let own = files.same_file_key(table.metadata().location.trim_end_matches('/'));
+    let mut ancestor = folder.trim_end_matches('/');
+    loop {
+        if files.same_file_key(ancestor) == own {
+            return Ok(());
+        }
+        let found = files.folders(ancestor).and_then(|folders| is_table(files, ancestor, &folders));
+        match found {
+            Ok(false) => {}
+            Ok(true) => {
+                let message = "the folder belongs to another table";
+                return Err(Error::new(ErrorKind::CommitValidation, message)
+                    .with("folder", ancestor)
+                    .hint("remove its orphan files with that table"));
+            }
+            // Beyond what may be listed, there is nothing to learn. The folder itself is listed next, and fails.
+            Err(_) => return Ok(()),
+        }
+        match ancestor.rsplit_once('/') {
+            Some((parent, _)) if !parent.is_empty() && !parent.ends_with(['/', ':']) => ancestor = parent,
+            _ => return Ok(()),
+        }
     }
 }
 
@@ -142,12 +177,18 @@ impl HiddenNames {
     }
 
     fn is_hidden(&self, name: &str) -> bool {
-        looks_hidden(name) && !self.fields.iter().any(|field| name.starts_with(field))
+        let is_listed = is_temporary(name) || self.fields.iter().any(|field| name.starts_with(field));
+        name.contains(char::is_control) || (looks_hidden(name) && !is_listed)
     }
 }
 
 fn looks_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
+}
+
+/// Whether a name is that of a file that is renamed when it is complete.
+fn is_temporary(name: &str) -> bool {
+    name.strip_suffix(".tmp").is_some_and(|name| name.starts_with(".frazil-"))
 }
 
 /// The files of one folder, and the folders below it that are looked at.

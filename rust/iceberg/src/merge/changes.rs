@@ -24,6 +24,8 @@ pub struct Probe {
     pub updated: Vec<u32>,
     /// What they become, in the same order, in the target's schema.
     pub rows: RecordBatch,
+    /// Whether a row matches one of the source, changed or not.
+    pub has_matches: bool,
 }
 
 /// What clauses do to the rows of a batch.
@@ -80,7 +82,7 @@ impl Changes {
     }
 
     /// What all clauses did.
-    pub(super) fn finish(mut self, target: &SchemaRef) -> Result<Probe> {
+    pub(super) fn finish(mut self, target: &SchemaRef, has_matches: bool) -> Result<Probe> {
         self.deleted.sort_unstable();
         let (updated, rows) = match self.updated.len() {
             0 => (Vec::new(), RecordBatch::new_empty(target.clone())),
@@ -101,6 +103,6 @@ impl Changes {
                 *untouched = false;
             }
         }
-        Ok(Probe { untouched: BooleanBuffer::from(untouched), deleted: self.deleted, updated, rows })
+        Ok(Probe { untouched: BooleanBuffer::from(untouched), deleted: self.deleted, updated, rows, has_matches })
     }
 }

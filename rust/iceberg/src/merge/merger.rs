@@ -248,7 +248,7 @@ impl Merger {
             .hint("keep one row for each key in the source, or make the conditions exclude each other"));
         }
         self.unmatched(batch, &pairs, &mut changes)?;
-        changes.finish(&self.target)
+        changes.finish(&self.target, !pairs.probed.is_empty())
     }
 
     /// The clauses for rows that match nothing.

@@ -77,6 +77,14 @@ impl PartitionTuples {
         Self { fields: self.fields.clone(), columns, rows: range.len() }
     }
 
+    /// Some fields of the tuples, by their positions.
+    #[must_use]
+    pub fn select(&self, positions: &[usize]) -> Self {
+        let fields = positions.iter().filter_map(|&position| self.fields.fields.get(position).cloned()).collect();
+        let columns = positions.iter().filter_map(|&position| self.columns.get(position).cloned()).collect();
+        Self { fields: Arc::new(StructType { fields }), columns, rows: self.rows }
+    }
+
     /// The columns in the order of the partition type.
     pub fn columns(&self) -> &[ArrayRef] {
         &self.columns

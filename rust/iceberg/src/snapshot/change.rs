@@ -23,11 +23,11 @@ use super::removals::Sought;
 use super::summary::{Counts, FileSign, Side};
 use crate::commit::attempts::{Change, Revision};
 use crate::commit::update::TableUpdate;
-use crate::files::{AddedFiles, Removals};
+use crate::files::{AddedFiles, Removals, ReplacedPartitions};
 use crate::properties;
-use crate::scan::partition::partition_keys;
+use crate::scan::partition::PartitionTuples;
 use crate::spec::avro_schema::avro_schema;
-use crate::spec::manifest_entries::Entries;
+use crate::spec::manifest_entries::{Entries, file_partitions};
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 use crate::spec::manifest_rows::{columns_for, read_list};
 use crate::spec::manifest_type::manifest_file;
@@ -60,24 +60,24 @@ pub struct FileChanges {
 }
 
 impl FileChanges {
-    /// The spec and the partitions of the data files that come, which are of the default spec of `table`.
+    /// Returns the partitions of the added data files, which are of the default spec of `table`.
     ///
     /// # Errors
     /// `CommitConflict` where they are of another spec: what they replace is not known.
-    pub fn partitions_of(&self, table: &TableMetadata) -> Result<(i32, HashSet<Vec<u8>>)> {
-        let spec_id = table.default_spec_id;
-        let partition = Arc::new(table.partition_type(table.spec(spec_id)?));
-        let mut partitions = HashSet::new();
+    pub fn partitions_of(&self, table: &TableMetadata) -> Result<ReplacedPartitions> {
+        let spec = table.spec(table.default_spec_id)?.clone();
+        let partition = Arc::new(table.partition_type(&spec));
+        let mut tuples = Vec::new();
         for AddedFiles { data_files, spec_id: own } in &self.data {
-            if *own != spec_id {
+            if *own != spec.spec_id {
+                let current = spec.spec_id;
                 let message =
-                    format!("the rows were written by the partition spec {own}, and that of the table is {spec_id}");
+                    format!("the rows were written by the partition spec {own}, and that of the table is {current}");
                 return Err(Error::new(ErrorKind::CommitConflict, message).hint("write the rows again"));
             }
-            let keys = partition_keys(data_files, &partition)?;
-            partitions.extend((0..data_files.len()).map(|row| keys.row(row).to_vec()));
+            tuples.push(PartitionTuples::of_rows(file_partitions(data_files)?, &partition)?);
         }
-        Ok((spec_id, partitions))
+        Ok(ReplacedPartitions { spec, tuples })
     }
 }
 

@@ -368,6 +368,7 @@ fn rows_that_come_meanwhile_conflict_only_where_operations_are_serialized() {
             case_sensitive: true,
             refuses_new_deletes: false,
             refuses_new_files: false,
+            refuses_removals: false,
             equality_deletes: NewEqualityDeletes::Conflict,
             touched: TouchedFiles::default(),
         });
@@ -396,6 +397,7 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
             case_sensitive: true,
             refuses_new_deletes: false,
             refuses_new_files: false,
+            refuses_removals: false,
             equality_deletes: NewEqualityDeletes::Conflict,
             touched: TouchedFiles::default(),
         });
@@ -482,7 +484,7 @@ fn partitions_of_another_spec_than_that_of_the_table_are_not_replaced() {
         let data = added(&names("a", 1)).into_iter().map(|files| AddedFiles { spec_id, ..files });
         FileChanges { data: data.collect(), ..FileChanges::default() }
     };
-    assert_eq!(changes(0).partitions_of(&metadata).unwrap().1.len(), 1);
+    assert_eq!(changes(0).partitions_of(&metadata).unwrap().tuples.len(), 1);
     assert_eq!(changes(1).partitions_of(&metadata).unwrap_err().kind(), ErrorKind::CommitConflict);
 }
 
@@ -497,6 +499,7 @@ fn looking(storage: &Arc<dyn Storage>, pointer: &dyn Pointer) -> Transaction {
         case_sensitive: true,
         refuses_new_deletes: false,
         refuses_new_files: false,
+        refuses_removals: false,
         equality_deletes: NewEqualityDeletes::Conflict,
         touched: TouchedFiles::default(),
     });
@@ -533,6 +536,7 @@ fn a_history_that_does_not_lead_back_is_refused() {
         case_sensitive: true,
         refuses_new_deletes: false,
         refuses_new_files: false,
+        refuses_removals: false,
         equality_deletes: NewEqualityDeletes::Conflict,
         touched: TouchedFiles::default(),
     });

@@ -143,10 +143,11 @@ impl Manifests {
     ) -> Result<Option<Filtered>> {
         context.check()?;
         let spec_id = manifest.partition_spec_id;
-        let partition = Arc::new(base.partition_type(base.spec(spec_id)?));
+        let spec = base.spec(spec_id)?;
+        let partition = Arc::new(base.partition_type(spec));
         let bytes = self.files.read(&manifest.manifest_path, MANIFEST_LIMIT_BYTES)?;
         let live = Entries::read_live(bytes, manifest, &partition, context)?;
-        let gone = removals.gone(&live, spec_id, &partition)?;
+        let gone = removals.gone(&live, spec, &partition)?;
         if gone.true_count() == 0 {
             return Ok(None);
         }

@@ -4,30 +4,39 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{Array, BooleanArray};
-use frazil_core::error::Result;
+use frazil_core::error::{Error, ErrorKind, Result};
 
-use crate::files::Removals;
-use crate::scan::partition::partition_keys;
-use crate::spec::manifest_entries::{Entries, file_long, file_text};
+use crate::files::{Removals, ReplacedPartitions};
+use crate::scan::partition::PartitionTuples;
+use crate::spec::manifest::FileContent;
+use crate::spec::manifest_entries::{Entries, file_int, file_long, file_partitions, file_text};
 use crate::spec::manifest_list::{ManifestContent, ManifestFile};
+use crate::spec::partition::{PartitionField, PartitionSpec};
+use crate::spec::transform::Transform;
 use crate::spec::types::StructType;
 
 impl Removals {
-    /// Which of the live entries of a manifest go.
-    pub(super) fn gone(&self, live: &Entries, spec_id: i32, partition: &Arc<StructType>) -> Result<BooleanArray> {
+    /// Returns which of the live entries of a manifest are removed.
+    ///
+    /// # Errors
+    /// `CommitValidation` for a data file of another spec that may have rows of replaced partitions and others.
+    pub(super) fn gone(
+        &self,
+        live: &Entries,
+        spec: &PartitionSpec,
+        partition: &Arc<StructType>,
+    ) -> Result<BooleanArray> {
         if self.all {
             return Ok(BooleanArray::from(vec![true; live.len()]));
         }
         let files = live.data_files()?;
         let (paths, referenced) = (live.paths()?, file_text(files, "referenced_data_file")?);
         let offsets = file_long(files, "content_offset")?;
-        let replaced = match &self.partitions {
-            Some((replaced, keys)) if *replaced == spec_id => Some((partition_keys(files, partition)?, keys)),
-            _ => None,
-        };
+        let replaced = self.partitions.as_ref().map(|partitions| partitions.in_files(live, spec, partition));
+        let replaced = replaced.transpose()?;
         let gone = |row: usize| -> bool {
             let path = paths.value(row);
-            if replaced.as_ref().is_some_and(|(own, keys)| keys.contains(own.row(row))) {
+            if replaced.as_ref().is_some_and(|replaced| replaced.value(row)) {
                 return true;
             }
             if self.data_files.contains_key(path)
@@ -39,6 +48,70 @@ impl Removals {
             !self.delete_files.is_empty() && self.delete_files.contains(&(path.to_string(), offset))
         };
         Ok((0..live.len()).map(|row| Some(gone(row))).collect())
+    }
+}
+
+impl ReplacedPartitions {
+    /// Returns which files of a manifest have only rows of these partitions.
+    ///
+    /// Tuples of another spec are compared by the fields that both specs have.
+    fn in_files(&self, live: &Entries, spec: &PartitionSpec, partition: &Arc<StructType>) -> Result<BooleanArray> {
+        let shared = SharedFields::of(&self.spec, spec);
+        let mut wanted: HashSet<Vec<u8>> = HashSet::new();
+        for tuples in &self.tuples {
+            let keys = tuples.select(&shared.new).keys()?;
+            wanted.extend((0..tuples.len()).map(|row| keys.row(row).to_vec()));
+        }
+        let files = live.data_files()?;
+        let keys = PartitionTuples::of_rows(file_partitions(files)?, partition)?.select(&shared.old).keys()?;
+        let found: BooleanArray = (0..live.len()).map(|row| Some(wanted.contains(keys.row(row)))).collect();
+        if shared.is_whole {
+            return Ok(found);
+        }
+        let contents = file_int(files, "content")?;
+        let is_data = |row: usize| !contents.is_valid(row) || contents.value(row) == FileContent::Data.code();
+        match (0..live.len()).find(|&row| found.value(row) && is_data(row)) {
+            None => Ok(BooleanArray::from(vec![false; live.len()])),
+            Some(row) => {
+                let message = format!(
+                    "a data file of partition spec {} may have rows of the replaced partitions, which are of spec {}, and \
+                     other rows",
+                    spec.spec_id, self.spec.spec_id
+                );
+                Err(Error::new(ErrorKind::CommitValidation, message)
+                    .with("file", live.paths()?.value(row))
+                    .hint("overwrite by a filter, or first compact the table into its current partition spec"))
+            }
+        }
+    }
+}
+
+/// The partition fields that two specs share: those with the same source columns and transform.
+struct SharedFields {
+    /// Their positions in the new spec.
+    new: Vec<usize>,
+    /// Their positions in the old spec.
+    old: Vec<usize>,
+    /// Whether the old spec has all fields of the new one, so that a file is in one partition of the new spec.
+    is_whole: bool,
+}
+
+impl SharedFields {
+    fn of(new: &PartitionSpec, old: &PartitionSpec) -> Self {
+        let mut shared = Self { new: Vec::new(), old: Vec::new(), is_whole: true };
+        let fields = new.fields.iter().enumerate().filter(|(_, field)| field.transform != Transform::Void);
+        for (position, field) in fields {
+            let is_same =
+                |other: &PartitionField| other.source_ids == field.source_ids && other.transform == field.transform;
+            match old.fields.iter().position(is_same) {
+                Some(same) => {
+                    shared.new.push(position);
+                    shared.old.push(same);
+                }
+                None => shared.is_whole = false,
+            }
+        }
+        shared
     }
 }
 
@@ -64,8 +137,7 @@ impl<'a> Sought<'a> {
             return true;
         }
         let spec_id = manifest.partition_spec_id;
-        removals.partitions.as_ref().is_some_and(|(replaced, _)| *replaced == spec_id)
-            || self.left.get(&spec_id).is_some_and(|&left| left > 0)
+        removals.partitions.is_some() || self.left.get(&spec_id).is_some_and(|&left| left > 0)
     }
 
     /// A data file was met.

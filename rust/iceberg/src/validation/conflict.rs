@@ -9,6 +9,7 @@
 //! | added equality deletes that also apply to what the data file is rewritten as | | |
 //! | added a deletion vector for a data file that gets one here | conflict | conflict |
 //! | added data files to partitions that are replaced here as they were | conflict | conflict |
+//! | removed any row, and rows that were read are written again | conflict | conflict |
 //! | assigned the first row ids after an upgrade to v3, and rows move here | conflict | conflict |
 
 use std::collections::HashSet;
@@ -68,6 +69,7 @@ pub enum NewEqualityDeletes {
 
 /// What an operation looked at.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "rules that do not depend on each other")]
 pub struct Validation {
     /// The snapshot of the branch that was read; None where it had none.
     pub planned_on: Option<i64>,
@@ -81,6 +83,8 @@ pub struct Validation {
     pub refuses_new_deletes: bool,
     /// Whether data files that others add to the partitions of `touched` matter: when these are replaced as they were.
     pub refuses_new_files: bool,
+    /// Whether every row that others remove matters: when rows that were read are written again.
+    pub refuses_removals: bool,
     /// Whether equality deletes that others add matter.
     pub equality_deletes: NewEqualityDeletes,
     /// The data files that lose rows.
@@ -114,6 +118,12 @@ impl Check<'_> {
         let since = since.into_iter().map(list).collect::<Result<Vec<_>>>()?;
         if self.validation.isolation == Isolation::Serializable {
             self.no_new_rows(&since)?;
+        }
+        if let Some((_, newer)) = since.iter().find(|(manifests, newer)| removes_rows(manifests, newer))
+            && self.validation.refuses_removals
+        {
+            let message = "a concurrent commit removed rows, which this operation may have read and would write again";
+            return Err(conflict(message).with("snapshot", newer.snapshot_id));
         }
         since
             .iter()
@@ -242,6 +252,16 @@ impl Check<'_> {
     fn rewrites(&self, path: &str) -> bool {
         self.removals.data_files.contains_key(path)
     }
+}
+
+/// Whether a snapshot may have removed rows of the table.
+fn removes_rows(manifests: &[ManifestFile], snapshot: &Snapshot) -> bool {
+    let own = |manifest: &&ManifestFile| manifest.added_snapshot_id == Some(snapshot.snapshot_id);
+    let removes = |manifest: &ManifestFile| match manifest.content {
+        ManifestContent::Data => manifest.deleted_files_count != Some(0),
+        ManifestContent::Deletes => manifest.live_files_count != Some(0),
+    };
+    snapshot.operation() != Some("replace") && manifests.iter().filter(own).any(removes)
 }
 
 fn conflict(message: &str) -> Error {

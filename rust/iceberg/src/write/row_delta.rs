@@ -2,7 +2,7 @@
 //! go (spec: "Delete Formats").
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -68,7 +68,7 @@ pub struct RowDelta {
     removals: Removals,
 }
 
-/// A data file that loses rows.
+/// A data file that loses rows, or of which rows were read.
 #[derive(Debug)]
 struct Touched {
     task: FileScanTask,
@@ -183,7 +183,7 @@ impl RowDelta {
 
     /// The data files that lose rows and stay, by their places in the plan.
     pub fn staying(&self) -> Vec<usize> {
-        self.files.iter().filter(|(_, file)| !file.goes).map(|(index, _)| *index).collect()
+        self.files.iter().filter(|(_, file)| file.loses_rows()).map(|(index, _)| *index).collect()
     }
 
     /// How many rows are deleted now, but for those of files that were removed without a look.
@@ -193,7 +193,7 @@ impl RowDelta {
 
     /// Whether no file loses a row.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.files.values().all(|file| !file.goes && file.rows.is_empty())
     }
 
     /// Which rows at these positions of a data file are deleted now.
@@ -209,31 +209,43 @@ impl RowDelta {
     /// Lets those files go that have no row left. Rows that equality deletes remove are not counted, so a file may stay
     /// that could go.
     pub fn remove_emptied(&mut self) {
-        for file in self.files.values_mut().filter(|file| !file.goes) {
+        for file in self.files.values_mut().filter(|file| file.loses_rows()) {
             file.goes = u64::try_from(file.task.file.record_count) == Ok(file.all_deleted().len());
         }
     }
 
-    /// Lets those delete files go that apply to no data file but those that go. The plan must be of all data files of
-    /// the snapshot. Data files that come later are newer than these deletes, or were written without the deleted rows.
-    pub fn remove_dangling(&mut self) -> Result<()> {
+    /// Notes that rows of the data file at `index` of the plan were read, so that a concurrent commit that removes it, or
+    /// deletes rows of it, conflicts.
+    pub fn read_file(&mut self, index: usize) -> Result<()> {
+        self.touch(index).map(drop)
+    }
+
+    /// Removes the delete files that apply only to removed data files. The plan must be of all data files of the snapshot.
+    /// Data files that are added later are newer than these deletes, or were written without the deleted rows.
+    ///
+    /// Earlier commits removed the data files at `removed_before`, with the delete files that applied to no others.
+    pub fn remove_dangling(&mut self, removed_before: &HashSet<usize>) -> Result<()> {
         let DataFiles::Plan(plan) = &self.data_files else {
             return Err(Error::internal("tasks of another process are not all data files"));
         };
+        let is_first = removed_before.is_empty();
+        let mut applied = vec![is_first; plan.deletes().files().len()];
         let mut applies = vec![false; plan.deletes().files().len()];
         let mut place = 0;
         for files in plan.files() {
             for row in 0..files.entries().len() {
-                if !self.files.get(&place).is_some_and(|file| file.goes) {
-                    for &number in files.deletes().row(row) {
-                        let number = usize::try_from(number).ok();
-                        number.and_then(|number| applies.get_mut(number)).into_iter().for_each(|one| *one = true);
-                    }
+                let is_removed = self.files.get(&place).is_some_and(|file| file.goes);
+                let was_removed = removed_before.contains(&place);
+                for &number in files.deletes().row(row) {
+                    let Ok(number) = usize::try_from(number) else { continue };
+                    applied.get_mut(number).into_iter().for_each(|one| *one |= !was_removed);
+                    applies.get_mut(number).into_iter().for_each(|one| *one |= !was_removed && !is_removed);
                 }
                 place += 1;
             }
         }
-        for (deletes, _) in plan.deletes().files().iter().zip(applies).filter(|(_, applies)| !applies) {
+        let dangling = applied.into_iter().zip(applies).map(|(applied, applies)| applied && !applies);
+        for (deletes, _) in plan.deletes().files().iter().zip(dangling).filter(|(_, dangling)| *dangling) {
             let offset = deletes.content_range.map(|(offset, _)| offset);
             self.removals.delete_files.insert((deletes.path.to_string(), offset));
         }
@@ -273,7 +285,7 @@ impl RowDelta {
         let mut puffin = Writer::new([("created-by".to_string(), created_by)].into());
         let mut entries: BTreeMap<i32, (Arc<PartitionContext>, Vec<DataFile>)> = BTreeMap::new();
         let location = puffin_location(table)?;
-        for file in self.files.values().filter(|file| !file.goes) {
+        for file in self.files.values().filter(|file| file.loses_rows()) {
             let data = &file.task.file;
             let rows = file.all_deleted();
             let cardinality = i64::try_from(rows.len()).unwrap_or(i64::MAX);
@@ -331,7 +343,7 @@ impl RowDelta {
     pub fn position_files(&self, table: &TableMetadata, granularity: Granularity) -> Result<Vec<PositionFile>> {
         let mut groups: BTreeMap<(i32, Vec<u8>, String), Vec<&Touched>> = BTreeMap::new();
         let mut keyers = Keyers::default();
-        for file in self.files.values().filter(|file| !file.goes) {
+        for file in self.files.values().filter(|file| file.loses_rows()) {
             let own = if granularity == Granularity::File { file.task.file.path.to_string() } else { String::new() };
             groups.entry((file.task.file.spec_id, file.partition_key(&mut keyers)?, own)).or_default().push(file);
         }
@@ -385,6 +397,11 @@ impl RowDelta {
 }
 
 impl Touched {
+    /// Whether rows are deleted now, and the file stays.
+    fn loses_rows(&self) -> bool {
+        !self.goes && !self.rows.is_empty()
+    }
+
     /// The rows that are deleted, now or before; those that equality deletes remove are not known.
     fn all_deleted(&self) -> Positions {
         let mut deleted = self.rows.clone();

@@ -1,0 +1,67 @@
+"""Tasks in threads: the first error, or an interrupt of the waiting thread, stops the others."""
+
+from __future__ import annotations
+
+import _thread
+import functools
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from frazil._threads import run_in_threads
+
+if TYPE_CHECKING:
+    from frazil._threads import Stop
+
+
+def test_results_are_in_the_order_of_the_tasks() -> None:
+    def task(number: int, _: Stop) -> int:
+        time.sleep(0.01 * (3 - number % 4))
+        return number
+
+    tasks = [functools.partial(task, number) for number in range(8)]
+    assert run_in_threads(tasks, 4, lambda _: None, "t") == list(range(8))
+    assert run_in_threads([], 1, lambda _: None, "t") == []
+
+
+def forever(stop: Stop) -> str:
+    while True:
+        stop.check()
+        time.sleep(0.001)
+
+
+def test_the_first_error_stops_the_others_and_undoes_what_is_done() -> None:
+    undone: list[str] = []
+    done = threading.Event()
+
+    def complete(_: Stop) -> str:
+        done.set()
+        return "written"
+
+    def fail(_: Stop) -> str:
+        done.wait()
+        message = "broken"
+        raise ValueError(message)
+
+    never = ["not begun"]
+    with pytest.raises(ValueError, match="broken"):
+        run_in_threads([complete, forever, fail, lambda _: never.pop()], 3, undone.append, "t")
+    assert undone == ["written"] or sorted(undone) == ["not begun", "written"]
+
+
+def test_an_interrupt_stops_all() -> None:
+    begun = threading.Event()
+
+    def interrupted(stop: Stop) -> str:
+        if not begun.is_set():
+            begun.set()
+            # The main thread waits by then.
+            time.sleep(0.1)
+            _thread.interrupt_main()
+        return forever(stop)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in_threads([interrupted, forever], 2, lambda _: None, "t")
+    assert not [one for one in threading.enumerate() if one.name.startswith("t_")]
