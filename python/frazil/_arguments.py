@@ -7,22 +7,29 @@ import json
 import operator
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil.config import config
 from frazil.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from frazil._credentials import Credentials
 
 SnapshotChoice = tuple[str, int | str]
 """Which snapshot: `("id", 7)`, `("ref", "name")` or `("as_of", milliseconds)`."""
 
 
 def table_files(
-    root: str, relocate: Mapping[str, str], storage: Mapping[str, str], allowed_locations: Iterable[str] = ()
+    root: str,
+    relocate: Mapping[str, str],
+    storage: Mapping[str, str],
+    allowed_locations: Iterable[str] = (),
+    credentials: Credentials | None = None,
 ) -> _native.Files:
     """Return the files that a table in the folder `root` may access."""
     allowed = [*config.allowed_locations, *allowed_locations]
-    return _native.Files(root, list(relocate.items()), allowed, dict(storage))
+    return _native.Files(root, list(relocate.items()), allowed, dict(storage), credentials)
 
 
 def place_of_new(location: str | os.PathLike[str]) -> str:

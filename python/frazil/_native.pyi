@@ -3,6 +3,7 @@ from typing import ClassVar, Final, Literal, Protocol, TypeAlias, final
 
 import pyarrow as pa
 
+from frazil._credentials import Credentials
 from frazil.iceberg._row import CatalogRow, ServerRow
 
 __all__ = [
@@ -109,6 +110,8 @@ class Files:
         relocate: Sequence[tuple[str, str]],
         allowed: Sequence[str],
         properties: dict[str, str],
+        # Properties that expire.
+        credentials: Credentials | None = None,
     ) -> Files: ...
     def openable(self, recorded: str) -> str: ...
     # Where a file that is to be written will lie.

@@ -9,12 +9,24 @@ from frazil._arguments import locations, relocations, storage_options
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from frazil._credentials import Credentials
+
 
 def opened_with(
-    relocate: Mapping[str, str], storage: Mapping[str, str], allowed_locations: Iterable[str]
+    relocate: Mapping[str, str],
+    storage: Mapping[str, str],
+    allowed_locations: Iterable[str],
+    credentials: Credentials | None = None,
 ) -> dict[str, Any]:
     """Return the arguments that a table was opened with, as its pickle holds them."""
-    return {"relocate": dict(relocate), "storage": dict(storage), "allowed_locations": list(allowed_locations)}
+    options = {"relocate": dict(relocate), "storage": dict(storage), "allowed_locations": list(allowed_locations)}
+    return options if credentials is None else {**options, "credentials": credentials}
+
+
+def storage_of(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the storage properties of a table with these options, with credentials that are valid now."""
+    credentials = options.get("credentials")
+    return {**options["storage"], **({} if credentials is None else credentials.current()[0])}
 
 
 def opening(
@@ -41,5 +53,5 @@ class Opened:
 
     @property
     def storage_properties(self) -> dict[str, str]:
-        """The options of the storage that the table was opened with; they may be secret."""
-        return dict(self._options["storage"])
+        """The options of the storage, and credentials that the catalog of the table gives; they may be secret."""
+        return storage_of(self._options)

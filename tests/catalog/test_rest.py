@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from frazil.errors import (
     CatalogError,
     CommitConflictError,
     CommitStateUnknownError,
+    ForbiddenError,
     InvalidArgumentError,
     NoSuchNamespaceError,
     NoSuchTableError,
@@ -21,12 +23,14 @@ from frazil.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from support.object_store import object_store
 from support.rest_server import RestServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from support.object_store import ObjectStore
     from support.rest_server import Handler
 
 ROWS = [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}]
@@ -404,7 +408,7 @@ def test_the_server_configures_the_catalog(server: RestServer) -> None:
 def test_credentials_of_a_table_are_those_for_the_longest_prefix(server: RestServer, catalog: Any) -> None:
     server.table_config = {"s3.access-key-id": "of-the-table", "expiration-time": "1"}
     catalog.create_table("ns.t", SCHEMA)
-    assert dict(catalog.storage_for(("ns", "t"))) == {"s3.access-key-id": "of-the-table"}
+    assert catalog.credentials_for(("ns", "t")).current()[0] == {"s3.access-key-id": "of-the-table"}
     place = str(server.warehouse)
     answer = {
         "metadata": {"location": f"{place}/ns/t"},
@@ -417,7 +421,121 @@ def test_credentials_of_a_table_are_those_for_the_longest_prefix(server: RestSer
     }
     catalog._note_credentials(("ns", "t"), answer)
     found = {"s3.access-key-id": "3", "s3.region": "r", "s3.session-token": "x"}
-    assert dict(catalog.storage_for(("ns", "t"))) == found
+    assert catalog.credentials_for(("ns", "t")).current()[0] == found
+
+
+class Vending:
+    """A server that gives other keys with each answer, and a store that takes only the last ones that it gave."""
+
+    def __init__(self, server: RestServer, store: ObjectStore, lifetime_ms: int | None) -> None:
+        self.server, self.lifetime_ms, self.given = server, lifetime_ms, 0
+        self._endpoint = {key: value for key, value in store.properties.items() if "key" not in key}
+        server.rule, server.store = self._rule, store.root
+        store.is_allowed = lambda key: key == f"key-{self.given}"
+
+    def _rule(self, method: str, path: str) -> None:
+        if method == "GET" and "/tables/" in path:
+            self.give()
+
+    def give(self) -> None:
+        self.given += 1
+        number = str(self.given)
+        config = {"s3.access-key-id": f"key-{number}", "s3.secret-access-key": f"canary-{number}"}
+        if self.lifetime_ms is not None:
+            config["s3.session-token-expires-at-ms"] = str(int(time.time() * 1000) + self.lifetime_ms)
+        self.server.table_config = {**self._endpoint, **config}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ObjectStore]:
+    (tmp_path / "store" / "bucket").mkdir(parents=True)
+    with object_store(tmp_path / "store") as made:
+        yield made
+
+
+@pytest.fixture
+def vended(server: RestServer, catalog: Any, store: ObjectStore) -> tuple[Any, Vending]:
+    """Return a table in a store, and what gives its keys."""
+    vending = Vending(server, store, lifetime_ms=3_600_000)
+    vending.give()
+    table = catalog.create_table("ns.t", SCHEMA, location="s3://bucket/t")
+    table.append(ROWS)
+    return table, vending
+
+
+def test_credentials_are_renewed_before_they_expire(vended: tuple[Any, Vending]) -> None:
+    table, vending = vended
+    given = vending.given
+    assert ids(table) == [1, 2]
+    assert vending.given == given, "valid credentials are not asked for again"
+    vending.lifetime_ms = 1000
+    handle = opened(vending.server).load_table("ns.t")
+    scan = handle.scan()
+    # Clients of the store that a handle has get other keys in time, whatever it does.
+    for number in (3, 4):
+        time.sleep(0.6)
+        handle.append([{"id": number, "p": "c"}])
+        assert ids(handle) == [1, 2, *range(3, number + 1)]
+    time.sleep(0.6)
+    assert scan.count() == 2
+    assert vending.given > given + 3
+
+
+def test_credentials_without_an_expiry_are_kept_for_a_while(server: RestServer, catalog: Any) -> None:
+    server.table_config = {"s3.access-key-id": "a", "s3.secret-access-key": "b"}
+    catalog.create_table("ns.t", SCHEMA)
+    _, renew_at_ms = catalog.credentials_for(("ns", "t")).current()
+    assert 800_000 < renew_at_ms - time.time() * 1000 <= 900_000
+    server.table_config = {"s3.region": "eu"}
+    catalog.create_table("ns.u", SCHEMA)
+    assert catalog.credentials_for(("ns", "u")).current() == ({"s3.region": "eu"}, None)
+
+
+def test_credentials_that_cannot_be_renewed_are_used_until_they_expire(
+    vended: tuple[Any, Vending], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, vending = vended
+    credentials = table.catalog.credentials_for(("ns", "t"))
+    properties, renew_at_ms = credentials.current()
+    pickled = pickle.dumps(table)
+    vending.server.close()
+    monkeypatch.setattr("frazil.catalog._vended.now_ms", lambda: renew_at_ms + 1)
+    assert credentials.current()[0] == properties
+    monkeypatch.setattr("frazil.catalog._vended.now_ms", lambda: int(properties["s3.session-token-expires-at-ms"]))
+    with pytest.raises(UnavailableError, match="gives no answer"):
+        credentials.current()
+    # An error of the catalog is that of the read.
+    with pytest.raises(UnavailableError, match="gives no answer"):
+        pickle.loads(pickled)  # noqa: S301
+
+
+def test_pickles_have_no_vended_secret(vended: tuple[Any, Vending]) -> None:
+    table, vending = vended
+    pickled = pickle.dumps(table)
+    assert b"canary-" not in pickled
+    assert "canary-" not in repr(table.catalog.credentials_for(("ns", "t")))
+    given = vending.given
+    copy = pickle.loads(pickled)  # noqa: S301
+    assert ids(copy) == [1, 2]
+    assert vending.given == given + 1
+    copy.append([{"id": 3, "p": "c"}])
+    assert ids(opened(vending.server).load_table("ns.t")) == [1, 2, 3]
+    # Workers get credentials that are valid now, and not what the catalog is opened with.
+    state = table.refresh()._state
+    shipped = pickle.loads(pickle.dumps(state.for_workers()))  # noqa: S301
+    assert "credentials" not in shipped.options
+    assert shipped.options["storage"]["s3.secret-access-key"] == f"canary-{vending.given}"
+    assert shipped.scan().count() == 3
+
+
+def test_a_store_that_refuses_vended_credentials_is_named(vended: tuple[Any, Vending]) -> None:
+    _, vending = vended
+    handle = opened(vending.server).load_table("ns.t")
+    # The server gives keys to another client; those of this handle are not valid any more.
+    vending.give()
+    with pytest.raises(ForbiddenError) as caught:
+        ids(handle)
+    assert "canary-" not in str(caught.value)
 
 
 def test_a_busy_server_is_asked_again(server: RestServer, catalog: Any) -> None:

@@ -75,6 +75,8 @@ class ObjectStore(ThreadingHTTPServer):
         self.requests: list[str] = []
         self.markers: set[str] = set()
         """Keys of empty objects that end with a slash, each with its bucket."""
+        self.is_allowed: Callable[[str], bool] = lambda key: key == ACCESS_KEY
+        """Whether requests that are signed with an access key are carried out."""
         self.has_real_times = False
         """Whether listings have the times of the files; else they have one time for all."""
         self.fault, self.fault_at = "", 0
@@ -343,7 +345,8 @@ class _Request(BaseHTTPRequestHandler):
     def _authorized(self) -> str | None:
         """The bucket that is asked for; None after a refusal."""
         self.server.requests.append(f"{self.command} {unquote(self.path)}")
-        if f"Credential={ACCESS_KEY}/" not in self.headers.get("Authorization", ""):
+        key = re.search(r"Credential=([^/]*)/", self.headers.get("Authorization", ""))
+        if key is None or not self.server.is_allowed(key.group(1)):
             self._failed(403, "AccessDenied")
             return None
         return unquote(urlsplit(self.path).path).lstrip("/").partition("/")[0]

@@ -62,6 +62,8 @@ class RestServer:
     """The answer to `GET v1/config`."""
     table_config: Json = field(default_factory=dict)
     """What a table that is loaded comes with."""
+    store: Path | None = None
+    """The folder that has the buckets of an object store."""
     page_size: int = 1000
     faults: list[Callable[[Handler], bool]] = field(default_factory=list)
     """Called with each commit after it is made; True if no answer is to be sent."""
@@ -207,11 +209,12 @@ class RestServer:
         if found is not None:
             entry = {"timestamp-ms": metadata["last-updated-ms"], "metadata-file": found["metadata-location"]}
             metadata["metadata-log"].append(entry)
-        folder = Path(metadata["location"].removeprefix("file://"), "metadata")
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{len(metadata['metadata-log']):05}-{uuid.uuid4()}.metadata.json"
+        name = f"metadata/{len(metadata['metadata-log']):05}-{uuid.uuid4()}.metadata.json"
+        location = metadata["location"].removeprefix("file://")
+        path = Path(location.replace("s3://", f"{self.store}/", 1), name)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(metadata), encoding="utf-8")
-        self.tables[levels] = {"metadata-location": str(path), "metadata": metadata}
+        self.tables[levels] = {"metadata-location": f"{location}/{name}", "metadata": metadata}
         return self.tables[levels]
 
 

@@ -125,7 +125,7 @@ class Catalog(Lookups[T]):
         files = self._files_of_new(levels, new)
         begun = new.begin(files, self.row(levels))
         allowed = [*self.allowed_for(levels), *new.own_locations()]
-        options = opened_with(self._readable(), self.storage_for(levels), allowed)
+        options = opened_with(self._readable(), self.storage_properties, allowed, self.credentials_for(levels))
         return CreateTableTransaction(
             self._staged(levels, begun.staged(), files, new.location, options),
             begun,
@@ -368,7 +368,8 @@ class Catalog(Lookups[T]):
     def _files_of_new(self, levels: Levels, new: NewTable) -> _native.Files:
         """Return the files that a new table may access: also those that its creator names in its properties."""
         allowed = [*self.allowed_for(levels), *new.own_locations()]
-        return table_files(new.location, self._readable(), self.storage_for(levels), allowed)
+        credentials = self.credentials_for(levels)
+        return table_files(new.location, self._readable(), self.storage_properties, allowed, credentials)
 
     def _folder_of(self, namespace: Levels) -> str | None:
         """Where the tables of a namespace go."""

@@ -15,6 +15,7 @@ from frazil.errors import FrazilError, NoSuchNamespaceError, NoSuchTableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from frazil._credentials import Credentials
     from frazil._virtual_table import VirtualTable
     from frazil.catalog._identifiers import Identifier, Levels
 
@@ -42,9 +43,9 @@ class Lookups(ABC, Generic[T]):
         """The properties that go to the storage of the tables."""
         return of_storage(self.properties)
 
-    def storage_for(self, levels: Levels) -> Properties:  # noqa: ARG002 - of servers that give credentials for tables
-        """Return the properties that go to the storage of one table."""
-        return self.storage_properties
+    def credentials_for(self, levels: Levels) -> Credentials | None:  # noqa: ARG002 - of servers that vend some
+        """Return the credentials that the server of the catalog gives for the files of a table, or None."""
+        return None
 
     @property
     def allowed_locations(self) -> list[str]:

@@ -22,8 +22,9 @@ from frazil._arguments import table_files
 from frazil.catalog._base import Catalog
 from frazil.catalog._identifiers import dotted, table_levels
 from frazil.catalog._paimon_purge import check_state, delete, planned
+from frazil.catalog._recipe import Recipe
 from frazil.catalog._system_tables import SYSTEM_DATABASE, CatalogInspect
-from frazil.catalog._table import NamedTable, Recipe
+from frazil.catalog._table import NamedTable
 from frazil.catalog._warehouse import Warehouse
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._create import NewTable

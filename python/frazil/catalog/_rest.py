@@ -13,6 +13,7 @@ from frazil.catalog._identifiers import dotted, table_levels
 from frazil.catalog._properties import Properties, of_storage
 from frazil.catalog._rest_client import ConflictError, RestClient
 from frazil.catalog._table import CatalogTable
+from frazil.catalog._vended import VendedCredentials
 from frazil.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -62,7 +63,7 @@ class RestCatalog(Catalog[CatalogTable]):
         self._client = RestClient(name, properties)
         defaults, overrides = self._client.configure()
         self.properties = Properties({**defaults, **properties, **overrides})
-        self._vended: dict[Levels, dict[str, str]] = {}
+        self._vended: dict[Levels, VendedCredentials] = {}
 
     @property
     def storage_properties(self) -> Properties:
@@ -71,9 +72,20 @@ class RestCatalog(Catalog[CatalogTable]):
         kept = {key: value for key, value in own.items() if not _is_of_the_client(key)}
         return Properties({**_of_storage_only(self.properties), **kept})
 
-    def storage_for(self, levels: Levels) -> Properties:
-        """Return the properties for one table, with the credentials that the server gave for it."""
-        return Properties({**self.storage_properties, **self._vended.get(levels, {})})
+    def credentials_for(self, levels: Levels) -> VendedCredentials | None:
+        """Return the credentials for the files of one table; None if the server gave none with the table."""
+        return self._vended.get(levels)
+
+    def load_credentials(self, levels: Levels) -> dict[str, str]:
+        """Ask the server for new credentials of a table: it gives them with the table.
+
+        Raises:
+            NoSuchTableError: The table does not exist any more.
+        """
+        try:
+            return _vended(self._client.get(self._client.table(levels), {"snapshots": "refs"}))
+        except _GONE:
+            raise self._no_such_table(levels) from None
 
     def recipe(self) -> tuple[Any, tuple[Any, ...]]:
         """Return what makes this catalog again: a function and its arguments."""
@@ -99,18 +111,18 @@ class RestCatalog(Catalog[CatalogTable]):
             return None
 
     def _note_credentials(self, levels: Levels, answer: Mapping[str, Any]) -> None:
-        found = dict(answer.get("config") or {})
-        location = str((answer.get("metadata") or {}).get("location") or "")
-        offered = answer.get("storage-credentials") or []
-        matching = [one for one in offered if location.startswith(str(one.get("prefix") or ""))]
-        # Of several credentials, the one for the longest prefix counts.
-        for one in sorted(matching, key=lambda one: len(str(one.get("prefix") or ""))):
-            found |= one.get("config") or {}
-        self._vended[levels] = _of_storage_only(found)
+        found = _vended(answer)
+        if levels in self._vended or any(map(_native.is_storage_option, found)):
+            self._vended.setdefault(levels, VendedCredentials(levels, self)).note(found)
 
     def _readable(self) -> dict[str, str]:
         # The warehouse is a name.
         return self._mapping()
+
+    def _options_of(self, levels: Levels) -> dict[str, Any]:
+        """Return how a table of this name is opened."""
+        allowed = self.allowed_for(levels)
+        return opened_with(self._readable(), self.storage_properties, allowed, self.credentials_for(levels))
 
     def _open(self, levels: Levels) -> CatalogTable:
         try:
@@ -122,7 +134,7 @@ class RestCatalog(Catalog[CatalogTable]):
             message = f"the server of catalog {self.name!r} names no metadata of table {dotted(levels)!r}"
             raise errors.CatalogError(message, context={"catalog": self.name, "table": dotted(levels)})
         location = self._relocated(str(metadata["location"]))
-        options = opened_with(self._readable(), self.storage_for(levels), self.allowed_for(levels))
+        options = self._options_of(levels)
         files = table_files(location, **options)
         native = _native.Table.restore(files, place, json.dumps(metadata).encode())
         return CatalogTable.of_state(self, levels, native, files, location, options)
@@ -166,7 +178,7 @@ class RestCatalog(Catalog[CatalogTable]):
         """Do nothing: the server checked it when it chose the folder, and checks it again in the commit."""
 
     def _created(self, levels: Levels, native: _native.Table, files: _native.Files, location: str) -> CatalogTable:
-        options = opened_with(self._readable(), self.storage_for(levels), self.allowed_for(levels))
+        options = self._options_of(levels)
         return self._staged(levels, native, files, location, options)
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
@@ -278,6 +290,18 @@ class _Row:
 
 def _state(answer: Mapping[str, Any]) -> tuple[str, bytes]:
     return str(answer["metadata-location"]), json.dumps(answer["metadata"]).encode()
+
+
+def _vended(answer: Mapping[str, Any]) -> dict[str, str]:
+    """Return the properties that a server gives for the files of a table."""
+    found = dict(answer.get("config") or {})
+    location = str((answer.get("metadata") or {}).get("location") or "")
+    offered = answer.get("storage-credentials") or []
+    matching = [one for one in offered if location.startswith(str(one.get("prefix") or ""))]
+    # Of several credentials, the one for the longest prefix counts.
+    for one in sorted(matching, key=lambda one: len(str(one.get("prefix") or ""))):
+        found |= one.get("config") or {}
+    return found
 
 
 def _identifier(levels: Levels) -> dict[str, Any]:

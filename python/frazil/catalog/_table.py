@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING, Any, cast
 
 from frazil.catalog._identifiers import dotted
+from frazil.catalog._recipe import Recipe
 from frazil.errors import CorruptMetadataError
 from frazil.iceberg._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from frazil import _native
     from frazil.catalog._base import Catalog
@@ -59,7 +59,7 @@ class CatalogTable(NamedTable, Table):
         opened = cls.open(
             location,
             relocate=relocate,
-            storage=catalog.storage_for(levels),
+            storage=catalog.storage_properties,
             allowed_locations=catalog.allowed_for(levels),
             recorded=recorded,
         )
@@ -121,16 +121,6 @@ class CatalogTable(NamedTable, Table):
         """Pickle by the metadata file, with what makes the catalog again."""
         recipe = self.__dict__.get("_recipe") or self.catalog.recipe()
         return _reopen, (self._state, self.levels, Recipe(recipe))
-
-
-class Recipe:
-    """A function and its arguments, pickled apart, so that what it needs is imported only when it is used."""
-
-    def __init__(self, recipe: tuple[Any, ...]) -> None:
-        self.pickled = pickle.dumps(recipe)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(pickle.loads(self.pickled))  # noqa: S301 - part of a pickle itself
 
 
 def _reopen(state: TableState, levels: Levels, recipe: Recipe) -> CatalogTable:

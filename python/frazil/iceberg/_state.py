@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._arguments import table_files
+from frazil._opened import storage_of
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._table_metadata import TableMetadata
 
@@ -94,6 +95,13 @@ class TableState:
     def lineage(self) -> list[str]:
         """Return the names in data files of the columns that hold row ids; none if rows do not have them."""
         return self.native.lineage_names()
+
+    def for_workers(self) -> TableState:
+        """Return the same state as workers get it: with credentials that are valid now, and without the catalog."""
+        if "credentials" not in self.options:
+            return self
+        options = {key: value for key, value in self.options.items() if key != "credentials"}
+        return TableState(self.native, options | {"storage": storage_of(self.options)}, is_staged=self.is_staged)
 
     def __reduce__(self) -> tuple[Any, ...]:
         staged = self.native.to_json() if self.is_staged else None

@@ -45,6 +45,10 @@ class WriteSession:
     target_bytes: int | None = None
     ident: str = field(default_factory=lambda: str(uuid.uuid4()))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what workers need."""
+        return WriteSession, (self.state.for_workers(), self.write_format, self.target_bytes, self.ident)
+
     def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, float]:
         """Write the rows of this task; return the commit message, and for how many seconds other attempts may run."""
         task, linger = this_task()

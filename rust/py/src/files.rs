@@ -1,17 +1,33 @@
 //! Where files lie: storage, relocation, confinement.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use frazil_core::error::Result;
 use frazil_core::storage::files::Files as CoreFiles;
 use frazil_core::storage::options::is_option;
 use frazil_core::storage::{PART_BYTES, Upload as CoreUpload};
+use frazil_storage::{CredentialSource, Vended};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::catalog::of_python;
 use crate::interrupt::detached;
+
+/// A `frazil.catalog._vended.VendedCredentials`. Python is attached only while it is called.
+#[derive(Debug)]
+struct PythonCredentials(Py<PyAny>);
+
+impl CredentialSource for PythonCredentials {
+    fn current(&self) -> Result<Vended> {
+        Python::attach(|py| {
+            let answer = self.0.bind(py).call_method0("current").and_then(|answer| answer.extract());
+            let (properties, renew_at_ms) = answer.map_err(|raised| of_python(py, raised))?;
+            Ok(Vended { properties, renew_at_ms })
+        })
+    }
+}
 
 /// The files that one table handle may read.
 #[pyclass(frozen, module = "frazil._native")]
@@ -19,20 +35,24 @@ pub(crate) struct Files(pub(crate) CoreFiles);
 
 #[pymethods]
 impl Files {
-    /// `root` and `allowed` are locations that may be read, `relocate` maps recorded prefixes to where files lie now.
+    /// `root` and `allowed` are locations that may be read, `relocate` maps recorded prefixes to where files are now.
+    /// `credentials` returns properties that expire; see `frazil.catalog._vended`.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists and dictionaries by value")]
-    #[pyo3(signature = (root, relocate, allowed, properties))]
+    #[pyo3(signature = (root, relocate, allowed, properties, credentials = None))]
     fn new(
         py: Python<'_>,
         root: &str,
         relocate: Vec<(String, String)>,
         mut allowed: Vec<String>,
         properties: BTreeMap<String, String>,
+        credentials: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         detached(py, || {
             allowed.push(root.to_string());
-            CoreFiles::assemble(frazil_storage::open(root, &properties)?, &relocate, &allowed).map(Self)
+            let credentials =
+                credentials.map(|source| Arc::new(PythonCredentials(source)) as Arc<dyn CredentialSource>);
+            CoreFiles::assemble(frazil_storage::open(root, &properties, credentials)?, &relocate, &allowed).map(Self)
         })
     }
 

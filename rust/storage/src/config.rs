@@ -6,17 +6,18 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use frazil_core::error::{Error, Result};
+use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::Location;
 use frazil_core::storage::location::Scheme;
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as S3Key};
-use object_store::azure::{AzureConfigKey as AzureKey, MicrosoftAzureBuilder};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as S3Key, AwsCredential};
+use object_store::azure::{AzureConfigKey as AzureKey, AzureCredential, MicrosoftAzureBuilder, split_sas};
 use object_store::client::{ClientConfigKey, HttpClient, HttpConnector, ReqwestConnector};
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey as GcsKey};
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as GcsKey};
 use object_store::http::HttpBuilder;
 use object_store::{ClientOptions, ObjectStore};
 
 use crate::connect::EarlyFailure;
+use crate::credentials::{CredentialSource, Renewed};
 
 type Properties = BTreeMap<String, String>;
 
@@ -105,11 +106,15 @@ const ADLS: &[(&str, Meaning)] = &[
     ("adls.credential", Ignored),
 ];
 
-/// The store in which `location` lies.
+/// The store of `location`. Its credentials are those of `source`, if that has some for this kind of store.
 ///
 /// # Errors
 /// As [`crate::open`].
-pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<dyn ObjectStore>> {
+pub(crate) fn build(
+    location: &Location,
+    properties: &Properties,
+    source: Option<&Arc<dyn CredentialSource>>,
+) -> Result<Arc<dyn ObjectStore>> {
     let failed = |e: object_store::Error| incomplete(&e, location);
     let connector = EarlyFailure(ReqwestConnector::default());
     Ok(match location.scheme() {
@@ -123,12 +128,18 @@ pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<
             if endpoint.is_some_and(|url| url.to_ascii_lowercase().starts_with("http://")) {
                 builder = builder.with_allow_http(true);
             }
+            if let Some(source) = source.filter(|_| s3_credential(properties).is_ok()) {
+                builder = builder.with_credentials(Renewed::new(source, s3_credential));
+            }
             Arc::new(builder.with_http_connector(connector).build().map_err(failed)?)
         }
         Scheme::Gcs => {
             let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(location.authority());
             for (key, value) in translate(GCS, &["gcs."], "google_", properties)? {
                 builder = builder.with_config(parse_key::<GcsKey>(&key)?, value);
+            }
+            if let Some(source) = source.filter(|_| gcs_credential(properties).is_ok()) {
+                builder = builder.with_credentials(Renewed::new(source, gcs_credential));
             }
             Arc::new(builder.with_http_connector(connector).build().map_err(failed)?)
         }
@@ -142,6 +153,11 @@ pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<
             for (key, value) in translate(ADLS, &["adls."], "azure_", &of_account(properties, host, account))? {
                 builder = builder.with_config(parse_key::<AzureKey>(&key)?, value);
             }
+            let (host, account) = (host.to_string(), account.to_string());
+            let read = move |properties: &Properties| azure_credential(&of_account(properties, &host, &account));
+            if let Some(source) = source.filter(|_| read(properties).is_ok()) {
+                builder = builder.with_credentials(Renewed::new(source, read));
+            }
             Arc::new(builder.with_http_connector(connector).build().map_err(failed)?)
         }
         Scheme::Http | Scheme::Https => {
@@ -152,6 +168,41 @@ pub(crate) fn build(location: &Location, properties: &Properties) -> Result<Arc<
         }
         Scheme::Local | Scheme::Hdfs | Scheme::Memory | Scheme::Other(_) => return Err(no_storage(location)),
     })
+}
+
+/// The key of S3 in properties.
+fn s3_credential(properties: &Properties) -> Result<AwsCredential> {
+    let mut settings: Properties = translate(S3, &["s3.", "client."], "aws_", properties)?.into_iter().collect();
+    let mut take = |key: &str| settings.remove(key);
+    match (take("access_key_id"), take("secret_access_key")) {
+        (Some(key_id), Some(secret_key)) => Ok(AwsCredential { key_id, secret_key, token: take("session_token") }),
+        _ => Err(no_credential("s3.access-key-id and s3.secret-access-key")),
+    }
+}
+
+/// The token of Google Cloud Storage in properties.
+fn gcs_credential(properties: &Properties) -> Result<GcpCredential> {
+    let settings = translate(GCS, &["gcs."], "google_", properties)?;
+    let bearer = settings.into_iter().find(|(key, _)| key == "bearer_token").map(|(_, bearer)| bearer);
+    bearer.map(|bearer| GcpCredential { bearer }).ok_or_else(|| no_credential("gcs.oauth2.token"))
+}
+
+/// The shared access signature or the token of Azure in properties.
+fn azure_credential(properties: &Properties) -> Result<AzureCredential> {
+    let mut settings: Properties = translate(ADLS, &["adls."], "azure_", properties)?.into_iter().collect();
+    if let Some(sas) = settings.remove("sas_key") {
+        let invalid = |_| Error::invalid("the shared access signature of the catalog has no pairs of keys and values");
+        return split_sas(&sas).map(AzureCredential::SASToken).map_err(invalid);
+    }
+    let token = settings.remove("bearer_token");
+    token.map(AzureCredential::BearerToken).ok_or_else(|| no_credential("adls.sas-token and adls.token"))
+}
+
+fn no_credential(missing: &str) -> Error {
+    Error::new(
+        ErrorKind::Unauthorized,
+        format!("the catalog gives no credentials for this store: {missing} are missing"),
+    )
 }
 
 /// The refusal of a scheme that has no storage.

@@ -62,6 +62,10 @@ fn from_transport(error: &StoreError) -> (ErrorKind, String) {
                 _ => (ErrorKind::Storage, "the answer of the store could not be read".to_string()),
             };
         }
+        // The catalog was asked for credentials.
+        if let Some(own) = this.downcast_ref::<Error>() {
+            return (own.kind(), format!("the catalog gave no credentials: {}", own.message()));
+        }
         cause = this.source();
     }
     match status(&error.to_string()) {

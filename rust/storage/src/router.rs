@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use frazil_core::error::Result;
@@ -12,6 +12,7 @@ use frazil_core::storage::local::turn_of_remote;
 use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Turn, Upload, Version};
 
 use crate::config;
+use crate::credentials::CredentialSource;
 use crate::object::ObjectStorage;
 
 /// A store, and the process that made it: connections do not survive a fork.
@@ -26,6 +27,7 @@ pub struct Router {
     /// found in the environment change.
     number: u64,
     properties: BTreeMap<String, String>,
+    credentials: Option<Arc<dyn CredentialSource>>,
     stores: Mutex<HashMap<StoreKey, ObjectStorage>>,
 }
 
@@ -36,11 +38,11 @@ impl fmt::Debug for Router {
 }
 
 impl Router {
-    /// Routes to local files and to stores that `properties` configure.
-    pub fn new(properties: BTreeMap<String, String>) -> Self {
+    /// Routes to local files and to stores that `properties` and those of `credentials` configure.
+    pub fn new(properties: BTreeMap<String, String>, credentials: Option<Arc<dyn CredentialSource>>) -> Self {
         static ROUTERS: AtomicU64 = AtomicU64::new(0);
         let number = ROUTERS.fetch_add(1, Ordering::Relaxed) + 1;
-        Self { number, properties, stores: Mutex::default() }
+        Self { number, properties, credentials, stores: Mutex::default() }
     }
 
     /// The store of a location that is not local.
@@ -51,7 +53,15 @@ impl Router {
         if let Some(store) = stores.get(&key) {
             return Ok(store.clone());
         }
-        let made = ObjectStorage::new(config::build(location, &self.properties)?, &key.1)?;
+        let store = match &self.credentials {
+            None => config::build(location, &self.properties, None)?,
+            Some(source) => {
+                let mut properties = self.properties.clone();
+                properties.extend(source.current()?.properties);
+                config::build(location, &properties, Some(source))?
+            }
+        };
+        let made = ObjectStorage::new(store, &key.1)?;
         stores.insert(key, made.clone());
         Ok(made)
     }
