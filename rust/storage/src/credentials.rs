@@ -98,3 +98,45 @@ impl<C: fmt::Debug + Send + Sync> CredentialProvider for Renewed<C> {
         .boxed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use frazil_core::error::{Error, ErrorKind};
+
+    use super::*;
+    use crate::runtime::block_on;
+
+    /// Numbers its answers; each is valid for a time.
+    #[derive(Debug)]
+    struct Numbered(AtomicI64, i64);
+
+    impl CredentialSource for Numbered {
+        fn current(&self) -> Result<Vended> {
+            let number = self.0.fetch_add(1, Ordering::Relaxed);
+            if number > 2 {
+                return Err(Error::new(ErrorKind::Unavailable, "no answer"));
+            }
+            let properties = [("number".to_string(), number.to_string())].into();
+            Ok(Vended { properties, renew_at_ms: Some(now_ms() + self.1) })
+        }
+    }
+
+    fn asked(lifetime_ms: i64) -> Vec<Option<String>> {
+        let source: Arc<dyn CredentialSource> = Arc::new(Numbered(AtomicI64::new(1), lifetime_ms));
+        let renewed = Renewed::new(&source, |properties| Ok(properties.get("number").cloned().unwrap_or_default()));
+        let ask = |_| {
+            let renewed = renewed.clone();
+            block_on(async move { renewed.get_credential().await.ok().map(|found| found.to_string()) }).unwrap()
+        };
+        (0..4).map(ask).collect()
+    }
+
+    #[test]
+    fn credentials_are_asked_for_when_the_last_are_out_of_date() {
+        assert_eq!(asked(60_000), vec![Some("1".to_string()); 4]);
+        let each = asked(0);
+        assert_eq!(each, [Some("1".to_string()), Some("2".to_string()), None, None]);
+    }
+}

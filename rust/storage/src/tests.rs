@@ -124,13 +124,16 @@ fn put(files: &mut HashMap<String, Vec<u8>>, path: String, body: Vec<u8>) -> Str
 
 fn s3(server: &Server) -> Router {
     let endpoint = format!("http://{}", server.address);
-    Router::new(properties(&[
-        ("s3.endpoint", &endpoint),
-        ("s3.access-key-id", "AKIACANARY"),
-        ("s3.secret-access-key", "canary-secret"),
-        ("client.region", "eu-test-1"),
-        ("s3.path-style-access", "true"),
-    ]))
+    Router::new(
+        properties(&[
+            ("s3.endpoint", &endpoint),
+            ("s3.access-key-id", "AKIACANARY"),
+            ("s3.secret-access-key", "canary-secret"),
+            ("client.region", "eu-test-1"),
+            ("s3.path-style-access", "true"),
+        ]),
+        None,
+    )
 }
 
 /// A local address that neither accepts nor refuses connections: its queue is full.
@@ -157,13 +160,16 @@ fn a_store_that_accepts_no_connection_fails_within_seconds() {
     let addresses = [deaf.listener.local_addr().unwrap(), refused];
     let fails = |address: std::net::SocketAddr, work: fn(&Router) -> Result<()>| {
         let endpoint = format!("http://{address}");
-        let store = Router::new(properties(&[
-            ("s3.endpoint", &endpoint),
-            ("s3.access-key-id", "AKIACANARY"),
-            ("s3.secret-access-key", "canary-secret"),
-            ("client.region", "eu-test-1"),
-            ("s3.connect-timeout", "2"),
-        ]));
+        let store = Router::new(
+            properties(&[
+                ("s3.endpoint", &endpoint),
+                ("s3.access-key-id", "AKIACANARY"),
+                ("s3.secret-access-key", "canary-secret"),
+                ("client.region", "eu-test-1"),
+                ("s3.connect-timeout", "2"),
+            ]),
+            None,
+        );
         let began = std::time::Instant::now();
         let error = work(&store).unwrap_err();
         assert_eq!((error.kind(), error.message()), (ErrorKind::Unavailable, &*format!("no connection to {endpoint}")));
@@ -271,7 +277,7 @@ fn http_reads_and_does_not_follow_to_other_hosts() {
     let server = Server::start();
     let storage = s3(&server);
     storage.put("s3://bucket/f", Bytes::from_static(b"0123456789")).unwrap();
-    let http = open(&server.url("/bucket"), &BTreeMap::new()).unwrap();
+    let http = open(&server.url("/bucket"), &BTreeMap::new(), None).unwrap();
     assert_eq!(http.read(&server.url("/bucket/f"), 10).unwrap(), "0123456789");
     assert_eq!(http.read_ranges(&server.url("/bucket/f"), std::slice::from_ref(&(3..5))).unwrap(), vec!["34"]);
     assert_eq!(kind(http.read(&server.url("/bucket/none"), 10)), ErrorKind::MissingFile);
@@ -299,7 +305,7 @@ fn failures_have_kinds_and_hold_no_secret() {
 
 #[test]
 fn properties_are_understood_or_refused_by_name() {
-    let try_open = |location: &str, pairs: &[(&str, &str)]| open(location, &properties(pairs));
+    let try_open = |location: &str, pairs: &[(&str, &str)]| open(location, &properties(pairs), None);
     for (location, pairs) in [
         (
             "s3://b/t",
