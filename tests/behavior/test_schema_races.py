@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import CommitConflictError, InvalidArgumentError
+from frazil.errors import CommitConflictError, CommitValidationError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,6 +107,11 @@ def test_what_a_stale_handle_commits_can_be_read(table: Table, write: str, race:
     change, row, _ = RACES[race]
     stale = frazil.load_table(table.location)
     change(table)
+    if (write, race) == ("overwrite partitions", "new spec"):
+        # The row may replace some rows of a file of the earlier spec.
+        with pytest.raises(CommitValidationError, match="of partition spec 0 may have rows of the replaced partitions"):
+            WRITES[write](stale, rows(FULL | row))
+        return
     check(table, race, lambda: WRITES[write](stale, rows(FULL | row)), new_ids=write != "append a stream")
 
 

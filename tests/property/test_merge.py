@@ -174,7 +174,7 @@ def sorted_rows(rows: list[Row]) -> list[str]:
 def merged(merger: _native.Merger, batches: list[pa.RecordBatch]) -> list[Row]:
     found = []
     for rows in batches:
-        untouched, deleted, updated, new = merger.probe(rows)
+        untouched, deleted, updated, new, _ = merger.probe(rows)
         assert untouched.null_count == 0
         assert new.schema == SCHEMA
         touched = sorted([*deleted.to_pylist(), *updated.to_pylist()])
@@ -224,7 +224,7 @@ def test_rows_become_what_sql_says(
         return
     found = []
     for rows in [target[:cut], target[cut:]]:
-        untouched, _, _, new = mergers[0].probe(batch(rows))
+        untouched, _, _, new, _ = mergers[0].probe(batch(rows))
         found += [*batch(rows).filter(untouched).to_pylist(), *new.to_pylist()]
     other = mergers[1]
     other.merge_matched(mergers[0].matched())
@@ -268,7 +268,7 @@ def test_an_upsert_updates_rows_that_really_change(target: list[Row], source: li
     expected = [by_key.get(row["k"], row) for row in target]
     expected += [row for row in source if row["k"] is None or row["k"] not in known]
     assert sorted_rows(found) == sorted_rows(expected)
-    _, deleted, updated, _ = merger.probe(batch(target))
+    _, deleted, updated, *_ = merger.probe(batch(target))
     assert not deleted.to_pylist()
     changed = [i for i, row in enumerate(target) if row["k"] in by_key and not same(row, by_key[row["k"]])]
     assert updated.to_pylist() == changed

@@ -275,11 +275,6 @@ def _spec_evolved(table: Table) -> None:
     _merge(table)
 
 
-def _spec_partition_granularity(table: Table) -> None:
-    _spec_evolved(table)
-    table.dynamic_partition_overwrite(rows(33))
-
-
 def _upgraded(table: Table) -> None:
     """Deletion vectors where position deletes of v2 are, and rows that had no ids."""
     table.delete("id in (1, 2)")
@@ -297,7 +292,7 @@ EVOLUTIONS: dict[str, Callable[[Table], Any]] = {
     "column_dropped": _column_dropped,
     "column_promoted": _column_promoted,
     "spec_evolved": _spec_evolved,
-    "spec_granularity": _spec_partition_granularity,
+    "spec_granularity": _spec_evolved,
     "upgraded": _upgraded,
 }
 
