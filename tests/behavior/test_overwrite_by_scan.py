@@ -107,3 +107,137 @@ def test_a_scan_of_another_table(table: Table, tmp_path: Path) -> None:
     table.append([{"id": 3, "part": "a"}])
     table.overwrite(rows)
     assert ids(table) == [7]
+
+
+def remove(table: Table) -> None:
+    table.delete("id = 1")
+
+
+def add(table: Table) -> None:
+    table.append([{"id": 3, "part": "a"}])
+
+
+@pytest.mark.parametrize("change", [add, remove])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("when", ["before", "within"])
+def test_a_transaction_that_reads_its_table_conflicts_with_changes_since(
+    table: Table, tmp_path: Path, way: str, change: Callable[[Table], None], when: str
+) -> None:
+    rows = table.scan("part = 'a'")
+    other: Any = frazil.load_table(tmp_path / "t")
+    if when == "before":
+        change(other)
+
+    def overwrite() -> None:
+        with table.transaction() as changes:
+            WAYS[way](changes, rows)
+            if when == "within":
+                change(other)
+
+    with pytest.raises(CommitConflictError):
+        overwrite()
+    assert ids(table) == ([1, 2, 3] if change is add else [2])
+
+
+@pytest.mark.parametrize("change", [add, remove])
+def test_a_transaction_that_reads_its_own_changes_conflicts_with_changes_since(
+    table: Table, tmp_path: Path, change: Callable[[Table], None]
+) -> None:
+    other: Any = frazil.load_table(tmp_path / "t")
+
+    def overwrite() -> None:
+        with table.transaction() as changes:
+            changes.append([{"id": 5, "part": "a"}])
+            changes.overwrite(changes.table().scan())
+            change(other)
+
+    with pytest.raises(CommitConflictError):
+        overwrite()
+    assert ids(table) == ([1, 2, 3] if change is add else [2])
+
+
+@pytest.mark.parametrize("change", [add, remove])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_branch_is_validated_against_the_branch(
+    table: Table, tmp_path: Path, way: str, change: Callable[[Table], None]
+) -> None:
+    table.manage_snapshots().create_branch(table.snapshots()[0].snapshot_id, "b").commit()
+    rows = table.scan("part = 'a'", ref="b")
+    other: Any = frazil.load_table(tmp_path / "t")
+    if change is add:
+        other.append([{"id": 3, "part": "a"}], branch="b")
+    else:
+        other.delete("id = 1", branch="b")
+    arguments: dict[str, Any] = {"overwrite_filter": "part = 'a'"} if way == "filter" else {}
+    write = table.dynamic_partition_overwrite if way == "partitions" else table.overwrite
+    with pytest.raises(CommitConflictError):
+        write(rows, branch="b", **arguments)
+    # Other branches replace what they have.
+    write(rows)
+    assert 1 in ids(table)
+
+
+@pytest.mark.parametrize("change", [add, remove])
+@pytest.mark.parametrize("when", ["before", "within"])
+def test_a_definition_that_is_replaced_with_rows_of_the_table(
+    tmp_path: Path, change: Callable[[Any], None], when: str
+) -> None:
+    catalog = frazil.load_catalog(type="local", path=str(tmp_path / "lake"))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA)
+    table.append([{"id": 1, "part": "a"}, {"id": 2, "part": "b"}])
+    rows, other = table.scan(), catalog.load_table("db.t")
+    if when == "before":
+        change(other)
+
+    def replace() -> None:
+        with catalog.replace_table_transaction("db.t", SCHEMA) as changes:
+            changes.append(rows)
+            if when == "within":
+                change(other)
+
+    with pytest.raises(CommitConflictError, match="run the statement again"):
+        replace()
+    left = ids(table)
+    assert left == ([1, 2, 3] if change is add else [2])
+    with catalog.replace_table_transaction("db.t", SCHEMA) as changes:
+        changes.append(table.refresh().scan())
+        changes.append(changes.table().scan())
+    assert ids(table) == sorted(2 * left)
+
+
+@pytest.mark.parametrize("is_keyed", [False, True])
+@pytest.mark.parametrize("change", ["append", "delete"])
+@pytest.mark.parametrize("way", ["all", "partitions", "dynamic"])
+def test_a_paimon_table_that_is_overwritten_by_a_scan_of_itself(
+    tmp_path: Path, way: str, change: str, *, is_keyed: bool
+) -> None:
+    ways: dict[str, Callable[[Any, Any], Any]] = {
+        "all": lambda table, rows: table.overwrite(rows),
+        "partitions": lambda table, rows: table.overwrite(rows, partitions=[{"part": "a"}]),
+        "dynamic": lambda table, rows: table.dynamic_partition_overwrite(rows),
+    }
+    keys = ["id", "part"] if is_keyed else []
+    options = {"bucket": "1"} if is_keyed else {}
+    table: Any = frazil.create_table(
+        tmp_path / "p", SCHEMA, format="paimon", partition_keys=["part"], primary_keys=keys, options=options
+    )
+    table.append([{"id": 1, "part": "a"}, {"id": 2, "part": "b"}])
+    rows = table.scan("part = 'a'")
+    other: Any = frazil.load_table(tmp_path / "p")
+    if change == "append":
+        other.append([{"id": 3, "part": "a"}])
+    else:
+        other.drop_partitions([{"part": "b"}])
+    left = sorted(other.scan().to_arrow()["id"].to_pylist())
+    before = {path for path in (tmp_path / "p").rglob("*") if path.is_file()}
+    with pytest.raises(CommitConflictError, match="after its snapshot 1 was read"):
+        ways[way](table, rows)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == left
+    assert {path for path in (tmp_path / "p").rglob("*") if path.is_file()} == before
+    other.compact()
+    ways[way](table, table.scan("part = 'a'"))
+    # An earlier state that was chosen replaces the newest.
+    other.append([{"id": 7, "part": "a"}])
+    table.overwrite(table.scan(snapshot_id=1))
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]

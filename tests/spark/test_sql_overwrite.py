@@ -152,6 +152,149 @@ def test_rows_that_do_not_match_the_partition_stay(lake: Lake[DataFrame], monkey
     assert ids(lake, "i.db.t") == [2, 3, 11]
 
 
+def delete(table: Any) -> None:
+    if table.format == "paimon":
+        table.drop_partitions([{"part": "b"}])
+    else:
+        table.delete("id = 2")
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "append": lambda table: table.append([{"id": 3, "part": "a"}]),
+    "delete": delete,
+}
+LEFT = {"append": [1, 2, 3], "delete": [1]}
+
+
+@pytest.mark.parametrize(
+    ("verb", "source"),
+    [
+        ("CREATE OR REPLACE TABLE", "{t}"),
+        ("REPLACE TABLE", "view"),
+        ("REPLACE TABLE", "(SELECT 1 AS id, 'a' AS part) WHERE EXISTS (SELECT 1 FROM view)"),
+    ],
+)
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_table_that_is_replaced_by_its_own_rows_loses_none_of_others(
+    lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, verb: str, change: str, source: str
+) -> None:
+    lake.sql("CREATE OR REPLACE TEMPORARY VIEW view AS SELECT * FROM i.db.t")
+    statement = f"{verb} i.db.t USING iceberg AS SELECT id + 10 AS id, part FROM {source.format(t='i.db.t')}"
+    meanwhile(monkeypatch, lambda: CHANGES[change](lake.table("i.db.t")))
+    before = set(Path(lake.table("i.db.t").location).rglob("*.parquet"))
+    with pytest.raises(CommitConflictError, match="run the statement again"):
+        lake.sql(statement)
+    assert ids(lake, "i.db.t") == LEFT[change]
+    assert len(set(Path(lake.table("i.db.t").location).rglob("*.parquet")) - before) == len(LEFT[change]) // 3
+    lake.sql("CREATE OR REPLACE TEMPORARY VIEW view AS SELECT * FROM i.db.t")
+    lake.sql(statement)
+    expected = [11] if "EXISTS" in source else [number + 10 for number in LEFT[change]]
+    assert ids(lake, "i.db.t") == expected
+
+
+def test_a_table_that_is_replaced_by_other_rows_replaces_those_of_others(
+    lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lake.table("i.db.t").snapshots()[0].snapshot_id
+    for source in ("p.default.t", f"i.db.t VERSION AS OF {first}"):
+        meanwhile(monkeypatch, lambda: lake.table("i.db.t").append([{"id": 3, "part": "a"}]))
+        lake.sql(f"REPLACE TABLE i.db.t USING iceberg AS SELECT id + 20 AS id, part FROM {source}")
+        assert ids(lake, "i.db.t") == [21, 22]
+
+
+def test_a_compaction_does_not_conflict_with_a_replacement(
+    lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.sql("INSERT INTO i.db.t VALUES (3, 'a')")
+    meanwhile(monkeypatch, lambda: lake.table("i.db.t").rewrite_data_files(min_input_files=2))
+    lake.sql("REPLACE TABLE i.db.t USING iceberg AS SELECT id + 10 AS id, part FROM i.db.t")
+    assert ids(lake, "i.db.t") == [11, 12, 13]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(
+    ("made", "change"), [("sql", "append"), ("sql", "delete"), ("dataframe", "append"), ("nested", "delete")]
+)
+def test_a_view_of_the_table_keeps_the_state_that_it_read(
+    spark: SparkSession, lake: Lake[DataFrame], table: str, change: str, made: str
+) -> None:
+    if made == "dataframe":
+        frazil.spark.read(spark, lake.table(table)).createOrReplaceTempView("view")
+    else:
+        lake.sql(f"CREATE OR REPLACE TEMPORARY VIEW view AS SELECT * FROM {table}")
+    if made == "nested":
+        spark.sql("SELECT max(id) AS id, part FROM view GROUP BY part").createOrReplaceTempView("view")
+    CHANGES[change](lake.table(table))
+    left = ids(lake, table)
+    query = "SELECT id, part FROM view"
+    if made == "nested":
+        query += f" WHERE id IN (SELECT id FROM {table})"
+    with pytest.raises(CommitConflictError):
+        lake.sql(f"INSERT OVERWRITE {table} {query}")
+    assert ids(lake, table) == left
+    lake.sql(f"CREATE OR REPLACE TEMPORARY VIEW view AS SELECT * FROM {table}")
+    lake.sql(f"INSERT OVERWRITE {table} SELECT id + 10, part FROM view")
+    assert ids(lake, table) == [number + 10 for number in left]
+
+
+READS: dict[str, Callable[[SparkSession, Any], DataFrame]] = {
+    "auto": frazil.spark.read,
+    "arrow": lambda spark, table: frazil.spark.read(spark, table, read_lane="arrow"),
+    "limit": lambda spark, table: frazil.spark.read(spark, table, limit=10),
+    "cached": lambda spark, table: frazil.spark.read(spark, table).cache(),
+    "location": lambda spark, table: frazil.spark.read(spark, table.location),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(
+    ("how", "change", "mode"),
+    [
+        ("auto", "append", "overwrite"),
+        ("auto", "delete", "dynamic"),
+        ("arrow", "delete", "overwrite"),
+        ("limit", "append", "dynamic"),
+        ("cached", "delete", "overwrite"),
+        ("location", "append", "overwrite"),
+    ],
+)
+def test_a_dataframe_of_the_table_that_is_written_keeps_the_state_that_it_read(
+    spark: SparkSession, lake: Lake[DataFrame], table: str, change: str, how: str, mode: Any
+) -> None:
+    target = lake.table(table)
+    rows = READS[how](spark, target).selectExpr("id", "part")
+    CHANGES[change](lake.table(table))
+    left = ids(lake, table)
+    with pytest.raises(CommitConflictError):
+        frazil.spark.write(rows, target, mode)
+    assert ids(lake, table) == left
+    rows = READS[how](spark, lake.table(table)).selectExpr("id + 10 AS id", "part")
+    frazil.spark.write(rows, lake.table(table), mode)
+    assert ids(lake, table) == [number + 10 for number in left]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_an_earlier_state_in_a_dataframe_replaces_the_newest(
+    spark: SparkSession, lake: Lake[DataFrame], table: str
+) -> None:
+    first = lake.table(table).snapshots()[0].snapshot_id
+    rows = frazil.spark.read(spark, lake.table(table), snapshot_id=first)
+    lake.table(table).append([{"id": 3, "part": "a"}])
+    frazil.spark.write(rows, lake.table(table), "overwrite")
+    assert ids(lake, table) == [1, 2]
+
+
+def test_a_dataframe_of_a_branch_is_validated_against_the_branch(spark: SparkSession, lake: Lake[DataFrame]) -> None:
+    table = lake.table("i.db.t")
+    table.manage_snapshots().create_branch(table.snapshots()[0].snapshot_id, "b").commit()
+    rows = frazil.spark.read(spark, table, ref="b")
+    lake.table("i.db.t").append([{"id": 3, "part": "a"}], branch="b")
+    with pytest.raises(CommitConflictError):
+        frazil.spark.write(rows, table, "overwrite", branch="b")
+    frazil.spark.write(rows, table, "overwrite")
+    assert ids(lake, "i.db.t") == [1, 2]
+
+
 def test_a_compaction_is_no_conflict(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
     lake.sql("INSERT INTO p.default.t VALUES (3, 'a')")
     meanwhile(monkeypatch, lambda: lake.table("p.default.t").compact())

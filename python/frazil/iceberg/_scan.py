@@ -52,11 +52,13 @@ class Plan(scan.Plan[_native.Plan]):
 class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
     """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
 
-    def __init__(self, table: _native.Table, arguments: dict[str, Any]) -> None:
+    def __init__(self, table: _native.Table, arguments: dict[str, Any], *, is_staged: bool = False) -> None:
         """Use `Table.scan` instead."""
         super().__init__(_native.Scan(table, **arguments), arguments["limit"])
         self._table = table
         self._arguments = arguments
+        self.is_staged = is_staged
+        """Whether the scan reads changes of a transaction that is not committed yet."""
 
     def select(self, *field_names: str) -> Scan:
         """Return the same scan of these columns; `*` stands for all.
@@ -64,7 +66,7 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         Raises:
             InvalidArgumentError: A column that the table does not have.
         """
-        return Scan(self._table, self._arguments | {"selected_fields": names_of(field_names, "field_names")})
+        return self._with(selected_fields=names_of(field_names, "field_names"))
 
     def use_ref(self, name: str) -> Scan:
         """Return the same scan of a branch or a tag.
@@ -76,12 +78,22 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         if self._arguments["snapshot"] is not None or self._arguments["append"] is not None:
             message = "the scan reads a given snapshot already, which a ref would replace"
             raise InvalidArgumentError(message, hint=f"begin with table.scan(ref={name!r})")
-        return Scan(self._table, self._arguments | {"snapshot": snapshot_choice(None, name, None)})
+        return self._with(snapshot=snapshot_choice(None, name, None))
 
-    def reads_current_state_of(self, table: _native.Table) -> bool:
-        """Return whether the scan reads what was the current state of this table when it was made."""
-        is_current = self._arguments["snapshot"] is None and self._arguments["append"] is None
-        return is_current and self._table.metadata_json("table-uuid") == table.metadata_json("table-uuid")
+    def reads_branch_of(self, table: _native.Table, branch: str) -> bool:
+        """Return whether the scan reads what was the newest state of a branch of this table when it was made."""
+        is_same = self._table.metadata_json("table-uuid") == table.metadata_json("table-uuid")
+        return is_same and self._arguments["append"] is None and self._branch() == branch
+
+    def _branch(self) -> str | None:
+        """Return the branch that is read; None if a snapshot, a tag or a time was chosen."""
+        kind, name = self._arguments["snapshot"] or ("ref", "main")
+        refs = json.loads(self._table.metadata_json("refs") or "{}")
+        is_branch = kind == "ref" and (name == "main" or refs.get(name, {}).get("type") == "branch")
+        return str(name) if is_branch else None
+
+    def _with(self, **arguments: Any) -> Scan:
+        return Scan(self._table, self._arguments | arguments, is_staged=self.is_staged)
 
     def plan(self) -> Plan:
         """Plan the scan: which data files are read, with which deletes."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil._folders import NewFolder
+    from frazil._run import ReadSnapshot
     from frazil._write_result import RowCounts
     from frazil.iceberg.operations.rows import Written
     from frazil.iceberg.operations.values import SnapshotRequest
@@ -46,6 +47,8 @@ class StagedTable:
         self._results: list[tuple[WriteResult, RowCounts]] = []
         self._process_id = os.getpid()
         self.is_changed = False
+        self.replaces_definition = False
+        """Whether the table gets another definition, and so loses all rows of its main branch."""
         self._state: TableState | None = None
         self.folder: NewFolder | None = None
         """The folder of a table that the commit creates."""
@@ -107,6 +110,15 @@ class StagedTable:
         self._results.append((result, counts))
         self._settle(self.state, len(self._results) - 1)
         return result
+
+    def validate_read(self, read: ReadSnapshot) -> None:
+        """Note which snapshot the rows of a new definition are made of: changes of rows since then conflict.
+
+        Raises:
+            CommitConflictError: Another writer has changed rows before the transaction began.
+        """
+        if self.replaces_definition:
+            self.native.validate_read(read.snapshot_id)
 
     def changed(self) -> None:
         """Note that the staged state is another one now."""

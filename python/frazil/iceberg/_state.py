@@ -61,7 +61,7 @@ class TableState:
             "limit": limit,
             "case_sensitive": case_sensitive,
         }
-        return Scan(self.native, arguments)
+        return Scan(self.native, arguments, is_staged=self.is_staged)
 
     def bind(
         self,

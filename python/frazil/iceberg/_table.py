@@ -22,7 +22,7 @@ from frazil._arguments import (
 )
 from frazil._border import operation, operation_of
 from frazil._opened import Opened, opened_with
-from frazil._run import HERE, apply, run
+from frazil._run import HERE, ReadSnapshot, apply, run
 from frazil._write_result import settle
 from frazil.errors import UnsupportedError
 from frazil.iceberg._inspect import Inspect
@@ -494,9 +494,18 @@ class Transaction(Verbs):
         with staged.owning():
             ready = operation.prepare(staged, rows)
             staged.own(ready)
+            self._validate_read(rows)
             result = apply(staged, operation, ready.fit(staged.state()), executor)
         settle(result, seconds=time.perf_counter() - began)
         return result
+
+    def _validate_read(self, rows: Any) -> None:
+        """Note the snapshot of the table that rows of a new definition are read from, if a scan reads them."""
+        from frazil.iceberg.operations.rows import ArrowInput
+
+        scan = rows.scan if isinstance(rows, ArrowInput) else None
+        if scan is not None and not scan.is_staged and scan.reads_branch_of(self._staged.native.base(), "main"):
+            self._staged.validate_read(ReadSnapshot(scan.snapshot_id))
 
     def _newest(self) -> TableState:
         return self._staged.state()
@@ -546,4 +555,15 @@ def replace_definition(changes: Transaction, new: NewTable, *, keep_location: bo
     """Replace the definition of the table of a transaction; see `Catalog.replace_table_transaction`."""
     staged = changes._staged  # noqa: SLF001 - of this class
     new.replace(staged.native, keep_location=keep_location)
+    staged.replaces_definition = True
     staged.changed()
+
+
+def replaces_definition(changes: Transaction) -> bool:
+    """Return whether a transaction gives its table another definition."""
+    return changes._staged.replaces_definition  # noqa: SLF001 - of this class
+
+
+def validate_read(changes: Transaction, read: ReadSnapshot) -> None:
+    """Note which snapshot the rows of a new definition are made of; see `StagedTable.validate_read`."""
+    changes._staged.validate_read(read)  # noqa: SLF001 - of this class

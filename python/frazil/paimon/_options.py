@@ -14,7 +14,7 @@ frazil.errors.InvalidArgumentError: there is no option `incremental_between`; di
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from frazil.errors import InvalidArgumentError
 
@@ -41,8 +41,29 @@ READ_OPTIONS = (
 )
 """The options that say which rows of a table are read, not how."""
 
+_CHOOSE_STATE = {
+    "scan.creation-time-millis",
+    "scan.file-creation-time-millis",
+    "scan.mode",
+    "scan.snapshot-id",
+    "scan.tag-name",
+    "scan.timestamp",
+    "scan.timestamp-millis",
+    "scan.version",
+    "scan.watermark",
+}
+
 _NEAR = 0.85
 """How alike two names are of which one is a misspelling. Other options of Paimon are less like those above."""
+
+
+def chooses_state(options: Iterable[str]) -> bool:
+    """Return whether one of these options chooses an earlier state of a table, or changes of it.
+
+    >>> chooses_state(["scan.snapshot-id"]), chooses_state(["bucket"])
+    (True, False)
+    """
+    return any(name in _CHOOSE_STATE or name.startswith("incremental-") for name in options)
 
 
 def scan_options(options: Mapping[str, object] | None) -> dict[str, str]:

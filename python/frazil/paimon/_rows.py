@@ -15,6 +15,7 @@ from frazil.paimon._schema import Schema
 from frazil.paimon._writer_options import type_name, utc_offset_ms, writer_options
 
 if TYPE_CHECKING:
+    from frazil._run import ReadSnapshot
     from frazil.paimon._state import TableState
 
 __all__ = ["ArrowRows", "write_rows"]
@@ -26,6 +27,12 @@ class ArrowRows:
     def __init__(self, data: Any) -> None:
         """Take what a user gives; nothing is read yet."""
         self._data = data
+
+    def read_of(self, table: _native.PaimonTable) -> ReadSnapshot | None:
+        """Return the snapshot that the rows are read from, if a scan reads the newest state of the same branch."""
+        from frazil.paimon._scan import Scan
+
+        return self._data.read_of(table) if isinstance(self._data, Scan) else None
 
     def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
         """Write the rows into new files, and return the messages to commit."""

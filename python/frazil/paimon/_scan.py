@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil import _scan as scan
+from frazil._run import ReadSnapshot
+from frazil.paimon._options import chooses_state
 from frazil.paimon._split import Split
 
 if TYPE_CHECKING:
@@ -62,6 +65,18 @@ class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit]):
         super().__init__(_native.PaimonScan(table, **arguments), arguments["limit"])
         self._table = table
         self._arguments = arguments
+
+    def read_of(self, table: _native.PaimonTable) -> ReadSnapshot | None:
+        """Return the snapshot of this scan if it reads what was the newest state of this table and branch, or None.
+
+        If the user chose a state or changes, newer rows are meant to be replaced.
+        """
+        options = {**json.loads(self._table.schema_json(None)).get("options", {}), **self._arguments["options"]}
+        kind, name = self._arguments["snapshot"] or ("ref", options.get("branch", self._table.branch))
+        is_branch = kind == "ref" and (name == "main" or name in self._table.branches())
+        is_newest = self._arguments["view"] == "rows" and is_branch and not chooses_state(options)
+        is_same = (self._table.location, name) == (table.location, table.branch)
+        return ReadSnapshot(self.snapshot_id) if is_newest and is_same else None
 
     def plan(self) -> Plan:
         """Plan the scan: which data files are read, and which of them together."""

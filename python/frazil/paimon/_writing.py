@@ -239,7 +239,10 @@ class Writing:
         """Carry out an operation with the rows of `data`."""
         from frazil.paimon._rows import ArrowRows
 
-        return self._run(operation, ArrowRows(data))
+        rows = ArrowRows(data)
+        if not isinstance(operation, Append):
+            operation = dataclasses.replace(operation, read=rows.read_of(self._native))
+        return self._run(operation, rows)
 
     def _run(self, operation: Operation[TableState], rows: RowInput | None = None) -> WriteResult:
         """Carry out an operation; afterwards this handle has the newest schema."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError
+from frazil.spark._branch_read import BranchRead, table_id
 from frazil.spark._options import NATIVE_FILES, SNAPSHOT_OPTIONS, check_names, exclude, number, snapshot_arguments
 from frazil.spark._state import ReadState
 
@@ -75,6 +76,16 @@ class IcebergState(OpenedState):
     def lasting_options(self) -> dict[str, str | None]:
         """Return the metadata file."""
         return {"path": self.metadata_file}
+
+    def newest_of(self) -> BranchRead | None:
+        """Return the branch that is read, if no snapshot, tag or time was chosen."""
+        asked, table = self.asked, self._opened()
+        kind, name = asked.snapshot or ("ref", asked.branch or "main")
+        ref = table.refs().get(name) if kind in ("ref", "version") else None
+        is_branch = kind in ("ref", "version") and (name == "main" or (ref is not None and ref.type == "branch"))
+        if self._append or not is_branch:
+            return None
+        return BranchRead(table=table_id(table), branch=name, snapshot_id=None if ref is None else ref.snapshot_id)
 
     def native_files(self, *, nullable: bool, is_filtered_later: bool) -> NativeFiles | None:
         """Return the files that Spark reads with the same result."""

@@ -13,7 +13,7 @@ from frazil._literal import lit
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.files.rows.batches import no_rows
 from frazil.iceberg import Table, Transaction
-from frazil.iceberg._table import state_of, to_newest
+from frazil.iceberg._table import replaces_definition, state_of, to_newest, validate_read
 from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
 from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartitions
 from frazil.spark._few_rows import few_rows
@@ -64,7 +64,12 @@ def write_iceberg(frame: DataFrame, target: Table | Transaction, asked: WriteReq
         frame, distribution_mode=asked.distribution_mode, write_format=write_format, target_bytes=target_bytes
     )
     options = snapshot_options(asked.branch, asked.snapshot_properties)
-    operation = write_operation(asked.mode, options, None if given is True else row_filter, asked.read)
+    read = asked.read
+    if read is not None and isinstance(target, Transaction) and replaces_definition(target):
+        # The commit is validated as a whole: the new definition begins without rows.
+        validate_read(target, read)
+        read = None
+    operation = write_operation(asked.mode, options, None if given is True else row_filter, read)
     return carry_out(target, operation, rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Transaction
 from frazil.spark._assignment import assigned, constant
 from frazil.spark._types import spark_schema
-from frazil.spark._writes import WRITERS
+from frazil.spark._writes import WRITERS, read_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,9 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
     schema = spark_schema(table.scan().schema(), "error")
     constants = _values(frame, schema, how.constants)
     rows = assigned(frame, schema, how)
+    # The names in a statement tell of the table itself, and the plan also of views of it, which may be older.
+    read = read_of(frame, target, how.mode, how.branch)
+    how = how if read is None else replace(how, read=read)
     WRITERS[table.format].insert(rows, target, how, constants, snapshot_properties)
 
 

@@ -22,7 +22,7 @@ from frazil.config import config
 from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -80,10 +80,14 @@ class NativeFiles:
         content = bits.to_bytes(len(self._plan) // 8 + 1, "little")
         return f"{_digest(self._plan)}:{base64.b64encode(content).decode()}"
 
-    def frame(self, spark: SparkSession, schema: StructType) -> DataFrame:
-        """Read the files by Spark."""
+    def frame(self, spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:
+        """Read the files by Spark; its plan keeps the options."""
         with _listed_by_the_driver(spark):
-            return spark.read.schema(schema).options(**_OPTIONS).parquet(*(f"file://{path}" for path in self.paths))
+            return (
+                spark.read.schema(schema)
+                .options(**_OPTIONS, **options)
+                .parquet(*(f"file://{path}" for path in self.paths))
+            )
 
 
 def native_files(scan: iceberg.Scan, *, nullable: bool, is_filtered_later: bool = False) -> NativeFiles | None:

@@ -29,6 +29,9 @@ READ_LANES = ("auto", "arrow", "native")
 NATIVE_FILES = "native-files"
 """The option by which `frazil.spark.read` names the data files that Spark reads itself."""
 
+READ_SNAPSHOT = "read-snapshot"
+"""The option by which plans of Spark name the table, the branch and the snapshot that frazil read."""
+
 SNAPSHOT_OPTIONS = ("snapshot-id", "as-of-timestamp", "tag", "ref", "versionasof", "timestampasof")
 """Options of which at most one is given."""
 
@@ -50,6 +53,7 @@ COMMON_OPTIONS = (
     "allowed-locations",
     "timestamp-ns-mode",
     "pushdown",
+    READ_SNAPSHOT,
 )
 """Options that tables of every format take, as they are compared."""
 

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError, NoSuchSnapshotError
+from frazil.paimon._options import chooses_state
+from frazil.spark._branch_read import BranchRead, table_id
 from frazil.spark._options import SNAPSHOT_OPTIONS, check_names, exclude
 from frazil.spark._state import ReadState
 
@@ -156,6 +158,15 @@ class PaimonState(OpenedState):
             return None
         others = dict.fromkeys((*SNAPSHOT_OPTIONS, *_CHOOSE_SNAPSHOT, "scan.mode"))
         return {**others, "snapshot-id": str(snapshot_id), "branch": options.get("branch")}
+
+    def newest_of(self) -> BranchRead | None:
+        """Return the branch that is read, if neither a snapshot nor changes were chosen."""
+        asked, table = self.asked, self._opened()
+        kind, name = asked.snapshot or ("ref", asked.branch or table.branch)
+        is_branch = kind == "ref" and (name == "main" or name in table.branches())
+        if not is_branch or asked.metadata_table is not None or chooses_state((*asked.others, *table.options)):
+            return None
+        return BranchRead(table=table_id(table), branch=name, snapshot_id=self._snapshot_id)
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan, and give the partitions; a table without a snapshot has none, whatever was committed since."""

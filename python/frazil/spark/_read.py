@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._arguments import field_names, filter_text, row_limit, snapshot_choice
 from frazil.errors import FrazilError, InvalidArgumentError
-from frazil.spark._options import NATIVE_FILES, READ_LANES, parse, quote_name
+from frazil.spark._options import NATIVE_FILES, READ_LANES, READ_SNAPSHOT, parse, quote_name
 from frazil.spark._worker_python import check_session
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         raise InvalidArgumentError(message)
     from pyspark.sql.utils import is_remote
 
-    if read_lane == "arrow" or is_remote():
+    if is_remote():
         return spark.read.format("frazil").options(**given).load()
-    return _by_lanes(spark, given, nullable=read_lane == "native")
+    return _by_lanes(spark, given, read_lane)
 
 
 def relation(
@@ -135,9 +135,12 @@ def relation(
     given = {name: str(value) for name, value in _place({}, table, None, None).items() if value is not None}
     given |= options
     key = json.dumps(given, sort_keys=True)
-    state = open_state(parse(given if key not in states else _with(given, states[key])))
+    chosen = _with(given, states.get(key, {}))
+    state = open_state(parse(chosen))
+    # Lasting options name a snapshot, as if the user had chosen it.
+    given |= _marks(chosen, state)
     if (lasting := state.lasting_options()) is not None:
-        states[key] = lasting
+        states[key] = {**lasting, **_marks(chosen, state)}
         given = _with(given, lasting)
     columns, filters = narrowed(state.scan(("*",)).schema())
     given["columns"] = ", ".join(quote_name(name) for name in columns)
@@ -182,16 +185,25 @@ def _place(
     return given | dict(storage or {})
 
 
-def _by_lanes(spark: SparkSession, given: dict[str, str], *, nullable: bool) -> DataFrame:
+def _marks(given: Mapping[str, str], state: ReadState) -> dict[str, str]:
+    """Return the option by which a write finds which snapshot was read, if it may replace what was committed since."""
+    if READ_SNAPSHOT in given:
+        return {READ_SNAPSHOT: given[READ_SNAPSHOT]}
+    read = state.newest_of()
+    return {} if read is None else {READ_SNAPSHOT: read.option()}
+
+
+def _by_lanes(spark: SparkSession, given: dict[str, str], lane: str) -> DataFrame:
     """Read by Spark what it reads with the same result, and the rest by frazil; both from one state of the table."""
     from frazil.spark._open import open_state
 
     # What is wrong is said by the data source, as for every other read.
     with contextlib.suppress(FrazilError):
         asked = parse(given)
-        state = open_state(asked) if asked.limit is None and not asked.pushdown else None
-        if state is not None and state.has_native_files:
-            return _opened(spark, given, state, nullable=nullable)
+        state = open_state(asked)
+        if lane != "arrow" and asked.limit is None and not asked.pushdown and state.has_native_files:
+            return _opened(spark, given, state, nullable=lane == "native")
+        given = _with(given, state.lasting_options() or {}) | _marks(given, state)
     return spark.read.format("frazil").options(**given).load()
 
 
@@ -207,6 +219,8 @@ def _opened(
     from frazil.spark._types import spark_schema
 
     source, asked, lasting = spark.read.format("frazil"), state.asked, state.lasting_options()
+    marks = _marks(given, state)
+    given = {**given, **marks}
     if lasting is None:
         # Spark must open the table now: a later read might find another state.
         return source.options(**given).load()
@@ -217,7 +231,7 @@ def _opened(
         files = state.native_files(nullable=nullable, is_filtered_later=is_filtered_later)
     if files is None:
         return source.options(**given).load()
-    frame = files.frame(spark, schema)
+    frame = files.frame(spark, schema, marks)
     if files.are_all:
         return frame
     return frame.unionByName(source.options(**given, **{NATIVE_FILES: files.option()}).load())

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from frazil import _native, iceberg, paimon
     from frazil._changes import Changes
     from frazil._virtual_table import VirtualScan
+    from frazil.spark._branch_read import BranchRead
     from frazil.spark._lanes import NativeFiles
     from frazil.spark._options import ReadOptions
 
@@ -67,6 +68,10 @@ class ReadState(ABC):
 
         The result itself is None if the state cannot be named.
         """
+        return None
+
+    def newest_of(self) -> BranchRead | None:
+        """Return the branch that is read, if the state is what its newest one was; None for any other state."""
         return None
 
     def native_files(self, *, nullable: bool, is_filtered_later: bool) -> NativeFiles | None:  # noqa: ARG002

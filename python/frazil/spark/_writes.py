@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Transaction
+from frazil.iceberg._table import replaces_definition
+from frazil.spark._branch_read import snapshot_read_by
 from frazil.spark._iceberg_write import insert_into_iceberg, write_iceberg
 from frazil.spark._paimon_write import insert_into_paimon, write_paimon
 from frazil.spark._worker_python import check_session, session_of
@@ -19,12 +21,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from frazil._run import ReadSnapshot
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
     from frazil.paimon import Table as PaimonTable
     from frazil.sql._insert import Insertion
 
-__all__ = ["WRITERS", "write"]
+__all__ = ["WRITERS", "read_of", "write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,16 @@ WRITERS = {
     "paimon": Writer(write=write_paimon, insert=insert_into_paimon),
 }
 """The writers by the names of their formats."""
+
+
+def read_of(frame: DataFrame, target: Any, mode: str, branch: str) -> ReadSnapshot | None:
+    """Return the snapshot that a DataFrame was made of, if it replaces rows of the same branch."""
+    if not isinstance(target, Transaction):
+        branch = target.branch if target.format == "paimon" and branch == "main" else branch
+        return None if mode == "append" else snapshot_read_by(frame, target, branch)
+    if mode == "append" and not replaces_definition(target):
+        return None
+    return snapshot_read_by(frame, target.table(), branch)
 
 
 def write(  # noqa: PLR0913 - keyword-only, what a write is
@@ -106,5 +119,6 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
         target_file_size_bytes=target_file_size_bytes,
     )
     target = table if isinstance(table, Transaction) else opened_table(table, relocate, storage)
+    asked = replace(asked, read=read_of(frame, target, mode, branch))
     result = WRITERS[target.format].write(frame, target, asked)
     return replace(result, seconds=time.perf_counter() - began)

@@ -30,6 +30,7 @@ from frazil.sql._sources import Sources
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from frazil._run import ReadSnapshot
     from frazil.catalog import Catalog
     from frazil.sql._reader import Name
     from frazil.sql._references import Reference
@@ -370,9 +371,13 @@ class Lake(Generic[Frame]):
         if statement.query is None:
             create_table(statement, where, text, self._engine, None)
             return self._done()
-        rows = self._query(in_place(text, statement.query.start, statement.query.text), args)
+        tables = Sources(self._names)
+        query = in_place(text, statement.query.start, statement.query.text)
+        found, sources = self._sources(query, args, tables)
+        how = Insertion(read=_read_of_replaced(statement, tables, sources))
+        rows = self._engine.query(replaced(query, found), sources, args)
         statement = replace(statement, columns=tuple(self._engine.columns_of(rows)))
-        create_table(statement, where, text, self._engine, lambda table: self._engine.insert(rows, table, Insertion()))
+        create_table(statement, where, text, self._engine, lambda table: self._engine.insert(rows, table, how))
         return self._done()
 
     def _drop(self, statement: st.DropTable, text: str) -> Frame:
@@ -430,6 +435,18 @@ class Lake(Generic[Frame]):
         rows = self._engine.query(replaced(query, found), sources, args)
         self._engine.insert(rows, target.table, how)
         return self._done()
+
+
+def _read_of_replaced(statement: st.CreateTable, tables: Sources, sources: Sequence[Source]) -> ReadSnapshot | None:
+    """Return the snapshot that a query reads of the table that its rows replace; None if it does not read the table."""
+    if not (statement.replaces and sources):
+        return None
+    try:
+        target = tables.source(statement.name.parts)
+    except NoSuchTableError:
+        return None
+    is_read = target.metadata_table is None and any(one.reads(target) for one in sources)
+    return target.snapshot() if is_read else None
 
 
 def _readable(text: str, start: int, where: Resolved) -> Any:

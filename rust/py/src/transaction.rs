@@ -306,6 +306,11 @@ impl Transaction {
         })
     }
 
+    /// Makes it a conflict if another writer adds or deletes rows of the main branch after this snapshot.
+    fn validate_read(&self, py: Python<'_>, snapshot_id: Option<i64>) -> PyResult<()> {
+        self.with(py, |transaction, _| transaction.validate_read(snapshot_id))
+    }
+
     /// Commit all changes as one. Return the new state, the state that the commit replaced, None if there was nothing to
     /// commit or the table was created, and the number of attempts, earlier ones included.
     fn commit(&self, py: Python<'_>, attempts: &Attempts) -> PyResult<(Table, Option<Table>, u32)> {

@@ -109,7 +109,7 @@ def _validation(state: TableState, rows: WrittenRows, operation: Overwrite | Ove
     """
     if operation.read is not None:
         planned_on = operation.read.snapshot_id
-    elif operation.options.branch != "main" or rows.scan is None or not rows.scan.reads_current_state_of(state.native):
+    elif rows.scan is None or not rows.scan.reads_branch_of(state.native, operation.options.branch):
         return None
     else:
         planned_on = rows.scan.snapshot_id

@@ -28,6 +28,8 @@ pub struct Transaction {
     changes: Vec<Box<dyn Change>>,
     /// The staged state that each change was made on first.
     made_on: Vec<Arc<TableMetadata>>,
+    /// The current snapshots that rows of the transaction were made of, while changes since then conflict.
+    reads: Vec<Option<i64>>,
 }
 
 /// A state with changes, and the updates that lead to it.
@@ -66,6 +68,7 @@ impl Transaction {
             creates: false,
             changes: Vec::new(),
             made_on: Vec::new(),
+            reads: Vec::new(),
         }
     }
 
@@ -106,6 +109,17 @@ impl Transaction {
         }
         self.changes.push(change);
         self.made_on.push(before);
+        Ok(())
+    }
+
+    /// Makes it a conflict if another writer adds or deletes rows of the main branch after this snapshot of it, from which
+    /// rows of the transaction were made. None if the branch had no snapshot.
+    ///
+    /// # Errors
+    /// `CommitConflict` if a writer did so before the transaction began.
+    pub fn validate_read(&mut self, snapshot_id: Option<i64>) -> Result<()> {
+        check_read(&self.base.metadata, snapshot_id)?;
+        self.reads.push(snapshot_id);
         Ok(())
     }
 
@@ -161,6 +175,7 @@ impl Transaction {
 
     /// Makes all changes again, on another state.
     fn make_again(&mut self, base: &TableMetadata, attempt: u32, context: &Context) -> Result<()> {
+        self.reads.iter().try_for_each(|read| check_read(base, *read))?;
         self.staged = Staged::new(Arc::new(base.clone()));
         for (change, before) in self.changes.iter_mut().zip(&self.made_on) {
             if change.writes_files() {
@@ -193,6 +208,21 @@ impl Change for Transaction {
     fn clean(&mut self, committed: Option<&TableMetadata>) {
         self.changes.iter_mut().for_each(|change| change.clean(committed));
     }
+}
+
+/// Fails unless the main branch has the rows that it had at a snapshot: only compactions may follow it.
+fn check_read(base: &TableMetadata, read: Option<i64>) -> Result<()> {
+    let mut id = base.current_snapshot_id;
+    while id != read {
+        match id.and_then(|id| base.snapshot(id).ok()) {
+            Some(snapshot) if snapshot.operation() == Some("replace") => id = snapshot.parent_snapshot_id,
+            _ => {
+                let message = "another writer changed the table after the rows of this transaction were read from it";
+                return Err(Error::new(ErrorKind::CommitConflict, message).hint("run the statement again"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Files were written by the schemas and specs that the transaction itself had made by `then`. Made again after another
