@@ -126,9 +126,7 @@ def test_a_compaction_keeps_the_rows_of_writers_with_equal_sequence_numbers(
 ) -> None:
     columns = [("k", key), ("at", "INT"), ("n", "INT"), ("s", "STRING")]
     options = {"bucket": 1, "write-only": "true"} | ENGINES[engine]
-    table: Any = frazil.create_table(
-        tmp_path / "t", columns, format="paimon", primary_keys=["k"], options=options
-    )
+    table: Any = frazil.create_table(tmp_path / "t", columns, format="paimon", primary_keys=["k"], options=options)
     value = str if key.startswith("STRING") else int
     for round_ in range(4):
         # The writers write different keys, too, so that their files begin and end at different keys.

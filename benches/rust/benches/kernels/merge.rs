@@ -28,7 +28,8 @@ pub(super) fn deduplicate(rows: usize) -> Work {
         loop {
             match merger.step().unwrap() {
                 Step::Need(run) => {
-                    merger.push(run, rest[run].next().cloned().map(|batch| (source(run), batch))).unwrap()
+                    let next = rest[run].next().cloned();
+                    merger.push(run, next.map(|batch| (source(run), batch))).unwrap();
                 }
                 Step::Batch(batch) => merged += batch.num_rows(),
                 Step::Done => return merged,

@@ -146,7 +146,11 @@ def _check_timestamps(values: Any, name: str, hint: str) -> None:
         fraction = pc.any(_fractions(before, second)).as_py()
         if fraction or greatest.as_py() > farthest or least.as_py() < -farthest:
             what = "have no fraction of a second before 1970" if fraction else "hold 1677 to 2262 only"
-            bad = _fractions(before, second) if fraction else pc.or_(pc.greater(ticks, farthest), pc.less(ticks, -farthest))
+            bad = (
+                _fractions(before, second)
+                if fraction
+                else pc.or_(pc.greater(ticks, farthest), pc.less(ticks, -farthest))
+            )
             value = (before if fraction else ticks).filter(bad)[0].cast(data_type).cast(pa.string())
             message = f"the column `{name}` holds the moment {value}, but the timestamps of ORC files {what}"
             raise UnsupportedError(message, context={"column": name}, hint=hint)
