@@ -67,6 +67,11 @@ TAKEN: dict[str, tuple[pa.DataType, Any, Any]] = {
     "Polars Binary": (pa.binary(), polars([b"a", None], pl.Binary), b"a"),
     "decimal32": (pa.decimal128(9, 2), arrow([Decimal("1.10"), None], pa.decimal32(7, 2)), Decimal("1.10")),
     "decimal256": (pa.decimal128(9, 2), arrow([Decimal("1.10"), None], pa.decimal256(9, 2)), Decimal("1.10")),
+    "decimal of a lower scale": (
+        pa.decimal128(20, 2),
+        arrow([Decimal("1.1"), None], pa.decimal128(10, 1)),
+        Decimal("1.10"),
+    ),
     "list view": (pa.list_(pa.int64()), arrow([[1, 2], None], pa.list_view(pa.int64())), [1, 2]),
     "large list view": (pa.list_(pa.int64()), arrow([[1, 2], None], pa.large_list_view(pa.int32())), [1, 2]),
     "fixed-size list": (pa.list_(pa.int64()), arrow([[1, 2], None], pa.list_(pa.int8(), 2)), [1, 2]),

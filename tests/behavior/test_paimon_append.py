@@ -383,6 +383,27 @@ def test_defaults_stand_in_for_null(tmp_path: Path) -> None:
         assert table.scan().count() == 3
 
 
+def test_defaults_of_arrays_maps_and_rows_are_written(tmp_path: Path) -> None:
+    schema = {"id": "BIGINT NOT NULL", "a": "ARRAY<INT>", "m": "MAP<STRING, INT>", "r": "ROW<x INT, y ARRAY<STRING>>"}
+    for keyed in (False, True):
+        folder = tmp_path / str(keyed)
+        create(folder, schema, primary_keys=["id"] if keyed else [], options={"bucket": 1} if keyed else {})
+        path = folder / "t/schema/schema-0"
+        made = json.loads(path.read_text())
+        for field, default in zip(made["fields"][1:], ["[1, null]", "{k -> 7}", "{2, [a, b]}"], strict=True):
+            field["defaultValue"] = default
+        path.write_text(json.dumps(made))
+        table: Any = frazil.load_table(folder / "t")
+        table.append([{"id": 1}])
+        table.append([{"id": 2, "a": None, "m": [("z", 1)], "r": None}, {"id": 3, "a": [], "r": {"x": 1, "y": None}}])
+        default = {"a": [1, None], "m": [("k", 7)], "r": {"x": 2, "y": ["a", "b"]}}
+        assert rows(table) == [
+            {"id": 1, **default},
+            {"id": 2, **default, "m": [("z", 1)]},
+            {"id": 3, **default, "a": [], "r": {"x": 1, "y": None}},
+        ]
+
+
 def test_a_commit_has_its_user_watermark_and_properties_once(tmp_path: Path) -> None:
     table = create(tmp_path, options={"commit.user-prefix": "etl"})
     first = table.append([{"id": 1}], commit_user="job", identifier=7, watermark=99, snapshot_properties={"k": "v"})

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import frazil
 import frazil._table
 from frazil import _native, errors
 from frazil._opened import opened_with
@@ -131,3 +132,13 @@ def test_the_format_is_found_by_looking(tmp_path: Path) -> None:
         (iceberg / "metadata" / "v1.metadata.json", "iceberg"),
     ):
         assert frazil._table._format_of(str(place), opened_with({}, {}, ())) == expected
+
+
+def test_statistics_of_files_show_the_columns_that_a_file_has() -> None:
+    table: Any = frazil.load_table(GOLDEN / "paimon/g.db/data_evolution", format="paimon")
+    files = table.inspect.files().to_pylist()
+    found = {tuple(file["write_cols"] or ()): file["min_value_stats"] for file in files}
+    assert found["id", "a"] == "{a=  pad  , id=10}"
+    assert found["b",].startswith("{b=")
+    # The manifest names the columns that have statistics.
+    assert found["b", "c"] == "{a=null, b=-1.0, c=null, id=null}"

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import multiprocessing
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +92,56 @@ def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path, kind
     # Compactions that lost have deleted their files.
     hints = {branch_root(branch) + name for name in HINTS}
     assert files_in(table) - hints == files_known(table) | {"schema/schema-0"}
+
+
+ENGINES: dict[str, dict[str, str]] = {
+    "deduplicate": {},
+    "sequence field": {"sequence.field": "at"},
+    "sequence field, descending": {"sequence.field": "at", "sequence.field.sort-order": "descending"},
+    "partial-update": {"merge-engine": "partial-update"},
+    "sequence group": {"merge-engine": "partial-update", "fields.at.sequence-group": "n"},
+    "aggregation": {"merge-engine": "aggregation", "fields.n.aggregate-function": "last_value"},
+    "first_value": {"merge-engine": "aggregation", "fields.n.aggregate-function": "first_value"},
+    "listagg": {"merge-engine": "aggregation", "fields.s.aggregate-function": "listagg"},
+}
+
+
+def write_at_once(table: Table, batches: list[list[dict[str, Any]]]) -> None:
+    """Append as several writers that all planned on the same snapshot."""
+    gate = threading.Barrier(len(batches))
+
+    def append(rows: list[dict[str, Any]]) -> None:
+        opened: Any = frazil.load_table(table.location, format="paimon")
+        gate.wait()
+        opened.append(rows)
+
+    with concurrent.futures.ThreadPoolExecutor(len(batches)) as pool:
+        list(pool.map(append, batches))
+
+
+@pytest.mark.parametrize("key", ["INT NOT NULL", "DOUBLE NOT NULL", "STRING NOT NULL"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_compaction_keeps_the_rows_of_writers_with_equal_sequence_numbers(
+    tmp_path: Path, engine: str, key: str
+) -> None:
+    columns = [("k", key), ("at", "INT"), ("n", "INT"), ("s", "STRING")]
+    options = {"bucket": 1, "write-only": "true"} | ENGINES[engine]
+    table: Any = frazil.create_table(tmp_path / "t", columns, format="paimon", primary_keys=["k"], options=options)
+    value = str if key.startswith("STRING") else int
+    for round_ in range(4):
+        # The writers write different keys, too, so that their files begin and end at different keys.
+        batches = [
+            [{"k": value(k), "at": round_, "n": 100 * round_ + i, "s": f"{round_}{i}"} for k in (i, 5, 6 + i, 9)]
+            for i in range(4)
+        ]
+        write_at_once(table, batches)
+        table = table.refresh()
+        before = sorted(map(str, table.scan().to_arrow().to_pylist()))
+        quoted = [str(value(k)) if key != "STRING NOT NULL" else f"'{k}'" for k in range(10)]
+        found = [table.scan(f"k = {k}").to_arrow().to_pylist() for k in quoted]
+        assert sorted(str(row) for rows_ in found for row in rows_) == before
+        table.compact(full=True)
+        assert sorted(map(str, table.refresh().scan().to_arrow().to_pylist())) == before
 
 
 LOAD = """

@@ -101,6 +101,11 @@ def test_staged_snapshots_are_published(lake: Any, catalog: Any) -> None:
         lake.sql("CALL c.system.publish_changes('db.t', 'v')")
 
 
+def test_counts_have_the_types_of_java() -> None:
+    counts = PROCEDURES["rewrite_data_files"].columns
+    assert [column.split()[1] for column in counts] == ["int", "int", "bigint", "int", "int"]
+
+
 def test_tables_are_maintained(lake: Any, catalog: Any) -> None:
     options = "map('min-input-files', '2', 'max-concurrent-file-group-rewrites', '9')"
     done = lake.sql(f"CALL c.system.rewrite_data_files(table => 'db.t', options => {options}, where => 'id >= 1')")

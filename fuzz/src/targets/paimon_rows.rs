@@ -9,7 +9,7 @@ use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use frazil_paimon::binary_row;
 use frazil_paimon::cast::Caster;
 use frazil_paimon::merge::aggregate::aggregator;
-use frazil_paimon::merge::{MergeSpec, Merger, Step};
+use frazil_paimon::merge::{MergeSpec, Merger, Source, Step};
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::partition_path::{Naming, folder};
 use frazil_paimon::spec::types::{DataField, DataType, TypeRoot};
@@ -162,13 +162,18 @@ fn merge(input: &[u8]) -> Outcome {
     let runs: Vec<RecordBatch> =
         (0..RUNS).filter_map(|run| batch(&schema.fields, records.iter().filter(|r| r[0] % RUNS == run)).ok()).collect();
     let Some(first) = runs.first() else { return Err(Refusal::Error) };
-    let levels = (0..).map(|level: i32| level / 2).take(runs.len()).collect();
-    let keys = merged(Merger::try_new(&spec, first.schema(), levels, &context())?, &runs)?;
+    let keys = merged(Merger::try_new(&spec, first.schema(), runs.len(), &context())?, &runs)?;
     law(keys.len() <= records.len(), "merging adds no rows")?;
     law(!sorted || keys.is_sorted_by(|a, b| a < b), "merged keys are sorted, each is there once")
 }
 
 /// The keys that come out.
+/// The file of a run; two runs have one level.
+fn source(run: usize) -> Source {
+    let age = u32::try_from(run).unwrap_or(u32::MAX);
+    Source { level: i32::try_from(age / 2).unwrap_or(0), age }
+}
+
 fn merged(mut merger: Merger, runs: &[RecordBatch]) -> frazil_core::error::Result<Vec<i32>> {
     let mut given = vec![0; runs.len()];
     let mut keys = Vec::new();
@@ -181,7 +186,7 @@ fn merged(mut merger: Merger, runs: &[RecordBatch]) -> frazil_core::error::Resul
                     *at += 3;
                     piece
                 });
-                merger.push(run, next)?;
+                merger.push(run, next.map(|batch| (source(run), batch)))?;
             }
             Step::Batch(batch) => keys.extend(batch.column(0).as_primitive::<Int32Type>().values()),
             Step::Done => return Ok(keys),

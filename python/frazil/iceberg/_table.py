@@ -357,7 +357,8 @@ class Table(Opened, Maintenance):
         """Describe a read of the rows that snapshots inserted and deleted.
 
         Each row has the columns of the table, and `_change_type` (`INSERT`, `DELETE`, `UPDATE_BEFORE` or
-        `UPDATE_AFTER`), `_change_ordinal` (the number of the snapshot in the range, from 0) and `_commit_snapshot_id`.
+        `UPDATE_AFTER`), `_change_ordinal` (the number of the snapshot in the range, from 0;
+        `replace` snapshots do not count) and `_commit_snapshot_id`.
         Snapshots that only rewrote files change no rows. Position deletes, deletion vectors and equality deletes are
         applied.
 

@@ -5,7 +5,7 @@
 //! | int8, int16, int32, uint8, uint16 | wider integers that hold every value |
 //! | int64, uint32 | int64 |
 //! | float16, float32 | float32, float64 |
-//! | decimal(P, S) | decimal(P', S), P <= P' |
+//! | decimal(P, S) | decimal(P', S'), P <= P' and S <= S', if no value has too many digits |
 //! | timestamps of any unit, any zone | timestamps of the same kind (with zone or without), if no digit is lost |
 //! | times of any unit | times, if no digit is lost |
 //! | large and view forms, dictionaries, run ends | what they hold |
@@ -109,7 +109,8 @@ fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Resul
     Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values, array.nulls().cloned())?))
 }
 
-/// Whether every value of an Arrow type is one of another, except for digits of times, which [`cast_exactly`] checks.
+/// Whether every value of an Arrow type is one of another, except for digits of times and of decimals whose scale is
+/// extended, which [`cast_exactly`] checks.
 pub fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     match to {
@@ -124,7 +125,7 @@ pub fn widens(from: &DataType, to: &DataType) -> bool {
         D::Float64 => matches!(from, D::Float16 | D::Float32 | D::Float64),
         D::Decimal128(precision, scale) => match from {
             D::Decimal32(p, s) | D::Decimal64(p, s) | D::Decimal128(p, s) | D::Decimal256(p, s) => {
-                p <= precision && s == scale
+                p <= precision && s <= scale
             }
             _ => false,
         },
@@ -190,7 +191,10 @@ pub fn lost_digits(values: &dyn Array, ticks: i64) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Int32Array, LargeStringArray, Time64NanosecondArray, TimestampMicrosecondArray};
+    use arrow_array::types::Decimal128Type;
+    use arrow_array::{
+        Decimal128Array, Int32Array, LargeStringArray, Time64NanosecondArray, TimestampMicrosecondArray,
+    };
     use arrow_schema::Field;
 
     use super::*;
@@ -213,14 +217,30 @@ mod tests {
         assert!(cast(times.clone(), &time).unwrap_err().to_string().contains("1 Digits"));
         assert_eq!(cast(times.slice(0, 1), &time).unwrap().data_type(), &time);
         assert_eq!(lost_digits(&cast(times.slice(0, 1), &time).unwrap(), 10), Some(0));
+        let prices =
+            Decimal128Array::from(vec![Some(125), None, Some(-99_999)]).with_precision_and_scale(5, 1).unwrap();
+        let cents = DataType::Decimal128(5, 2);
+        assert!(cast(prices.clone(), &cents).unwrap_err().to_string().contains("2 Value"));
+        let wider = cast(prices, &DataType::Decimal128(6, 2)).unwrap();
+        assert_eq!(
+            wider.as_primitive::<Decimal128Type>().iter().collect::<Vec<_>>(),
+            [Some(1250), None, Some(-999_990)]
+        );
         assert_eq!(cast(Int32Array::from(vec![1]), &DataType::Int64).unwrap().as_primitive::<Int64Type>().value(0), 1);
     }
 
     #[test]
     fn nothing_is_narrowed() {
         use DataType as D;
-        for (from, to) in [(D::Int8, D::Int16), (D::UInt8, D::Int16), (D::Utf8View, D::Utf8), (D::Float16, D::Float32)]
-        {
+        for (from, to) in [
+            (D::Int8, D::Int16),
+            (D::UInt8, D::Int16),
+            (D::Utf8View, D::Utf8),
+            (D::Float16, D::Float32),
+            (D::Decimal128(10, 1), D::Decimal128(20, 2)),
+            (D::Decimal32(9, -2), D::Decimal128(11, 0)),
+            (D::Decimal256(9, 2), D::Decimal128(9, 3)),
+        ] {
             assert!(widens(&from, &to), "{from} {to}");
             assert!(!widens(&to, &D::Int8) && !widens(&to, &D::Boolean), "{to}");
         }
@@ -230,7 +250,7 @@ mod tests {
             (D::UInt64, D::Int64),
             (D::Int64, D::Float64),
             (D::Decimal128(9, 2), D::Decimal128(8, 2)),
-            (D::Decimal128(9, 2), D::Decimal128(9, 3)),
+            (D::Decimal128(9, 2), D::Decimal128(38, 1)),
             (D::Timestamp(TimeUnit::Second, Some("UTC".into())), D::Timestamp(TimeUnit::Second, None)),
             (D::Int64, D::Utf8),
             (D::Utf8, D::Binary),

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, St
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use frazil_benches::random::Random;
 use frazil_core::context::Context;
-use frazil_paimon::merge::{MergeSpec, Merger, Step};
+use frazil_paimon::merge::{MergeSpec, Merger, Source, Step};
 use frazil_paimon::spec::options::Options;
 use frazil_paimon::spec::schema::TableSchema;
 use serde_json::json;
@@ -22,17 +22,25 @@ pub(super) fn deduplicate(rows: usize) -> Work {
     let schema = schema();
     let runs: Vec<Vec<RecordBatch>> = (0..RUNS).map(|run| batches(&schema, run, rows / RUNS)).collect();
     Box::new(move || {
-        let mut merger = Merger::try_new(&spec, schema.clone(), vec![0; RUNS], &Context::default()).unwrap();
+        let mut merger = Merger::try_new(&spec, schema.clone(), RUNS, &Context::default()).unwrap();
         let mut rest: Vec<_> = runs.iter().map(|batches| batches.iter()).collect();
         let mut merged = 0;
         loop {
             match merger.step().unwrap() {
-                Step::Need(run) => merger.push(run, rest[run].next().cloned()).unwrap(),
+                Step::Need(run) => {
+                    let next = rest[run].next().cloned();
+                    merger.push(run, next.map(|batch| (source(run), batch))).unwrap();
+                }
                 Step::Batch(batch) => merged += batch.num_rows(),
                 Step::Done => return merged,
             }
         }
     })
+}
+
+/// The file of a run.
+fn source(run: usize) -> Source {
+    Source { level: 0, age: u32::try_from(run).unwrap() }
 }
 
 fn spec() -> MergeSpec {

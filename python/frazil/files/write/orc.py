@@ -143,11 +143,22 @@ def _check_timestamps(values: Any, name: str, hint: str) -> None:
         if not least.is_valid or (least.as_py() >= 0 and greatest.as_py() <= farthest):
             return
         before = ticks.filter(pc.less(ticks, 0))
-        fraction = pc.any(pc.not_equal(pc.multiply(pc.divide(before, second), second), before)).as_py()
+        fraction = pc.any(_fractions(before, second)).as_py()
         if fraction or greatest.as_py() > farthest or least.as_py() < -farthest:
-            what = "with a fraction of a second before 1970" if fraction else "outside 1677-2262"
-            message = f"the column `{name}` holds moments {what}, which ORC files of pyarrow do not hold right"
+            what = "have no fraction of a second before 1970" if fraction else "hold 1677 to 2262 only"
+            bad = (
+                _fractions(before, second)
+                if fraction
+                else pc.or_(pc.greater(ticks, farthest), pc.less(ticks, -farthest))
+            )
+            value = (before if fraction else ticks).filter(bad)[0].cast(data_type).cast(pa.string())
+            message = f"the column `{name}` holds the moment {value}, but the timestamps of ORC files {what}"
             raise UnsupportedError(message, context={"column": name}, hint=hint)
+
+
+def _fractions(ticks: Any, second: int) -> Any:
+    """Return which ticks are not whole seconds."""
+    return pc.not_equal(pc.multiply(pc.divide(ticks, second), second), ticks)
 
 
 def _without_hidden(values: Any) -> Any:

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, TimeUnit};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use frazil_core::error::{Error, Result};
-use frazil_core::scalar::Scalar;
+use frazil_core::scalar::{Scalar, decimal_text};
 
 use super::transform::Transform;
 
@@ -58,9 +58,24 @@ pub(crate) fn human_text(transform: &Transform, value: &Scalar) -> String {
             float_text(f64::from(number.abs()), &format!("{number:?}"), &format!("{number:E}"))
         }
         (_, Scalar::Float64(number)) => float_text(number.abs(), &format!("{number:?}"), &format!("{number:E}")),
+        (_, Scalar::Decimal { unscaled, scale, .. }) => big_decimal_text(*unscaled, *scale),
         (_, Scalar::Binary(bytes) | Scalar::Fixed(bytes)) => BASE64_STANDARD.encode(bytes),
         _ => value.plain().to_string(),
     }
+}
+
+/// A decimal as Java's `BigDecimal.toString` prints it: with an exponent if it has more than six digits 0 between the
+/// point and the first other digit.
+fn big_decimal_text(unscaled: i128, scale: i8) -> String {
+    let digits = unscaled.unsigned_abs().to_string();
+    let exponent = i64::try_from(digits.len()).unwrap_or(i64::MAX) - 1 - i64::from(scale);
+    if scale >= 0 && exponent >= -6 {
+        return decimal_text(unscaled, scale);
+    }
+    let sign = if unscaled < 0 { "-" } else { "" };
+    let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{sign}{first}{point}{rest}E{exponent:+}")
 }
 
 /// A time without seconds that are 0, with a fraction of three or six digits if it has one.
@@ -95,6 +110,7 @@ mod tests {
 
     #[test]
     fn values_are_printed_as_java_does() {
+        let decimal = |unscaled, scale| Scalar::Decimal { unscaled, precision: 38, scale };
         let utc = |value, utc| Scalar::Timestamp { value, unit: TimeUnit::Microsecond, utc };
         for (value, text) in [
             (Scalar::Float64(f64::NEG_INFINITY), "-Infinity"),
@@ -104,6 +120,15 @@ mod tests {
             (Scalar::Float64(1.25e-5), "1.25E-5"),
             (Scalar::Float32(0.1), "0.1"),
             (Scalar::Float32(3.4e38), "3.4E38"),
+            (decimal(-1, 10), "-1E-10"),
+            (decimal(-123, 10), "-1.23E-8"),
+            (decimal(0, 10), "0E-10"),
+            (decimal(0, 6), "0.000000"),
+            (decimal(1, 6), "0.000001"),
+            (decimal(10, 7), "0.0000010"),
+            (decimal(1, 7), "1E-7"),
+            (decimal(-1_234, 2), "-12.34"),
+            (decimal(5, 0), "5"),
             (Scalar::Time(0), "00:00"),
             (Scalar::Time(61_500_000), "00:01:01.500"),
             (Scalar::Time(81_068_000_001), "22:31:08.000001"),

@@ -6,7 +6,7 @@
 //! | int8, int16, int32, uint8, uint16 | int, long |
 //! | int64, uint32 | long |
 //! | float16, float32 | float, double |
-//! | decimal(P, S) | decimal(P', S), P <= P' |
+//! | decimal(P, S) | decimal(P', S'), P <= P' and S <= S', if no value has too many digits |
 //! | timestamps of any unit, any zone | timestamps of the same kind (with zone or without), if no digit is lost |
 //! | large and view forms, dictionaries, run ends | what they hold |
 //!

@@ -25,6 +25,7 @@ mod float;
 pub(crate) mod nested;
 mod number;
 mod parse;
+pub(crate) mod parse_nested;
 mod parse_time;
 mod print;
 pub(crate) mod time;

@@ -1,8 +1,8 @@
 //! Keys and statistics of data files as text.
 //!
 //! Statistics are of the columns of the schema that is shown, by field id, cast to their types. A column that a file was
-//! written without is NULL in all of its rows; if the file has it without statistics, or if other files have its values
-//! (data evolution), nothing is known.
+//! written without is NULL in all of its rows. If the file has it without statistics, nothing is known. Columns whose
+//! values other files have (data evolution) are left out, unless the manifest names the columns that have statistics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,6 +55,9 @@ pub(super) fn stats(read: &ReadContext, entries: &ManifestEntries) -> Result<Sta
     for layout in layouts.all() {
         let rows: Vec<usize> = layout.rows().collect();
         for field in &fields {
+            if layout.leaves_out(field.id) {
+                continue;
+            }
             let of_field = of_field(layout, field, &rows, entries)?;
             for (maps, values) in texts.iter_mut().zip(of_field) {
                 rows.iter().zip(values).for_each(|(row, value)| maps.put(*row, &field.name, value.as_deref()));
@@ -76,9 +79,7 @@ fn of_field(
     let stats = entries.value_stats();
     match layout.place(field.id) {
         Place::Unknown => Ok([unknown(), unknown(), unknown()]),
-        Place::Absent if layout.schema().fields.iter().any(|known| known.id == field.id) => {
-            Ok([unknown(), unknown(), unknown()])
-        }
+        Place::Absent if layout.is_of_schema(field.id) => Ok([unknown(), unknown(), unknown()]),
         Place::Absent => {
             let row_count = |row: &usize| entries.row_counts().values().get(*row).map(ToString::to_string);
             Ok([rows.iter().map(row_count).collect(), unknown(), unknown()])

@@ -44,6 +44,15 @@ pub(super) const UPDATE_BEFORE: i8 = 1;
 pub(super) const DELETE: i8 = 3;
 pub(super) const INSERT: i8 = 0;
 
+/// What a merge knows about the file of a batch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The level of the file.
+    pub level: i32,
+    /// The position of the file among all files of the merge, the oldest first.
+    pub age: u32,
+}
+
 /// A batch of a run, with what decides about its rows.
 #[derive(Debug)]
 pub(super) struct Held {
@@ -56,8 +65,8 @@ pub(super) struct Held {
     kinds: ScalarBuffer<i8>,
     /// Whether all rows are of kind +I.
     pub(super) inserts: bool,
-    /// The level of the files that the rows come from.
-    level: i32,
+    /// The file that the rows come from.
+    source: Source,
     /// The columns that rows are compared by, as [`Orders::columns`] lists them.
     compared: Vec<SequenceColumn>,
     _lease: Lease,
@@ -66,7 +75,7 @@ pub(super) struct Held {
 impl Held {
     /// # Errors
     /// `CorruptData` for row kinds that there are not, `LimitExceeded`.
-    pub(super) fn try_new(batch: RecordBatch, level: i32, orders: &Orders, context: &Context) -> Result<Self> {
+    pub(super) fn try_new(batch: RecordBatch, source: Source, orders: &Orders, context: &Context) -> Result<Self> {
         let kinds = batch.columns().last().and_then(|kinds| kinds.as_primitive_opt::<Int8Type>());
         let kinds = kinds.ok_or_else(|| Error::internal("a batch to be merged ends with its row kinds"))?;
         let sequence_numbers = match orders.numbers {
@@ -94,7 +103,7 @@ impl Held {
         let entries: usize = batch.columns().iter().map(dictionary::mean_bytes).sum();
         let row_bytes = bytes / rows.max(1) + u64::try_from(entries).unwrap_or(u64::MAX);
         let lease = context.budget.lease(bytes)?;
-        Ok(Self { batch, bytes, row_bytes, sequence_numbers, kinds, inserts, level, compared, _lease: lease })
+        Ok(Self { batch, bytes, row_bytes, sequence_numbers, kinds, inserts, source, compared, _lease: lease })
     }
 }
 
@@ -128,6 +137,12 @@ impl Batches {
         self.held(pick).and_then(|held| held.kinds.get(pick.row as usize)).copied().unwrap_or_default()
     }
 
+    /// The age of the file of a row.
+    #[inline]
+    fn age(&self, pick: Pick) -> u32 {
+        self.held(pick).map_or(0, |held| held.source.age)
+    }
+
     /// Whether a row takes back: kinds -U and -D.
     #[inline]
     pub(super) fn retracts(&self, pick: Pick) -> bool {
@@ -137,7 +152,7 @@ impl Batches {
     /// Keeps, of the records of a key, those of level 0 and the one of the lowest level above it: what a lookup
     /// compaction wrote there was merged with all higher levels (`LookupMergeFunction`).
     pub(super) fn retain_lookup(&self, records: &mut Vec<Pick>) {
-        let level = |pick: &Pick| self.held(*pick).map_or(0, |held| held.level);
+        let level = |pick: &Pick| self.held(*pick).map_or(0, |held| held.source.level);
         let Some(lowest) = records.iter().map(level).filter(|level| *level > 0).min() else { return };
         let mut found = false;
         records.retain(|pick| match level(pick) {
@@ -201,8 +216,8 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// Orders records of one key: by sequence fields, by sequence number, and what takes back before what adds. Equal
-    /// are such as come in their order.
+    /// Compare records of one key: by sequence fields, by sequence number, what takes back before what adds, and by the
+    /// age of their files. The rows of a file with equal values are equal.
     #[inline]
     pub(super) fn compare(&self, batches: &Batches, a: Pick, b: Pick) -> Ordering {
         let fields = self.records.compare(batches, a, b);
@@ -210,7 +225,8 @@ impl Orders {
             return fields;
         }
         let numbers = || batches.sequence_number(a).cmp(&batches.sequence_number(b));
-        fields.then_with(numbers).then_with(|| batches.retracts(b).cmp(&batches.retracts(a)))
+        let kinds = || batches.retracts(b).cmp(&batches.retracts(a));
+        fields.then_with(numbers).then_with(kinds).then_with(|| batches.age(a).cmp(&batches.age(b)))
     }
 
     /// Whether the order of records is that in which they come.

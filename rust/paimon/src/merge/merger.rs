@@ -12,7 +12,7 @@ use super::aggregation::Aggregation;
 use super::deduplicate::Deduplicate;
 use super::engine::{Decided, Engine};
 use super::first_row::FirstRow;
-use super::held::{Batches, Held, INSERT, Order, Orders, Pick, size_bytes};
+use super::held::{Batches, Held, INSERT, Order, Orders, Pick, Source, size_bytes};
 use super::order::{ByteKeys, IntKeys, KeyColumns, KeyKind, Keys, WideKeys, lawless};
 use super::output::{Rows, gather};
 use super::partial_update::PartialUpdate;
@@ -58,8 +58,6 @@ pub struct Merger {
     /// Runs with keys of floating point: Java sorts those by a comparison without laws, so that a run is sorted again
     /// when it is complete.
     unsorted: Option<Vec<Unsorted>>,
-    /// By run.
-    levels: Vec<i32>,
     lookup: bool,
     done: bool,
 }
@@ -68,6 +66,7 @@ pub struct Merger {
 #[derive(Debug, Default)]
 struct Unsorted {
     batches: Vec<RecordBatch>,
+    source: Source,
     leases: Vec<Lease>,
     complete: bool,
 }
@@ -77,20 +76,17 @@ impl Merger {
     /// [`MergeSpec::required_fields`] among them, then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as Int8. Without
     /// sequence numbers each run is newer than those before it, and so is each row of a run.
     ///
-    /// `levels` has the level of the files of each run.
-    ///
     /// Columns of text and bytes may come as dictionaries.
     ///
     /// # Errors
     /// `Unsupported` for keys or sequence fields of types without an order and for unknown aggregate functions;
     /// `InvalidArgument` for a schema that misses a column.
-    pub fn try_new(spec: &MergeSpec, schema: SchemaRef, levels: Vec<i32>, context: &Context) -> Result<Self> {
+    pub fn try_new(spec: &MergeSpec, schema: SchemaRef, runs: usize, context: &Context) -> Result<Self> {
         check(&schema)?;
         let key = spec.keys.iter().map(|name| position(&schema, name)).collect::<Result<Vec<_>>>()?;
         let keys = KeyColumns::try_new(&schema, key)?;
         let (orders, groups) = orders(spec, &schema)?;
         let orders = Arc::new(orders);
-        let runs = levels.len();
         let narrow = u32::try_from(runs).map_err(|_| Error::invalid(format!("{runs} runs to merge")))?;
         let race: Box<dyn Race> = match keys.kind(&schema) {
             KeyKind::Int => Box::new(Runs::<IntKeys>::new(narrow)),
@@ -113,7 +109,6 @@ impl Merger {
             pending: Pending::default(),
             limit: OUTPUT_ROWS,
             unsorted,
-            levels,
             lookup: spec.lookup,
             done: false,
         })
@@ -152,26 +147,30 @@ impl Merger {
         }
     }
 
-    /// Gives the rows that were needed; None at the end of the run.
+    /// Gives the rows that were needed, and the file that they come from; None at the end of the run. If the key has
+    /// columns of floating point, a run has one file.
     ///
     /// # Errors
     /// `CorruptData` for keys that do not ascend or are NULL; `InvalidArgument` for a run that was not asked for and
     /// for batches of another schema; `LimitExceeded`.
-    pub fn push(&mut self, run: usize, batch: Option<RecordBatch>) -> Result<()> {
-        let batch = batch.map(|batch| self.checked(batch)).transpose()?;
+    pub fn push(&mut self, run: usize, batch: Option<(Source, RecordBatch)>) -> Result<()> {
+        let checked = |(source, batch)| -> Result<_> { Ok((source, self.checked(batch)?)) };
+        let batch = batch.map(checked).transpose()?;
         let Some(unsorted) = &mut self.unsorted else { return self.accept(run, batch) };
         let of = unsorted.get_mut(run).filter(|of| !of.complete);
         let of = of.ok_or_else(|| Error::invalid(format!("run {run} was not asked for rows")))?;
-        if let Some(batch) = batch {
+        if let Some((source, batch)) = batch {
+            of.source = source;
             of.leases.push(self.context.budget.lease(size_bytes(&batch)?)?);
             of.batches.push(batch);
             return Ok(());
         }
-        let Unsorted { batches, leases, .. } = mem::replace(of, Unsorted { complete: true, ..Unsorted::default() });
+        let Unsorted { batches, source, leases, .. } =
+            mem::replace(of, Unsorted { complete: true, ..Unsorted::default() });
         let whole = arrow_select::concat::concat_batches(&self.schema, &batches)?;
         drop((batches, leases));
         let sorted = self.sorted(&whole)?;
-        self.accept(run, Some(sorted))
+        self.accept(run, Some((source, sorted)))
     }
 
     /// Whether a run was gathered, so that nothing follows.
@@ -179,15 +178,14 @@ impl Merger {
         self.unsorted.as_ref().and_then(|runs| runs.get(run)).is_some_and(|run| run.complete)
     }
 
-    fn accept(&mut self, run: usize, batch: Option<RecordBatch>) -> Result<()> {
-        let Some(batch) = batch else { return self.race.push(run, None, &self.keys) };
+    fn accept(&mut self, run: usize, batch: Option<(Source, RecordBatch)>) -> Result<()> {
+        let Some((source, batch)) = batch else { return self.race.push(run, None, &self.keys) };
         if batch.num_rows() == 0 {
             return Ok(());
         }
         self.drop_spare();
         self.race.push(run, Some((self.batches.0.len(), &batch)), &self.keys)?;
-        let level = self.levels.get(run).copied().unwrap_or_default();
-        let held = Held::try_new(batch, level, &self.orders, &self.context)?;
+        let held = Held::try_new(batch, source, &self.orders, &self.context)?;
         let fitting = OUTPUT_BYTES / held.row_bytes.max(1);
         self.limit = self.limit.min(usize::try_from(fitting).unwrap_or(OUTPUT_ROWS).max(1));
         self.batches.0.push(held);

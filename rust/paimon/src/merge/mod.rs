@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The records of a key are ordered by the columns of `sequence.field` (NULL first, also where descending), then by
-//! sequence number, then what takes back before what adds, then by run: a later run is newer. A key with one record
+//! sequence number, then what takes back before what adds, then by the age of their files. A key with one record
 //! goes out as it is, with its row kind, whatever the engine.
 //!
 //! Held are the batch at hand of each run, and of batches that are through at most about as many bytes again.
@@ -35,6 +35,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+pub use self::held::Source;
 pub use self::merger::{Merger, Step};
 pub(crate) use self::spec::looks_up;
 pub use self::spec::{MergeSpec, with_nullable_values};

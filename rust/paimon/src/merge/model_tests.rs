@@ -9,7 +9,7 @@ use std::sync::Arc;
 use frazil_core::context::Context;
 use rstest::rstest;
 
-use super::tests::{Record, arrow, batch, records, run, table};
+use super::tests::{Record, arrow, batch, records, run, run_at, table};
 use super::{MergeSpec, Merger};
 
 const COLUMNS: [&str; 5] = ["g1", "a", "g2", "b", "c"];
@@ -458,9 +458,9 @@ fn merged(
         let run: Vec<Record> = run.iter().map(narrow).collect();
         run.chunks(rows).map(|part| batch(&schema, part)).collect()
     };
-    let levels = runs.iter().map(|(level, _)| *level).collect();
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), levels, &Context::default())?;
-    let merged = run(&mut merger, runs.iter().map(|(_, run)| batches(run)).collect())?;
+    let levels: Vec<i32> = runs.iter().map(|(level, _)| *level).collect();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), levels.len(), &Context::default())?;
+    let merged = run_at(&mut merger, &levels, runs.iter().map(|(_, run)| batches(run)).collect())?;
     let places: Vec<usize> = wanted.iter().map(|column| read.binary_search(column).unwrap()).collect();
     let row = |record: Record| {
         let values = places.iter().map(|&place| record.values[place]).collect();
@@ -532,8 +532,7 @@ fn throughput() {
         let mut best = f64::MAX;
         let mut merged = 0;
         for _ in 0..5 {
-            let mut merger =
-                Merger::try_new(&spec, Arc::clone(&schema), vec![0; runs.len()], &Context::default()).unwrap();
+            let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default()).unwrap();
             let input = runs.clone();
             let start = cpu_seconds();
             merged = run(&mut merger, input).unwrap().iter().map(RecordBatch::num_rows).sum();

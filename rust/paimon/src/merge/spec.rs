@@ -118,9 +118,10 @@ impl MergeSpec {
         self.ignore_delete
     }
 
-    /// Whether the runs of a merge must have one level each.
-    pub fn needs_levels(&self) -> bool {
-        self.lookup
+    /// Whether a run of a merge has at most one file: keys of floating point are sorted again, run by run.
+    pub fn needs_runs_of_files(&self) -> bool {
+        let is_floating = |field: &&DataField| field.data_type.arrow().is_floating();
+        self.fields.iter().filter(is_floating).any(|field| self.keys.contains(&field.name))
     }
 
     /// The aggregate function that the options name for a column.

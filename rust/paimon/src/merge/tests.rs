@@ -13,7 +13,7 @@ use frazil_core::context::{Budget, Context};
 use frazil_core::error::{ErrorKind, Result};
 use rstest::rstest;
 
-use super::{MergeSpec, Merger, Step};
+use super::{MergeSpec, Merger, Source, Step};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
@@ -95,11 +95,17 @@ pub(super) fn records(batch: &RecordBatch) -> Vec<Record> {
 }
 
 pub(super) fn run(merger: &mut Merger, runs: Vec<Vec<RecordBatch>>) -> Result<Vec<RecordBatch>> {
+    run_at(merger, &vec![0; runs.len()], runs)
+}
+
+/// Merge runs of one file each, whose levels are given.
+pub(super) fn run_at(merger: &mut Merger, levels: &[i32], runs: Vec<Vec<RecordBatch>>) -> Result<Vec<RecordBatch>> {
+    let source = |run: usize| Source { level: levels[run], age: u32::try_from(run).unwrap() };
     let mut runs: Vec<_> = runs.into_iter().map(Vec::into_iter).collect();
     let mut output = Vec::new();
     loop {
         match merger.step()? {
-            Step::Need(run) => merger.push(run, runs[run].next())?,
+            Step::Need(run) => merger.push(run, runs[run].next().map(|batch| (source(run), batch)))?,
             Step::Batch(batch) => output.push(batch),
             Step::Done => return Ok(output),
         }
@@ -110,7 +116,7 @@ pub(super) fn merge(columns: &[&str], options: &[(&str, &str)], runs: &[Vec<Reco
     let (table, options) = table(columns, options);
     let spec = MergeSpec::try_new(&table, &options)?;
     let schema = arrow(&table.fields);
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; runs.len()], &Context::default())?;
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default())?;
     let batches = runs.iter().map(|records| vec![batch(&schema, records)]).collect();
     Ok(run(&mut merger, batches)?.iter().flat_map(records).collect())
 }
@@ -138,7 +144,7 @@ fn runs_decide_where_there_are_no_sequence_numbers(#[case] options: &[(&str, &st
         records.chunks(9).map(|records| batch(&schema, records)).collect()
     };
     let merged = |schema: &SchemaRef, runs: Vec<Vec<RecordBatch>>| {
-        let mut merger = Merger::try_new(&spec, Arc::clone(schema), vec![0; runs.len()], &Context::default()).unwrap();
+        let mut merger = Merger::try_new(&spec, Arc::clone(schema), runs.len(), &Context::default()).unwrap();
         let batches = run(&mut merger, runs).unwrap();
         arrow_select::concat::concat_batches(schema, &batches).unwrap()
     };
@@ -268,11 +274,46 @@ fn all_ignored_is_nothing() {
 }
 
 #[test]
-fn equal_sequence_numbers_take_the_later_run_and_prefer_what_adds() {
+fn equal_sequence_numbers_take_the_later_file_and_prefer_what_adds() {
     let one = |kind, value| vec![record(1, 7, kind, &[Some(value)])];
     let merged = |runs: &[Vec<Record>]| merge(&["v"], &[], runs).unwrap()[0].values[0];
     assert_eq!(merged(&[one(ADD, 1), one(ADD, 2)]), Some(2));
     assert_eq!(merged(&[one(ADD, 1), one(DELETE, 2)]), Some(1));
+}
+
+#[rstest]
+#[case::deduplicate(&[], 2)]
+#[case::sequence_field(&[("sequence.field", "w")], 2)]
+#[case::first_row(&[("merge-engine", "first-row")], 1)]
+#[case::partial_update(&[UPDATE], 2)]
+#[case::aggregation(&[("merge-engine", "aggregation"), ("fields.v.aggregate-function", "first_value")], 1)]
+fn equal_sequence_numbers_are_in_the_order_of_files_wherever_their_runs_are(
+    #[case] options: &[(&str, &str)],
+    #[case] expected: i32,
+) {
+    let (table, options) = table(&["v", "w"], options);
+    let spec = MergeSpec::try_new(&table, &options).unwrap();
+    let schema = arrow(&table.fields);
+    let of = |key, value| batch(&schema, &[record(key, 7, ADD, &[Some(value), Some(0)])]);
+    // The second run begins with a file that is newer than all others.
+    for runs in
+        [vec![vec![(1, of(5, 2))], vec![(2, of(1, 9)), (0, of(5, 1))]], vec![vec![(0, of(5, 1))], vec![(1, of(5, 2))]]]
+    {
+        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), runs.len(), &Context::default()).unwrap();
+        let mut runs: Vec<_> = runs.into_iter().map(Vec::into_iter).collect();
+        let mut merged = Vec::new();
+        loop {
+            match merger.step().unwrap() {
+                Step::Need(run) => {
+                    let next = runs[run].next().map(|(age, batch)| (Source { level: 0, age }, batch));
+                    merger.push(run, next).unwrap();
+                }
+                Step::Batch(batch) => merged.extend(records(&batch)),
+                Step::Done => break,
+            }
+        }
+        assert_eq!(merged.last().unwrap().values[0], Some(expected));
+    }
 }
 
 #[rstest]
@@ -312,7 +353,7 @@ fn groups_that_are_not_read_do_not_matter() {
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let read: Vec<_> = ["k", "g2", "b"].iter().map(|name| table.field(name).unwrap().clone()).collect();
     let schema = arrow(&read);
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 2], &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &Context::default()).unwrap();
     let of = |number, values: &[Option<i32>]| vec![batch(&schema, &[record(1, number, ADD, values)])];
     let merged = run(&mut merger, vec![of(0, &[Some(3), Some(1)]), of(1, &[Some(2), Some(2)])]).unwrap();
     assert_eq!(records(&merged[0])[0].values, [Some(3), Some(1)]);
@@ -340,7 +381,7 @@ fn merged_keys(keys: &[ArrayRef]) -> Vec<i32> {
         let whole = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
         vec![whole.slice(0, keys.len() / 2), whole.slice(keys.len() / 2, keys.len() - keys.len() / 2)]
     };
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; keys.len()], &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), keys.len(), &Context::default()).unwrap();
     let merged = run(&mut merger, (0..).zip(keys).map(of).collect()).unwrap();
     merged.iter().flat_map(|batch| batch.column(1).as_primitive::<Int32Type>().values().to_vec()).collect()
 }
@@ -387,8 +428,7 @@ fn sequence_fields_of_floating_point_tie_as_in_java() {
             ];
             vec![RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()]
         };
-        let mut merger =
-            Merger::try_new(&spec, Arc::clone(&schema), vec![0; history.len()], &Context::default()).unwrap();
+        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), history.len(), &Context::default()).unwrap();
         let merged = run(&mut merger, (0..).zip(history).map(of).collect()).unwrap();
         merged[0].column(2).as_primitive::<Int64Type>().value(0)
     };
@@ -406,7 +446,7 @@ fn damaged_runs_are_refused() {
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let schema = arrow(&table.fields);
     let merge = |parts: &[&[Record]]| {
-        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 1], &Context::default()).unwrap();
+        let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 1, &Context::default()).unwrap();
         run(&mut merger, vec![parts.iter().map(|part| batch(&schema, part)).collect()]).unwrap_err().kind()
     };
     let of = |key, kind| record(key, 0, kind, &[None]);
@@ -423,14 +463,17 @@ fn a_merge_can_be_cancelled_and_keeps_its_budget() {
     let schema = arrow(&table.fields);
     let rows: Vec<_> = (0..1000).map(|key| record(key, 0, ADD, &[None])).collect();
     let context = Context::new(Budget::new(1000));
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 1], &context).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 1, &context).unwrap();
     assert_eq!(merger.step().unwrap(), Step::Need(0));
-    assert_eq!(merger.push(0, Some(batch(&schema, &rows))).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(
+        merger.push(0, Some((Source::default(), batch(&schema, &rows)))).unwrap_err().kind(),
+        ErrorKind::LimitExceeded
+    );
     context.cancel();
     assert_eq!(merger.step().unwrap_err().kind(), ErrorKind::Cancelled);
 
     let context = Context::new(Budget::new(2 << 20));
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 2], &context).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &context).unwrap();
     let part = |from: i32| batch(&schema, &(0..500).map(|row| record(from + row, 0, ADD, &[None])).collect::<Vec<_>>());
     let parts = |offset: i32| (0..200).map(|at| part(at * 500 + offset)).collect::<Vec<_>>();
     let rows: usize = run(&mut merger, vec![parts(0), parts(250)]).unwrap().iter().map(RecordBatch::num_rows).sum();
@@ -447,7 +490,7 @@ fn runs_that_do_not_overlap_go_out_uncopied() {
         batch(&schema, &(from..from + 20_000).map(|key| record(key, 0, ADD, &[Some(1)])).collect::<Vec<_>>())
     };
     let (first, second) = (part(0), part(20_000));
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 2], &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &Context::default()).unwrap();
     let merged = run(&mut merger, vec![vec![first.clone()], vec![second.clone()]]).unwrap();
     assert_eq!(merged.iter().map(RecordBatch::num_rows).sum::<usize>(), 40_000);
     let last = merged.last().unwrap().column(0).as_primitive::<Int32Type>().values();
@@ -465,7 +508,7 @@ fn a_key_may_go_on_in_the_next_batch() {
             &(from..from + 101).map(|key| record(key, i64::from(from), ADD, &[Some(from)])).collect::<Vec<_>>(),
         )
     };
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 1], &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 1, &Context::default()).unwrap();
     let merged: Vec<_> = run(&mut merger, vec![vec![part(0), part(100)]]).unwrap().iter().flat_map(records).collect();
     assert_eq!(merged.iter().map(|record| record.key).collect::<Vec<_>>(), (0..201).collect::<Vec<_>>());
     assert_eq!(merged[100].values, [Some(100)]);
@@ -491,7 +534,7 @@ fn keys_of_several_columns_compare_one_after_the_other() {
         ];
         vec![RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()]
     };
-    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), vec![0; 2], &Context::default()).unwrap();
+    let mut merger = Merger::try_new(&spec, Arc::clone(&schema), 2, &Context::default()).unwrap();
     let runs =
         vec![part(0, &[(-1, "z"), (1, ""), (1, "a much longer key text"), (2, "a")]), part(1, &[(1, ""), (1, "b")])];
     let merged = run(&mut merger, runs).unwrap();

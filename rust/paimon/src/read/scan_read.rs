@@ -1,6 +1,6 @@
 //! How the splits of a scan are read: which columns of their files, in which stages.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -228,19 +228,23 @@ impl ScanRead {
             };
         };
         let sections = split.sections(&self.context.key_types())?;
-        // The oldest run first: of equal sequence numbers the later run is newer.
+        // The run with the oldest files first.
         let newest = |run: &Vec<usize>| {
             let files = run.iter().filter_map(|file| split.files.get(*file));
-            files.map(|file| (-i64::from(file.level), file.max_sequence_number)).max()
+            files.max_by(|a, b| a.compare_age(b))
+        };
+        let compare = |a: &Vec<usize>, b: &Vec<usize>| match (newest(a), newest(b)) {
+            (Some(a), Some(b)) => a.compare_age(b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
         };
         let stage = |mut runs: Vec<Vec<usize>>| {
             if let [only] = runs.as_mut_slice() {
                 return Stage::Files(std::mem::take(only));
             }
-            if merge.needs_levels() {
-                runs = runs.iter().flat_map(|run| by_level(run, split)).collect();
+            if merge.needs_runs_of_files() {
+                runs = runs.into_iter().flatten().map(|file| vec![file]).collect();
             }
-            runs.sort_by_key(newest);
+            runs.sort_by(compare);
             Stage::Merge(runs)
         };
         Ok(sections.into_iter().map(|section| stage(section.runs)).collect())
@@ -271,15 +275,6 @@ impl ScanRead {
             binary_row::decode(&split.partition, &types).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
         Ok(fields.iter().map(|field| field.id).zip(values).collect())
     }
-}
-
-/// The files of a run by their levels.
-fn by_level(run: &[usize], split: &DataSplit) -> Vec<Vec<usize>> {
-    let mut levels: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
-    for &file in run {
-        levels.entry(split.files.get(file).map_or(0, |file| file.level)).or_default().push(file);
-    }
-    levels.into_values().collect()
 }
 
 /// Spares reading the sequence numbers of runs of which each is newer than the one before, by what the manifest says:

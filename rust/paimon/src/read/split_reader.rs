@@ -10,7 +10,7 @@
 //! A split is read stage by stage. Files whose rows need no merge follow each other; sorted runs whose keys overlap are
 //! merged; files that hold columns of the same rows are put side by side.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -33,7 +33,8 @@ use super::projection::SystemColumn;
 use super::rows::FieldColumns;
 use super::zip::Zip;
 use crate::context::output::{MetadataColumn, Output, narrowed};
-use crate::merge::{MergeSpec, Merger, Step as MergeStep};
+use crate::merge::{MergeSpec, Merger, Source, Step as MergeStep};
+use crate::spec::data_file_meta::DataFileMeta;
 
 /// What the machine wants or has.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ struct SplitFiles {
 #[derive(Debug)]
 enum Running {
     Files(VecDeque<usize>),
-    Merge { merger: Box<Merger>, runs: Vec<VecDeque<usize>> },
+    Merge { merger: Box<Merger>, runs: Vec<VecDeque<usize>>, sources: HashMap<usize, Source> },
     Zip { zip: Zip, files: Vec<VecDeque<usize>> },
 }
 
@@ -258,7 +259,7 @@ impl SplitReader {
             };
             let step = match running {
                 Running::Files(files) => self.files.next(files)?,
-                Running::Merge { merger, runs } => merge_step(&mut self.files, merger, runs)?,
+                Running::Merge { merger, runs, sources } => merge_step(&mut self.files, merger, runs, sources)?,
                 Running::Zip { zip, files } => zip_step(&mut self.files, zip, files)?,
             };
             match step {
@@ -280,9 +281,9 @@ impl SplitReader {
             Stage::Files(files) => Some(Running::Files(files.into())),
             Stage::Merge(runs) => {
                 let spec = self.merge.as_ref().ok_or_else(|| Error::internal("nothing says how to merge"))?;
-                let levels = runs.iter().map(|run| self.files.level(run)).collect();
-                let merger = Merger::try_new(spec, self.finish.target.schema(), levels, &self.context)?;
-                Some(Running::Merge { merger: Box::new(merger), runs: queues(runs) })
+                let merger = Merger::try_new(spec, self.finish.target.schema(), runs.len(), &self.context)?;
+                let sources = self.files.sources(&runs)?;
+                Some(Running::Merge { merger: Box::new(merger), runs: queues(runs), sources })
             }
             Stage::Zip(sources) => {
                 let columns = sources.iter().map(|source| source.columns.clone()).collect();
@@ -405,10 +406,16 @@ enum Next {
 }
 
 impl SplitFiles {
-    /// The level of the files of a run.
-    fn level(&self, run: &[usize]) -> i32 {
-        let first = run.first().and_then(|file| self.states.get(*file));
-        first.map_or(0, |file| file.reader.meta().level)
+    /// Return what a merge of runs has to know about each file.
+    fn sources(&self, runs: &[Vec<usize>]) -> Result<HashMap<usize, Source>> {
+        let metas = runs.iter().flatten().filter_map(|file| Some((*file, self.states.get(*file)?.reader.meta())));
+        let mut files: Vec<(usize, &DataFileMeta)> = metas.collect();
+        files.sort_by(|(_, a), (_, b)| a.compare_age(b));
+        let source = |(age, (file, meta)): (usize, (usize, &DataFileMeta))| {
+            let age = u32::try_from(age).map_err(|_| Error::invalid(format!("{age} files to merge at once")))?;
+            Ok((file, Source { level: meta.level, age }))
+        };
+        files.into_iter().enumerate().map(source).collect()
     }
 
     /// The next batch of files that follow each other.
@@ -435,7 +442,12 @@ impl SplitFiles {
     }
 }
 
-fn merge_step(files: &mut SplitFiles, merger: &mut Merger, runs: &mut [VecDeque<usize>]) -> Result<Next> {
+fn merge_step(
+    files: &mut SplitFiles,
+    merger: &mut Merger,
+    runs: &mut [VecDeque<usize>],
+    sources: &HashMap<usize, Source>,
+) -> Result<Next> {
     loop {
         let run = match merger.step()? {
             MergeStep::Batch(batch) => return Ok(Next::Batch(batch)),
@@ -444,7 +456,12 @@ fn merge_step(files: &mut SplitFiles, merger: &mut Merger, runs: &mut [VecDeque<
         };
         let queue = runs.get_mut(run).ok_or_else(|| Error::internal("a merge asks for a run that it does not have"))?;
         match files.next(queue)? {
-            Next::Batch(batch) => merger.push(run, Some(batch))?,
+            Next::Batch(batch) => {
+                let source = queue.front().and_then(|file| sources.get(file)).copied();
+                let source =
+                    source.ok_or_else(|| Error::internal("a batch of a merge does not come from its files"))?;
+                merger.push(run, Some((source, batch)))?;
+            }
             Next::End => merger.push(run, None)?,
             wanted => return Ok(wanted),
         }

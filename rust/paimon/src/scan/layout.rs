@@ -26,6 +26,8 @@ pub(crate) struct Layout {
     schema: Arc<TableSchema>,
     /// The columns that the files have; None for all of their schema.
     written: Option<Vec<String>>,
+    /// Whether the manifest names the columns that have statistics.
+    names_stats: bool,
     /// The field id and the type of each column that has statistics; no id for columns that Paimon adds, which nobody
     /// asks for.
     columns: Vec<(Option<i32>, DataType)>,
@@ -84,8 +86,16 @@ impl Layouts {
             let schema = read.file_schema(schema_id)?.clone();
             let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
             let written: Option<Vec<String>> = written.map(owned);
+            let names_stats = stats_columns.is_some();
             let columns = columns(&schema, stats_columns.map(owned).as_ref().or(written.as_ref()));
-            Ok(Layout { schema, written, columns, rows: (!single).then_some(rows), entries: entries.len() })
+            Ok(Layout {
+                schema,
+                written,
+                names_stats,
+                columns,
+                rows: (!single).then_some(rows),
+                entries: entries.len(),
+            })
         };
         layouts.into_iter().map(layout).collect::<Result<_>>().map(Self)
     }
@@ -120,9 +130,14 @@ impl Layout {
         found.map_or(Place::Unknown, |(position, (_, data_type))| Place::At(position, data_type))
     }
 
-    /// The schema of the files.
-    pub(crate) fn schema(&self) -> &TableSchema {
-        &self.schema
+    /// Whether the schema of the files has the column of a field id.
+    pub(crate) fn is_of_schema(&self, id: i32) -> bool {
+        self.schema.fields.iter().any(|field| field.id == id)
+    }
+
+    /// Whether other files have the values of a column, and the statistics do not name their columns.
+    pub(crate) fn leaves_out(&self, id: i32) -> bool {
+        !self.names_stats && self.is_of_schema(id) && self.place(id) == Place::Absent
     }
 
     /// The types of all columns that have statistics.

@@ -1,5 +1,7 @@
 //! What a manifest says of one data file (spec: "Manifest", `_FILE`).
 
+use std::cmp::{Ordering, Reverse};
+
 /// One data file. Lengths, counts and levels are as recorded; nothing of the file itself was looked at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataFileMeta {
@@ -41,6 +43,19 @@ pub struct DataFileMeta {
     pub write_cols: Option<Vec<String>>,
 }
 
+impl DataFileMeta {
+    /// Compare the ages of two files of a bucket; the older file is less.
+    ///
+    /// Two files compare alike whatever other files the bucket has: by level, where the highest is the oldest, by the
+    /// greatest and the smallest sequence number, by the time of creation, and by name.
+    pub(crate) fn compare_age(&self, other: &Self) -> Ordering {
+        let age = |file: &Self| {
+            (Reverse(file.level), file.max_sequence_number, file.min_sequence_number, file.creation_time_ms)
+        };
+        age(self).cmp(&age(other)).then_with(|| self.file_name.cmp(&other.file_name))
+    }
+}
+
 /// Where the deletion vector of a data file stands (spec: "Table Index", `_DELETIONS_VECTORS_RANGES`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeletionFile {
@@ -52,4 +67,35 @@ pub struct DeletionFile {
     pub length: i64,
     /// How many rows are deleted; old releases do not say.
     pub cardinality: Option<i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::testing::new_file;
+
+    #[test]
+    fn an_older_file_is_less() {
+        let file = |level, max, min, made, name: &str| DataFileMeta {
+            level,
+            max_sequence_number: max,
+            min_sequence_number: min,
+            creation_time_ms: made,
+            ..new_file(name, 1).meta
+        };
+        let ascending = [
+            file(5, 90, 80, Some(9), "z"),
+            file(4, 10, 0, Some(1), "a"),
+            file(0, 10, 0, Some(1), "a"),
+            file(0, 20, 0, Some(1), "a"),
+            file(0, 20, 1, None, "b"),
+            file(0, 20, 1, Some(1), "a"),
+            file(0, 20, 1, Some(2), "a"),
+            file(0, 20, 1, Some(2), "b"),
+        ];
+        for (at, older) in ascending.iter().enumerate() {
+            assert!(older.compare_age(older).is_eq());
+            assert!(ascending.iter().skip(at + 1).all(|newer| older.compare_age(newer).is_lt()));
+        }
+    }
 }

@@ -10,7 +10,6 @@ use arrow_schema::{DataType as ArrowType, Field, Fields, SchemaRef, TimeUnit};
 use frazil_core::align::{Aligner, Limit, Rules, Shape, Target};
 use frazil_core::error::{Error, Result};
 
-use super::defaults::Defaults;
 use crate::spec::columns::ROW_KIND;
 use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
@@ -26,7 +25,8 @@ const STRUCTURED_ID_BASE: i32 = i32::MAX / 4;
 const IDS_OF_FIELD: i32 = 1 << 10;
 
 /// Rules of rows that files have already.
-const RULES: Rules = Rules { not_null: "NOT NULL", type_name, digits_hint: "truncate the column", unique_keys: false };
+pub(super) const RULES: Rules =
+    Rules { not_null: "NOT NULL", type_name, digits_hint: "truncate the column", unique_keys: false };
 
 /// Rules of new rows: Java's maps have each key once.
 const NEW_ROWS: Rules = Rules { unique_keys: true, ..RULES };
@@ -41,18 +41,18 @@ pub struct Align {
 impl Align {
     /// Return one for a table of this schema.
     pub fn new(schema: Arc<TableSchema>) -> Self {
-        let targets = schema.fields.iter().map(column).collect();
+        let targets = schema.fields.iter().map(target_of).collect();
         Self { aligner: Aligner::new(targets, RULES), schema }
     }
 
     /// Return one for new rows of a table: columns that are missing have their defaults. If `has_kinds`, row kinds as texts
     /// are the last column.
-    pub(super) fn of_new_rows(schema: Arc<TableSchema>, defaults: &Defaults, has_kinds: bool) -> Self {
+    pub(super) fn of_new_rows(schema: Arc<TableSchema>, defaults: &[Option<ArrayRef>], has_kinds: bool) -> Self {
         let kind = DataType::nullable(TypeRoot::VarChar(i32::MAX.unsigned_abs()));
         let kinds = target(ROW_KIND, &kind, Id { of_field: -1, depth: 0, in_file: -1 });
         let with_default =
-            |(field, default): (&DataField, &Option<ArrayRef>)| Target { default: default.clone(), ..column(field) };
-        let columns = schema.fields.iter().zip(defaults.columns()).map(with_default);
+            |(field, default): (&DataField, &Option<ArrayRef>)| Target { default: default.clone(), ..target_of(field) };
+        let columns = schema.fields.iter().zip(defaults).map(with_default);
         let targets = columns.chain(has_kinds.then_some(kinds)).collect();
         Self { aligner: Aligner::new(targets, NEW_ROWS), schema }
     }
@@ -72,7 +72,8 @@ impl Align {
     }
 }
 
-fn column(field: &DataField) -> Target {
+/// The target of a column.
+pub(super) fn target_of(field: &DataField) -> Target {
     target(&field.name, &field.data_type, Id { of_field: field.id, depth: 0, in_file: field.id })
 }
 
@@ -109,7 +110,7 @@ fn target(name: &str, data_type: &DataType, id: Id) -> Target {
         TypeRoot::Array(element) => Shape::List(Box::new(target("element", element, id.part()))),
         TypeRoot::Map(key, value) => map(key, value, id),
         TypeRoot::Multiset(element) => map(element, &DataType::required(TypeRoot::Int), id),
-        TypeRoot::Row(fields) => Shape::Struct(fields.iter().map(column).collect()),
+        TypeRoot::Row(fields) => Shape::Struct(fields.iter().map(target_of).collect()),
         TypeRoot::Variant => Shape::Variant,
         _ => Shape::Leaf(limit(data_type)),
     };

@@ -1,16 +1,16 @@
 //! What a column has where a row gives NULL, or does not give the column: the default of the schema (Java's
 //! `DefaultValueRow`). Defaults of fields in a ROW are not looked at.
 
-use std::sync::Arc;
-
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
 use arrow_select::zip::zip;
+use frazil_core::align::align_column;
 use frazil_core::error::{ErrorKind, Result};
 
-use crate::cast::Caster;
+use super::align::{RULES, target_of};
+use crate::cast::parse_nested::parse;
 use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
-use crate::spec::types::{DataField, DataType, TypeRoot};
+use crate::spec::types::DataField;
 
 /// The defaults of the columns of a table.
 #[derive(Debug)]
@@ -48,13 +48,8 @@ impl Defaults {
 fn default(field: &DataField) -> Result<Option<ArrayRef>> {
     let Some(text) = &field.default_value else { return Ok(None) };
     let inner = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
-    let array: ArrayRef = Arc::new(StringArray::from(vec![inner.unwrap_or(text)]));
-    let from = DataType::nullable(TypeRoot::VarChar(i32::MAX.unsigned_abs()));
-    let cast = || match Caster::try_new(&from, &field.data_type)? {
-        None => Ok(array),
-        Some(caster) => caster.cast(&array),
-    };
-    let cast = cast().map_err(|error| {
+    let cast = parse(&[Some(inner.unwrap_or(text).to_owned())], &field.data_type);
+    let cast = cast.and_then(|value| align_column(&target_of(field), &RULES, &value, 0)).map_err(|error| {
         let error = error.corrupt_as(ErrorKind::InvalidArgument).with("default", shown(text));
         error.with("column", shown(&field.name))
     });
@@ -63,6 +58,8 @@ fn default(field: &DataField) -> Result<Option<ArrayRef>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int32Type;
     use serde_json::json;
@@ -98,6 +95,70 @@ mod tests {
         let error = Defaults::try_new(&schema("INT", " 5 ")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains("column: v"), "{error}");
+    }
+
+    #[test]
+    fn arrays_maps_and_rows_are_read_as_java_reads_them() {
+        let shown = |data_type: serde_json::Value, default: &str| {
+            let schema = json!({
+                "version": 3, "id": 0, "highestFieldId": 9, "partitionKeys": [], "primaryKeys": [], "timeMillis": 1,
+                "fields": [{"id": 0, "name": "v", "type": data_type, "defaultValue": default}], "options": {},
+            });
+            let schema = TableSchema::parse(schema.to_string().as_bytes()).unwrap();
+            let found = Defaults::try_new(&schema)?;
+            let value = found.columns()[0].clone().unwrap();
+            let options = arrow_cast::display::FormatOptions::default().with_null("NULL");
+            Ok::<_, frazil_core::error::Error>(
+                arrow_cast::display::ArrayFormatter::try_new(&value, &options).unwrap().value(0).to_string(),
+            )
+        };
+        let array = |element: &str| json!({"type": "ARRAY", "element": element});
+        let nested = json!({"type": "ARRAY", "element": array("INT")});
+        let map = |value: &str| json!({"type": "MAP", "key": "STRING NOT NULL", "value": value});
+        let row = json!({"type": "ROW", "fields": [
+            {"id": 1, "name": "a", "type": "INT"}, {"id": 2, "name": "b", "type": "STRING"},
+            {"id": 3, "name": "c", "type": array("INT")},
+        ]});
+        for (data_type, default, expected) in [
+            (array("INT"), "[1, null,3]", "[1, NULL, 3]"),
+            (array("INT"), "'[1]'", "[1]"),
+            (array("INT"), " array ( 1 , 2 ) ", "[1, 2]"),
+            (array("INT"), "[]", "[]"),
+            (array("INT"), "ARRAY()", "[]"),
+            (array("INT"), "[1,,2]", "[1, 2]"),
+            (array("STRING"), r#"[a, "b, c", d e]"#, r#"[a, "b, c", d e]"#),
+            (nested, "[[1, 2], [], null]", "[[1, 2], [], NULL]"),
+            (map("INT"), r#"{"a": 1, "b": null}"#, "{a: 1, b: NULL}"),
+            (map("INT"), "{a -> 1, a -> null}", "{a: NULL}"),
+            (map("INT"), "{a=1}", "{a: 1}"),
+            (map("STRING"), "{a:x}", "{a: x}"),
+            (map("STRING"), r#"{"a": 1e3}"#, "{a: 1000.0}"),
+            (map("INT"), " ", "{}"),
+            (map("INT"), "{}", "{}"),
+            (row.clone(), "{1, x, [2, 3]}", "{a: 1, b: x, c: [2, 3]}"),
+            (row.clone(), "STRUCT(null, null, null)", "{a: NULL, b: NULL, c: NULL}"),
+            (row.clone(), "{}", "{a: NULL, b: NULL, c: NULL}"),
+        ] {
+            let found = shown(data_type.clone(), default).unwrap();
+            // The entries of a map have no order.
+            let sorted = |text: &str| text.chars().collect::<std::collections::BTreeSet<_>>();
+            let is_map = data_type["type"] == "MAP";
+            assert!(found == expected || is_map && sorted(&found) == sorted(expected), "{default}: {found}");
+        }
+        for (data_type, default) in [
+            (array("INT"), "1, 2"),
+            (array("INT"), "[x]"),
+            (array("INT NOT NULL"), "[null]"),
+            (map("INT"), "{a -> 1, b}"),
+            (map("INT"), "{null -> 1}"),
+            (map("INT"), "[1]"),
+            (row.clone(), "{1, x}"),
+            (row, "1, x, []"),
+        ] {
+            let error = shown(data_type, default).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{default}");
+            assert!(error.to_string().contains("column: v"), "{error}");
+        }
     }
 
     #[test]

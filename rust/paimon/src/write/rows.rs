@@ -153,7 +153,7 @@ impl RowWriter {
         let kinds = kind_column(schema, &of_table)?;
         let with_kinds = has_key && kinds.is_none();
         let defaults = Defaults::try_new(schema)?;
-        let align = Align::of_new_rows(schema.clone(), &defaults, with_kinds);
+        let align = Align::of_new_rows(schema.clone(), defaults.columns(), with_kinds);
         // An overwrite is no change that readers of changes see.
         let changelog =
             Changelog::try_new(table, &of_table, options.utc_offset_ms, name)?.filter(|_| !options.overwrites);

@@ -21,7 +21,7 @@ use frazil_core::expression::widened;
 use frazil_core::floats::{canonical, one_nan};
 use frazil_core::sort::RowSorter;
 
-use crate::merge::{MergeSpec, Merger, Step, with_nullable_values};
+use crate::merge::{MergeSpec, Merger, Source, Step, with_nullable_values};
 use crate::read::projection::SystemColumn;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
@@ -110,7 +110,7 @@ impl Upserts {
         sort.extend(keys.iter().map(|place| of(place, SortOptions::default())));
         sort.extend(order.iter().map(|place| of(place, SortOptions { descending, nulls_first: true })));
         // What the merge refuses is refused before the first row.
-        Merger::try_new(&spec, merged.clone(), vec![0], context)?;
+        Merger::try_new(&spec, merged.clone(), 1, context)?;
         Ok(Self {
             spec,
             context: context.clone(),
@@ -189,7 +189,7 @@ impl Upserts {
             let is_known = self.probed.get(at).is_some_and(|known| *known);
             let row = records.kinds.values().iter().position(|found| *found == kind).filter(|_| !is_known);
             let Some(row) = row else { continue };
-            let mut merger = Merger::try_new(&self.spec, self.merged.clone(), vec![0], &self.context)?;
+            let mut merger = Merger::try_new(&self.spec, self.merged.clone(), 1, &self.context)?;
             let of = |kind: i8, number: i64| {
                 let one = Records {
                     slot: 0,
@@ -202,7 +202,7 @@ impl Upserts {
             let mut batches = vec![None, Some(of(kind, 1)?), Some(of(0, 0)?)];
             loop {
                 match merger.step()? {
-                    Step::Need(run) => merger.push(run, batches.pop().flatten())?,
+                    Step::Need(run) => merger.push(run, batches.pop().flatten().map(of_buffer))?,
                     Step::Batch(_) => {}
                     Step::Done => break,
                 }
@@ -228,7 +228,7 @@ impl Upserts {
             if let Some((slot, mut merger)) = self.running.take() {
                 let step = merger.step()?;
                 match step {
-                    Step::Need(run) => merger.push(run, self.rows_of(slot, most_rows)?)?,
+                    Step::Need(run) => merger.push(run, self.rows_of(slot, most_rows)?.map(of_buffer))?,
                     Step::Batch(batch) => {
                         self.ready = Some(self.records(slot, &batch)?);
                     }
@@ -238,7 +238,7 @@ impl Upserts {
                 continue;
             }
             let Some(slot) = self.next_slot(most_rows)? else { return Ok(None) };
-            let merger = Merger::try_new(&self.spec, self.merged.clone(), vec![0], &self.context)?;
+            let merger = Merger::try_new(&self.spec, self.merged.clone(), 1, &self.context)?;
             self.running = Some((slot, merger));
         }
     }
@@ -316,4 +316,8 @@ fn slots(rows: &RecordBatch) -> Result<&UInt32Array> {
 
 fn no_columns() -> Error {
     Error::internal("sorted rows lack columns")
+}
+/// Rows of a buffer, which is merged alone.
+fn of_buffer(rows: RecordBatch) -> (Source, RecordBatch) {
+    (Source::default(), rows)
 }
