@@ -196,8 +196,13 @@ PLANS: dict[str, Callable[[Lake], Apply]] = {
 # Changes that another writer makes in between
 
 
+def drop(lake: Lake) -> None:
+    # A hadoop catalog has no names apart from the folders.
+    (lake.catalog.purge_table if lake.kind == "hadoop" else lake.catalog.drop_table)("ns.t")
+
+
 def recreate(lake: Lake) -> None:
-    lake.catalog.drop_table("ns.t")
+    drop(lake)
     if lake.kind == "hadoop":
         lake.catalog.create_table("ns.t", SCHEMA).append(rows(60))
     else:
@@ -243,7 +248,7 @@ CHANGES: dict[str, Callable[[Lake], Any]] = {
         lake.load().expire_snapshots(FUTURE_MS).apply(),
     ),
     "upgrade": lambda lake: lake.load().upgrade(3),
-    "drop": lambda lake: lake.catalog.drop_table("ns.t"),
+    "drop": drop,
     "drop and create": recreate,
 }
 

@@ -317,14 +317,19 @@ def _add(metadata: Json, kind: str, update: Json, last: dict[str, int]) -> None:
 def _add_snapshot(metadata: Json, snapshot: Json) -> None:
     assert all(one["snapshot-id"] != snapshot["snapshot-id"] for one in metadata["snapshots"])
     if metadata["format-version"] > 1:
-        assert snapshot["sequence-number"] > metadata["last-sequence-number"]
+        last = metadata["last-sequence-number"]
+        _check(snapshot["sequence-number"] > last, f"sequence number {snapshot['sequence-number']} is not above {last}")
         metadata["last-sequence-number"] = snapshot["sequence-number"]
     if metadata["format-version"] > 2:
-        if "first-row-id" not in snapshot:
-            raise Refused(400, "ValidationException", "Cannot add a snapshot: first-row-id is null")
-        assert snapshot["first-row-id"] >= metadata["next-row-id"]
+        _check("first-row-id" in snapshot, "first-row-id is null")
+        _check(snapshot["first-row-id"] >= metadata["next-row-id"], "first-row-id is behind the next row id")
         metadata["next-row-id"] += snapshot["added-rows"]
     metadata["snapshots"].append(snapshot)
+
+
+def _check(holds: bool, message: str) -> None:  # noqa: FBT001 - a condition
+    if not holds:
+        raise Refused(400, "ValidationException", f"Cannot add a snapshot: {message}")
 
 
 def _set_ref(metadata: Json, name: str, ref: Json) -> None:
