@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -172,7 +173,32 @@ def check_appends(table: Table, state: State, step: ReadAppends, snapshot_ids: l
         from_snapshot_id_exclusive=None if step.first is None else snapshot_ids[line[step.first]],
         to_snapshot_id_inclusive=snapshot_ids[line[step.last]],
     )
-    check_scan(str(step), scan, state.columns, rows)
+    ever_optional = _optional_ids(json.loads(table._native.metadata_json("schemas")))
+    check_scan(str(step), scan, _optional_as_in(state.columns, ever_optional), rows)
+
+
+def _optional_ids(part: Any) -> set[int]:
+    """Return the ids of the fields that are optional in any schema of a table."""
+    if isinstance(part, list):
+        return {one for item in part for one in _optional_ids(item)}
+    if not isinstance(part, dict):
+        return set()
+    own = {part["id"]} if part.get("required") is False else set()
+    return own | {one for item in part.values() for one in _optional_ids(item)}
+
+
+def _optional_as_in(columns: Struct, optional: set[int]) -> Struct:
+    """Return columns as appended rows have them: rows may have NULL from before a column became required."""
+    return Struct(
+        tuple(
+            replace(
+                field,
+                required=field.required and field.id not in optional,
+                type=_optional_as_in(field.type, optional) if isinstance(field.type, Struct) else field.type,
+            )
+            for field in columns.fields
+        )
+    )
 
 
 # After a commit
