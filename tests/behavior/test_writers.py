@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.errors import CommitConflictError
+from frazil.errors import CommitConflictError, CommitValidationError
 from frazil.iceberg._staged import StagedTable
 
 if TYPE_CHECKING:
@@ -351,8 +351,9 @@ def test_partitions_of_a_spec_that_others_changed_are_not_replaced_in_silence(tm
         table.dynamic_partition_overwrite([{"id": 2, "writer": 1}])
     assert table.refresh().scan().to_arrow()["id"].to_pylist() == [1]
     assert len(list((tmp_path / "t" / "data").rglob("*.parquet"))) == 1
-    table.dynamic_partition_overwrite([{"id": 2, "writer": 1}])
-    assert table.scan().count() == 2, "files of older specs stay"
+    with pytest.raises(CommitValidationError, match="of partition spec 0 may have rows of the replaced partitions"):
+        table.dynamic_partition_overwrite([{"id": 2, "writer": 1}])
+    assert table.refresh().scan().count() == 1
 
 
 def test_seconds_are_those_of_writing_too(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_every_type_that_is_left_to_spark_is_right(spark: SparkSession, tmp_path
 
     files = NativeFiles.__new__(NativeFiles)
     files.paths = [str(tmp_path / "a.parquet")]
-    frame = files.frame(spark, spark_schema(schema, "error"))
+    frame = files.frame(spark, spark_schema(schema, "error"), {})
     assert rows(frame.toArrow()) == rows(pq.read_table(tmp_path / "a.parquet"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import functools
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ import pytest
 from frazil._threads import run_in_threads
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from frazil._threads import Stop
 
 
@@ -51,6 +54,15 @@ def test_the_first_error_stops_the_others_and_undoes_what_is_done() -> None:
     assert undone == ["written"] or sorted(undone) == ["not begun", "written"]
 
 
+@pytest.fixture
+def _default_interrupts() -> Iterator[None]:
+    """Raise `KeyboardInterrupt`: a session of Spark in the same process handles the signal in its own way."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_default_interrupts")
 def test_an_interrupt_stops_all() -> None:
     begun = threading.Event()
 

@@ -173,8 +173,10 @@ def check_appends(table: Table, state: State, step: ReadAppends, snapshot_ids: l
         from_snapshot_id_exclusive=None if step.first is None else snapshot_ids[line[step.first]],
         to_snapshot_id_inclusive=snapshot_ids[line[step.last]],
     )
-    ever_optional = _optional_ids(json.loads(table._native.metadata_json("schemas")))
-    check_scan(str(step), scan, _optional_as_in(state.columns, ever_optional), rows)
+    schemas = json.loads(table._native.metadata_json("schemas"))
+    current = json.loads(table._native.metadata_json("current-schema-id"))
+    fields = next(schema["fields"] for schema in schemas if schema["schema-id"] == current)
+    check_scan(str(step), scan, _optional_as_in(state.columns, fields, _optional_ids(schemas)), rows)
 
 
 def _optional_ids(part: Any) -> set[int]:
@@ -187,18 +189,21 @@ def _optional_ids(part: Any) -> set[int]:
     return own | {one for item in part.values() for one in _optional_ids(item)}
 
 
-def _optional_as_in(columns: Struct, optional: set[int]) -> Struct:
-    """Return columns as appended rows have them: rows may have NULL from before a column became required."""
-    return Struct(
-        tuple(
-            replace(
-                field,
-                required=field.required and field.id not in optional,
-                type=_optional_as_in(field.type, optional) if isinstance(field.type, Struct) else field.type,
-            )
-            for field in columns.fields
-        )
-    )
+def _optional_as_in(columns: Struct, fields: list[dict[str, Any]], optional: set[int]) -> Struct:
+    """Return columns as appended rows have them: rows may have NULL from before a column became required.
+
+    `fields` are those of the table, which has given them other ids.
+    """
+    found = {field["name"]: field for field in fields}
+
+    def relaxed(field: Field) -> Field:
+        own = found[field.name]
+        inner = field.type
+        if isinstance(inner, Struct):
+            inner = _optional_as_in(inner, own["type"]["fields"], optional)
+        return replace(field, required=field.required and own["id"] not in optional, type=inner)
+
+    return Struct(tuple(relaxed(field) for field in columns.fields))
 
 
 # After a commit
