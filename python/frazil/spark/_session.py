@@ -45,9 +45,9 @@ class WriteSession:
     target_bytes: int | None = None
     ident: str = field(default_factory=lambda: str(uuid.uuid4()))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what workers need."""
-        return WriteSession, (self.state.for_workers(), self.write_format, self.target_bytes, self.ident)
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what workers need: the state without what opens its catalog."""
+        return {**self.__dict__, "state": self.state.for_workers()}
 
     def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, float]:
         """Write the rows of this task; return the commit message, and for how many seconds other attempts may run."""
