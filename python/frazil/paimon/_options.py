@@ -41,17 +41,7 @@ READ_OPTIONS = (
 )
 """The options that say which rows of a table are read, not how."""
 
-_CHOOSE_STATE = {
-    "scan.creation-time-millis",
-    "scan.file-creation-time-millis",
-    "scan.mode",
-    "scan.snapshot-id",
-    "scan.tag-name",
-    "scan.timestamp",
-    "scan.timestamp-millis",
-    "scan.version",
-    "scan.watermark",
-}
+_CHOOSE_STATE = {name for name in READ_OPTIONS if name.startswith("scan.") and not name.endswith("-branch")}
 
 _NEAR = 0.85
 """How alike two names are of which one is a misspelling. Other options of Paimon are less like those above."""

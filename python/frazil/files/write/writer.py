@@ -116,7 +116,7 @@ class DataFileWriter(Generic[_Rows]):
                 self._files.delete(path)
 
     def _step_rows(self, files: int = 1) -> int:
-        """Return how many rows are taken at once, if they go to so many files."""
+        """Return the number of rows per step while this many files are open."""
         # All of them may go to one file after all, which then is half too long at most.
         target_bytes = (self._ratio.plain(self._target_bytes) or self._target_bytes) * min(files, _STEPS // 2)
         step_bytes = min(target_bytes / _STEPS, self._memory_bytes / _STEPS, self._format.group_bytes / 8)
@@ -205,7 +205,7 @@ class _Ratio:
         return plain * self._encoded / self._plain if self._encoded and self._plain else None
 
     def plain(self, encoded: int) -> float | None:
-        """Return how long rows are that will be encoded into so many bytes; None where nothing is known."""
+        """Return the plain size in bytes of rows whose encoded size is given; None before any rows are encoded."""
         return encoded * self._plain / self._encoded if self._encoded and self._plain else None
 
 

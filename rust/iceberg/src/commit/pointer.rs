@@ -52,7 +52,7 @@ pub trait Pointer: fmt::Debug + Send + Sync {
     /// The newest state; None when there is no such table.
     fn load(&self) -> Result<Option<State>>;
 
-    /// The table that a new one would replace; None if there is none, or if the swap will tell.
+    /// Returns the table that exists where a new one is created; None if there is none, or if the swap checks it.
     ///
     /// # Errors
     /// As [`Pointer::load`].

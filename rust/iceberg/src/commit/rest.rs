@@ -77,7 +77,7 @@ impl Pointer for RestPointer {
         self.table.load()?.map(state).transpose()
     }
 
-    /// The server requires that there is none.
+    /// Returns None: the commit asserts that the table does not exist.
     fn existing(&self) -> Result<Option<State>> {
         Ok(None)
     }

@@ -120,7 +120,7 @@ fn check_order(prefix: &str, least: i32, most: i32) -> Result<()> {
 /// Options that say what scans read.
 fn check_scan(options: &Options) -> Result<()> {
     match SnapshotChoice::from_options(options) {
-        // What is only not read here is no contradiction.
+        // Options that frazil only does not read yet do not contradict each other.
         Err(error) if error.kind() == ErrorKind::InvalidArgument => Err(error),
         _ => Ok(()),
     }
