@@ -89,3 +89,25 @@ def test_a_promoted_partition_column(tmp_path: Path, promotion: str, field: str,
         rows = frazil.load_table(table.location).scan().to_arrow()
         assert copy.scan().to_arrow().equals(rows)
         assert copy.scan("d is null").count() == rows["d"].null_count
+
+
+@pytest.mark.parametrize(("promotion", "field"), [case for case in CASES if "date" not in case[0]])
+def test_filters_on_a_snapshot_from_before_the_promotion(tmp_path: Path, promotion: str, field: str) -> None:
+    arrow, to, values, _ = PROMOTIONS[promotion]
+    table = made(tmp_path / "t", arrow, values, field, from_v1=False)
+    before = table.current_snapshot()
+    assert before is not None
+    table.update_schema().update_column("d", to).commit()
+    table.append(pa.table({"id": [4], "d": pa.array([values[1]], table.scan().to_arrow().schema.field("d").type)}))
+    low, high = values[0], values[1]
+    for condition, expected in {
+        f"d <= {low}": [1],
+        f"d > {low}": [2],
+        f"d in ({low}, {high})": [1, 2],
+        f"d not in ({low}, 3)": [2],
+        f"d != {high}": [1],
+        "d is null": [3],
+    }.items():
+        rows = table.scan(condition, snapshot_id=before.snapshot_id).to_arrow()
+        assert sorted(rows["id"].to_pylist()) == expected, condition
+        assert rows.schema.field("d").type == arrow

@@ -170,6 +170,24 @@ impl Scalar {
             _ => false,
         }
     }
+
+    /// Returns the same value in a wider type, or None if values of this type are not promoted to `to`.
+    ///
+    /// Promotions are those of Iceberg columns: int to long, float to double, and decimals of the same scale to a
+    /// greater precision. All are exact.
+    pub fn promote(&self, to: ScalarType) -> Option<Self> {
+        match (self, to) {
+            (Self::Int32(value), ScalarType::Int64) => Some(Self::Int64(i64::from(*value))),
+            (Self::Float32(value), ScalarType::Float64) => Some(Self::Float64(f64::from(*value))),
+            (Self::Decimal { unscaled, precision: from, scale: old }, ScalarType::Decimal { precision, scale })
+                if scale == *old && precision >= *from =>
+            {
+                Some(Self::Decimal { unscaled: *unscaled, precision, scale })
+            }
+            (value, to) => (value.scalar_type() == to).then(|| value.clone()),
+        }
+    }
+
     /// Compares two scalars of one kind by the calculus of this module; None when the kinds differ.
     ///
     /// Decimals compare by number whatever their precision and scale, timestamps by the moment whatever their unit; a

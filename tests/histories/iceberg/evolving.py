@@ -69,9 +69,10 @@ def random_evolution(draw: Draw) -> Step:
 
 
 def fields_of(kind: Type, prefix: Path = ()) -> Iterator[tuple[Path, Field, Struct]]:
-    """Yield every field with its path and the struct around it.
+    """Yield every field with its path and the struct that contains it.
 
-    Paths leave out elements and values of maps that are structs, as in Java; fields below other ones are left out.
+    As in Java, paths leave out list elements and map values that are structs. Fields that such a path cannot reach are
+    left out: in a list, the path `l.element` is the element itself, even if the struct has a field of that name.
     """
     match kind:
         case Struct(fields):
@@ -79,7 +80,10 @@ def fields_of(kind: Type, prefix: Path = ()) -> Iterator[tuple[Path, Field, Stru
                 yield (*prefix, field.name), field, kind
                 yield from fields_of(field.type, (*prefix, field.name))
         case List(Struct() as inner) | Map(_, Struct() as inner):
-            yield from fields_of(inner, prefix)
+            taken = {"element"} if isinstance(kind, List) else {"key", "value"}
+            for path, field, around in fields_of(inner, prefix):
+                if path[len(prefix)] not in taken:
+                    yield path, field, around
 
 
 def _schema_change(draw: Draw) -> SchemaChange | None:  # noqa: PLR0911

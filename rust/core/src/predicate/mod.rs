@@ -135,6 +135,23 @@ pub enum Test {
     NotLike(Arc<LikePattern>),
 }
 
+impl Test {
+    /// Returns the same test with its literals promoted by [`Scalar::promote`], or None if one cannot be promoted.
+    pub fn promote(&self, to: ScalarType) -> Option<Self> {
+        let all = |values: &[Scalar]| values.iter().map(|value| value.promote(to)).collect::<Option<Arc<[Scalar]>>>();
+        Some(match self {
+            Self::Compare(op, value) => Self::Compare(*op, value.promote(to)?),
+            Self::In(values) => Self::In(all(values)?),
+            Self::NotIn(values) => Self::NotIn(all(values)?),
+            Self::StartsWith(prefix) => Self::StartsWith(prefix.promote(to)?),
+            Self::NotStartsWith(prefix) => Self::NotStartsWith(prefix.promote(to)?),
+            Self::IsNull | Self::NotNull | Self::IsNan | Self::NotNan | Self::Like(_) | Self::NotLike(_) => {
+                self.clone()
+            }
+        })
+    }
+}
+
 /// A parsed LIKE pattern: neighbouring texts are one part, neighbouring `%` too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LikePattern {

@@ -173,6 +173,18 @@ fn dictionaries_give_their_values() {
     assert_eq!([at(0), at(1), at(2)], [Some(Scalar::String("a".into())), None, Some(Scalar::String("b".into()))]);
 }
 
+#[rstest]
+#[case(Scalar::Int32(-7), ScalarType::Int64, Some(Scalar::Int64(-7)))]
+#[case(Scalar::Int32(-7), ScalarType::Int32, Some(Scalar::Int32(-7)))]
+#[case(Scalar::Float32(0.1), ScalarType::Float64, Some(Scalar::Float64(f64::from(0.1_f32))))]
+#[case(decimal(15, 1), ScalarType::Decimal { precision: 38, scale: 1 }, Some(decimal(15, 1)))]
+#[case(decimal(15, 1), ScalarType::Decimal { precision: 38, scale: 2 }, None)]
+#[case(Scalar::Int64(7), ScalarType::Int32, None)]
+#[case(Scalar::Date(7), ScalarType::Int64, None)]
+fn exact_promotions(#[case] value: Scalar, #[case] to: ScalarType, #[case] expected: Option<Scalar>) {
+    assert_eq!(value.promote(to), expected);
+}
+
 proptest! {
     #[test]
     fn every_day_is_read_back(days in -2_000_000_000_i64..2_000_000_000) {

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use frazil_core::context::{Budget, Lease};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::filter::Spare;
-use frazil_core::predicate::BoundPredicate;
+use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::storage::files::Files;
 
 use super::delete_cache::DeleteCache;
@@ -55,14 +55,31 @@ pub struct PartitionContext {
 }
 
 impl PartitionContext {
-    /// What the tuple of a matching row satisfies.
+    /// Returns a predicate that is true for the tuple of every row that matches `filter`.
     pub fn inclusive(&self, filter: &BoundPredicate, types: &dyn Fn(i32) -> Option<PrimitiveType>) -> BoundPredicate {
-        project::inclusive(filter, &self.spec, types)
+        self.promoted(&project::inclusive(filter, &self.spec, types), &BoundPredicate::True)
     }
 
-    /// What only tuples satisfy of which every row matches.
+    /// Returns a predicate that is true only for tuples whose rows all match `filter`.
     pub fn strict(&self, filter: &BoundPredicate, types: &dyn Fn(i32) -> Option<PrimitiveType>) -> BoundPredicate {
-        project::strict(filter, &self.spec, types)
+        self.promoted(&project::strict(filter, &self.spec, types), &BoundPredicate::False)
+    }
+
+    /// Promotes literals to the types of the tuples; `unknown` replaces the tests that have no such form.
+    ///
+    /// The tuples have types of the current schema. A filter on an older snapshot has the types of that snapshot, which
+    /// are narrower for columns that were promoted later.
+    fn promoted(&self, predicate: &BoundPredicate, unknown: &BoundPredicate) -> BoundPredicate {
+        project::map_leaves(predicate, &|column, test| {
+            let field = self.fields.fields.iter().find(|field| field.id == column.id);
+            let data_type = match field.map(|field| &field.field_type) {
+                Some(Type::Primitive(primitive)) => primitive.scalar(),
+                Some(Type::Struct(_) | Type::List(_) | Type::Map(_)) | None => None,
+            };
+            let data_type = data_type.unwrap_or(column.data_type);
+            let leaf = |test| BoundPredicate::Leaf(BoundColumn { data_type, ..column.clone() }, test);
+            test.promote(data_type).map_or_else(|| unknown.clone(), leaf)
+        })
     }
 }
 

@@ -359,7 +359,11 @@ fn one_of(mut values: Vec<Scalar>) -> Option<Vec<Test>> {
     }
 }
 
-fn map_leaves(predicate: &BoundPredicate, leaf: &dyn Fn(&BoundColumn, &Test) -> BoundPredicate) -> BoundPredicate {
+/// Returns the predicate with each leaf replaced by the result of `leaf`.
+pub(crate) fn map_leaves(
+    predicate: &BoundPredicate,
+    leaf: &dyn Fn(&BoundColumn, &Test) -> BoundPredicate,
+) -> BoundPredicate {
     match predicate {
         BoundPredicate::True => BoundPredicate::True,
         BoundPredicate::False => BoundPredicate::False,
